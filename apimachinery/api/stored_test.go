@@ -15,7 +15,7 @@ import (
 
 // Objects as a real server stored them have all defaults, and may be written back unchanged.
 func TestStoredObjectsPass(t *testing.T) {
-	data, err := os.ReadFile("../codec/testdata/protobuf_golden.json")
+	data, err := os.ReadFile("../codec/internal/codectest/testdata/protobuf_golden.json")
 	require.NoError(t, err)
 	var list []struct {
 		Path string          `json:"path"`

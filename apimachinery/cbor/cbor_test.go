@@ -19,7 +19,7 @@ import (
 )
 
 func benchPod(t testing.TB) *corev1.Pod {
-	data, err := os.ReadFile(filepath.FromSlash("../codec/testdata/pod.json"))
+	data, err := os.ReadFile(filepath.FromSlash("../codec/internal/codectest/testdata/pod.json"))
 	require.NoError(t, err)
 	pod := &corev1.Pod{}
 	require.NoError(t, codec.Unmarshal(data, pod))

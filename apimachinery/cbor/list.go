@@ -10,9 +10,9 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 )
 
-// WriteList writes a list with n items, which are JSON, converting one at a time: what it holds at once is
-// about one item. The item of the sequence that is an error, or no JSON, ends it with that error, as does a
-// sequence of another length; w has part of a list then.
+// WriteList writes a list with n items, which are JSON, converting one at a time, so that it holds about one
+// item in memory. It stops with an error at an item that is an error or not valid JSON, and if items yields
+// more or fewer than n; part of the list has been written to w then.
 func WriteList(w io.Writer, h codec.ListHeader, n int, items iter.Seq2[codec.Item, error]) error {
 	meta := map[string]any{}
 	if h.ResourceVersion != "" {

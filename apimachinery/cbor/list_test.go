@@ -26,7 +26,7 @@ func itemsOf(n int) iter.Seq2[codec.Item, error] {
 	}
 }
 
-// A list is the same bytes as if it had been converted as a whole.
+// A list has the same bytes as if it were converted as a whole.
 func TestWriteList(t *testing.T) {
 	for _, h := range []codec.ListHeader{
 		{APIVersion: "v1", Kind: "AList"},
@@ -81,7 +81,7 @@ func TestLines(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrClosedPipe)
 }
 
-// An item is given as soon as it is whole, not when the next one comes.
+// An item is returned as soon as it is complete, not when the next one arrives.
 func TestLinesDoNotWait(t *testing.T) {
 	r, w := io.Pipe()
 	lines := cbor.Lines(r)
@@ -99,7 +99,7 @@ func TestLinesDoNotWait(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-// A sequence whose item has no end is not read for ever.
+// Reading stops at an item that exceeds the limit.
 func TestLinesAreBounded(t *testing.T) {
 	head := []byte{0x5b, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff} // 2 GiB of bytes
 	endless := io.MultiReader(bytes.NewReader(head), zeros{})

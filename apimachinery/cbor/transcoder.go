@@ -12,8 +12,8 @@ import (
 // SequenceMediaType is the content type of items one after the other, as watches send them.
 const SequenceMediaType = "application/cbor-seq"
 
-// Transcoder is the functions of this package as a value, for the field CBOR of rest.Options: the client
-// packages do not link this one unless a program uses it.
+// Transcoder holds the functions of this package as a value for the field CBOR of rest.Options, so that the
+// client packages link this one only if a program uses it.
 type Transcoder struct{}
 
 // FromJSON is [FromJSON].
@@ -28,9 +28,9 @@ func (Transcoder) Lines(r io.ReadCloser) io.ReadCloser { return Lines(r) }
 // maxItem bounds one item of a sequence, in bytes.
 const maxItem = 16 << 20
 
-// Lines reads a sequence of items as lines of JSON, each as soon as it is there. An item of more than 16 MiB,
-// or that is not well-formed, ends it with an error. Closing it closes r; a Read under way returns then if
-// one of r does.
+// Lines returns a reader of the items of a CBOR sequence as lines of JSON, each available as soon as it has
+// been read from r. An item that is longer than 16 MiB or not well-formed ends it with an error. Closing the
+// reader closes r; it interrupts a Read if closing r does.
 func Lines(r io.ReadCloser) io.ReadCloser {
 	l := &lines{in: counted{ReadCloser: r, left: maxItem}}
 	l.items = settings().dec.NewDecoder(&l.in)

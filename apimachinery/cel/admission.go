@@ -16,7 +16,7 @@ import (
 
 // Admission returns the environment of expressions about requests: match conditions of webhooks, and
 // policies. Variables are object, oldObject, request, params, namespaceObject, variables (of any type) and
-// authorizer. It is made once, when it is first needed.
+// authorizer. It is created once, on first use.
 func Admission() (*cel.Env, error) { return admission() }
 
 var admission = sync.OnceValues(func() (*cel.Env, error) {
@@ -24,16 +24,16 @@ var admission = sync.OnceValues(func() (*cel.Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := append(authorizers(), asking()...)
+	options := append(authorizerTypes(), authorizerVariables()...)
 	for _, name := range []string{"object", "oldObject", "request", "params", "namespaceObject", "variables"} {
 		options = append(options, cel.Variable(name, cel.DynType))
 	}
 	return base.Extend(options...)
 })
 
-// Mutation returns the environment of expressions that change objects: that of Admission, in which objects
-// can be made: JSONPatch{...}, and Object{...} with Object.spec{...} and the like for parts of the object, as
-// deep as needed.
+// Mutation returns the environment of expressions that change objects: that of [Admission], extended by
+// constructors of objects: JSONPatch{...}, Object{...}, and Object.spec{...} and the like for the parts of an
+// object at any depth.
 func Mutation() (*cel.Env, error) { return mutation() }
 
 var mutation = sync.OnceValues(func() (*cel.Env, error) {
@@ -62,17 +62,17 @@ const (
 
 var patchFields = map[string]*cel.Type{"op": cel.StringType, "path": cel.StringType, "from": cel.StringType, "value": cel.DynType}
 
-// mutationTypes adds the types that mutations make. The parts of an object may have any field; which of them
-// exist is found out when the result is merged.
+// mutationTypes adds the types that mutations construct. The parts of an object may have any field; unknown
+// ones are an error when the result is merged.
 type mutationTypes struct{ types.Provider }
 
-func made(name string) bool {
+func isMutationType(name string) bool {
 	return name == PatchType || name == ObjectType || strings.HasPrefix(name, ObjectType+".")
 }
 
 // FindStructType implements types.Provider.
 func (t *mutationTypes) FindStructType(name string) (*types.Type, bool) {
-	if made(name) {
+	if isMutationType(name) {
 		return types.NewTypeTypeWithParam(types.NewObjectType(name)), true
 	}
 	return t.Provider.FindStructType(name)
@@ -80,7 +80,7 @@ func (t *mutationTypes) FindStructType(name string) (*types.Type, bool) {
 
 // FindIdent implements types.Provider.
 func (t *mutationTypes) FindIdent(name string) (ref.Val, bool) {
-	if made(name) {
+	if isMutationType(name) {
 		return types.NewObjectType(name), true
 	}
 	return t.Provider.FindIdent(name)
@@ -88,7 +88,7 @@ func (t *mutationTypes) FindIdent(name string) (ref.Val, bool) {
 
 // FindStructFieldType implements types.Provider.
 func (t *mutationTypes) FindStructFieldType(name, field string) (*types.FieldType, bool) {
-	if !made(name) {
+	if !isMutationType(name) {
 		return t.Provider.FindStructFieldType(name, field)
 	}
 	typ := cel.DynType
@@ -121,7 +121,7 @@ func (t *mutationTypes) FindStructFieldType(name, field string) (*types.FieldTyp
 
 // NewValue implements types.Provider.
 func (t *mutationTypes) NewValue(name string, fields map[string]ref.Val) ref.Val {
-	if !made(name) {
+	if !isMutationType(name) {
 		return t.Provider.NewValue(name, fields)
 	}
 	return opaque[map[string]ref.Val]{types.NewObjectType(name), fields, func(a, b map[string]ref.Val) bool {

@@ -8,21 +8,21 @@ import (
 
 // Checking returns the environment in which expressions of policies are checked against types: that of
 // [Admission], but request and namespaceObject have types, and object, oldObject, params and variables are
-// missing, for the caller to declare with theirs. Where ask is false authorizer is missing too, as in
-// messages. Each is made once, when it is first needed.
-func Checking(ask bool) (*cel.Env, error) {
-	if ask {
-		return checkingAsked()
+// missing, for the caller to declare with theirs. If authorizer is false that variable is missing too, as in
+// expressions of messages. Each is created once, on first use.
+func Checking(authorizer bool) (*cel.Env, error) {
+	if authorizer {
+		return checkingAuthorizer()
 	}
 	return checking()
 }
 
-var checkingAsked = sync.OnceValues(func() (*cel.Env, error) {
+var checkingAuthorizer = sync.OnceValues(func() (*cel.Env, error) {
 	base, err := checking()
 	if err != nil {
 		return nil, err
 	}
-	return base.Extend(asking()...)
+	return base.Extend(authorizerVariables()...)
 })
 
 var checking = sync.OnceValues(func() (*cel.Env, error) {
@@ -30,7 +30,7 @@ var checking = sync.OnceValues(func() (*cel.Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	return base.Extend(append(authorizers(), cel.CustomTypeProvider(requestTypes().Over(base.CELTypeProvider())),
+	return base.Extend(append(authorizerTypes(), cel.CustomTypeProvider(requestTypes().Over(base.CELTypeProvider())),
 		cel.Variable("request", cel.ObjectType(requestType)), cel.Variable("namespaceObject", cel.ObjectType(namespaceType)))...)
 })
 
@@ -40,7 +40,7 @@ const (
 	namespaceType = known + "Namespace"
 )
 
-// requestTypes are the types of the variables every policy has, whatever it is about.
+// requestTypes are the types of the variables that every policy has.
 func requestTypes() Objects {
 	text, number, moment, texts := cel.StringType, cel.IntType, cel.TimestampType, cel.ListType(cel.StringType)
 	object := func(name string) *cel.Type { return cel.ObjectType(known + name) }
@@ -54,7 +54,7 @@ func requestTypes() Objects {
 		known + "GroupVersionResource": {"group": text, "version": text, "resource": text},
 		known + "UserInfo":             {"username": text, "uid": text, "groups": texts, "extra": cel.MapType(text, texts)},
 		namespaceType:                  {"metadata": object("NamespaceMetadata"), "spec": object("NamespaceSpec"), "status": object("NamespaceStatus")},
-		// The uid is written so. Owners and managed fields are not for policies.
+		// The field is named uid here. Policies cannot read owners and managed fields.
 		known + "NamespaceMetadata": {
 			"name": text, "generateName": text, "namespace": text, "labels": cel.MapType(text, text), "annotations": cel.MapType(text, text), "UID": text,
 			"creationTimestamp": moment, "deletionGracePeriodSeconds": number, "deletionTimestamp": moment, "generation": number,

@@ -8,9 +8,9 @@ type Named struct{ Name, Expression string }
 // variablesType is the type of the variable that holds named expressions.
 const variablesType = known + "variables"
 
-// WithVariables is env with the variable variables, whose fields are the named expressions: each may refer to
-// those before it, none to another. Scalars, lists and maps have the type of their expression. An object may
-// have any field, and so may what does not compile.
+// WithVariables returns env with the variable variables, whose fields are the named expressions: each may
+// refer to those before it only. Scalars, lists and maps have the type of their expression. Objects have type
+// dyn, and so have expressions that do not compile.
 func WithVariables(env *cel.Env, named []Named) (*cel.Env, error) {
 	fields := map[string]*cel.Type{}
 	env, err := env.Extend(cel.CustomTypeProvider(Objects{variablesType: fields}.Over(env.CELTypeProvider())), cel.Variable("variables", cel.ObjectType(variablesType)))

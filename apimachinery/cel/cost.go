@@ -11,10 +11,12 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// Estimator says what the functions of this package cost, before an expression runs and while it does. Sizes,
-// if set, says how big the values of paths can get; without it every variable is taken to be of any size.
+// Estimator estimates the cost of the functions of this package before an expression runs, and counts it
+// while one runs. Sizes, if set, bounds the size of the value at a path; without it the size of every
+// variable is taken to be unbounded.
 //
-// The prices are part of the API: they decide which rules a definition may have, and when a rule is stopped.
+// The costs are part of the API: they decide which rules a definition may have, and when the evaluation of a
+// rule is aborted.
 type Estimator struct {
 	// Sizes estimates the size of the value at the path of an expression such as [self spec names @items];
 	// nil where it is unknown.
@@ -22,35 +24,35 @@ type Estimator struct {
 }
 
 const (
-	// perByte is what looking at one byte of a text costs.
+	// perByte is the cost of reading one byte of a string.
 	perByte = 0.1
-	// perPatternByte is what one byte of a regular expression costs for each byte it looks at.
+	// perPatternByte is the cost of one byte of a regular expression for each byte of input.
 	perPatternByte = 0.25
-	// longestPattern is how long the pattern of a named format is taken to be before the format is known.
+	// longestPattern is the length assumed for the pattern of a named format that is not known yet.
 	longestPattern = 128
 	// longestFormat bounds the text of a named format.
 	longestFormat = 64
-	// questionCost is the cost of an authorization check; it limits an evaluation to two checks.
-	questionCost = 350_000
-	// selectorCost and perRequirement are what a selector costs, and each of its requirements, of which there
-	// is one in two bytes at most.
+	// checkCost is the cost of an authorization check; it limits an evaluation to two checks.
+	checkCost = 350_000
+	// selectorCost is the cost of a selector, perRequirement that of each requirement. A selector has at most
+	// one requirement per two bytes.
 	selectorCost, perRequirement, requirementsPerByte = common.ListCreateBaseCost, common.ListCreateBaseCost + common.StructCreateBaseCost, 0.5
 )
 
-// price is what a group of functions costs while an expression runs.
+// price is how the cost of a group of functions is computed while an expression runs.
 type price int
 
 const (
-	unpriced    price = iota // cel-go's own price
-	nominal                  // 1
-	readFirst                // reading the first argument
-	readTwice                // reading the first argument, and writing a result as long
-	writeResult              // reading the parts of the result, and writing it
-	walkFirst                // looking at every value in the first argument
-	search                   // running a regular expression over the first argument
-	question                 // asking the authorizer
-	selector                 // parsing a selector
-	ownPrice                 // see ownCost
+	unpriced           price = iota // cel-go's own price
+	nominal                         // 1
+	readFirst                       // reading the first argument
+	readTwice                       // reading the first argument, and writing a result as long
+	writeResult                     // reading the parts of the result, and writing it
+	walkFirst                       // reading every value in the first argument
+	search                          // running a regular expression over the first argument
+	authorizationCheck              // an authorization check
+	selector                        // parsing a selector
+	ownPrice                        // see ownCost
 )
 
 // prices are the functions whose price is not cel-go's.
@@ -65,7 +67,7 @@ var prices = map[string]price{
 	"asApproximateFloat": nominal, "isGreaterThan": nominal, "isLessThan": nominal, "compareTo": nominal, "add": nominal, "sub": nominal,
 	"major": nominal, "minor": nominal, "patch": nominal, "getScheme": nominal, "getHostname": nominal, "getHost": nominal, "getPort": nominal,
 	"getEscapedPath": nominal, "getQuery": nominal,
-	"check": question, "fieldSelector": selector, "labelSelector": selector, "serviceAccount": nominal, "path": nominal, "group": nominal,
+	"check": authorizationCheck, "fieldSelector": selector, "labelSelector": selector, "serviceAccount": nominal, "path": nominal, "group": nominal,
 	"resource": nominal, "subresource": nominal, "namespace": nominal, "name": nominal, "allowed": nominal, "reason": nominal, "error": nominal, "errored": nominal,
 }
 
@@ -87,8 +89,8 @@ func (Estimator) CallCost(function, overload string, args []ref.Val, result ref.
 		return new(walking(args[0]))
 	case search:
 		return new(searching(size(args[0]), size(args[1])))
-	case question:
-		return new(uint64(questionCost))
+	case authorizationCheck:
+		return new(uint64(checkCost))
 	case selector:
 		n := size(args[len(args)-1])
 		return new(parsingSelector(sizes{Min: n, Max: n}).Max)
@@ -136,7 +138,7 @@ var ownTypes = map[string]bool{
 	ipType.TypeName(): true, cidrType.TypeName(): true, quantityType.TypeName(): true, semverType.TypeName(): true, urlType.TypeName(): true, formatType.TypeName(): true,
 }
 
-// reading is what looking at each byte of a text some times costs.
+// reading returns the cost of reading a string the given number of times.
 func reading(v ref.Val, times float64) uint64 {
 	return uint64(math.Ceil(float64(size(v)) * times * perByte))
 }
@@ -145,7 +147,7 @@ func searching(text, pattern uint64) uint64 {
 	return uint64(math.Ceil(float64(text+1)*perByte)) * uint64(math.Ceil(float64(pattern)*perPatternByte))
 }
 
-// walking is what looking at everything in a value costs.
+// walking returns the cost of reading every value in v.
 func walking(v ref.Val) uint64 {
 	switch v := v.(type) {
 	case types.String:
@@ -169,7 +171,7 @@ func walking(v ref.Val) uint64 {
 	return 1
 }
 
-// size is how many bytes, characters or items a value has; 1 for what has no size.
+// size returns how many bytes, characters or items a value has; 1 for a value without a size.
 func size(v ref.Val) uint64 {
 	switch x := v.Value().(type) {
 	case netip.Addr:

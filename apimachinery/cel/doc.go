@@ -3,5 +3,5 @@
 // addresses and ranges, quantities, semantic versions, named formats, sets, strings, optional values), and
 // the cost limits around them.
 //
-// It does not handle schemas: apimachinery/openapi brings the types of custom resources.
+// It does not handle schemas: apimachinery/openapi declares the types of custom resources.
 package cel

@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	// PerCallLimit is the most one evaluation may cost.
+	// PerCallLimit is the maximum cost of one evaluation.
 	PerCallLimit = 1_000_000
-	// Budget is the most all evaluations for one object may cost.
+	// Budget is the maximum cost of all evaluations for one object.
 	Budget = 10_000_000
-	// checkFrequency is after how many comprehension steps an evaluation looks at its context.
+	// checkFrequency is the number of comprehension steps after which an evaluation checks its context.
 	checkFrequency = 100
 )
 
-// Env returns the environment all expressions extend: the functions, without variables. It is made once, when
-// it is first needed.
+// Env returns the environment that all others extend: the functions, without variables. It is created once,
+// on first use.
 func Env() (*cel.Env, error) { return env() }
 
 var env = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(Options()...)
 })
 
-// Options are the parts of the environment.
+// Options returns the options that make up the environment of [Env].
 func Options() []cel.EnvOption {
 	options := []cel.EnvOption{
 		cel.HomogeneousAggregateLiterals(),
@@ -47,7 +47,8 @@ func Options() []cel.EnvOption {
 	return options
 }
 
-// ProgramOptions are how expressions are run: with a cost limit, interruptible, and with optimized constants.
+// ProgramOptions returns the options for programs: a cost limit, interruption by a context, and optimized
+// constants.
 func ProgramOptions() []cel.ProgramOption {
 	return []cel.ProgramOption{
 		cel.EvalOptions(cel.OptOptimize, cel.OptTrackCost),

@@ -31,8 +31,8 @@ func (e Estimator) EstimateCallCost(function, overload string, target *checker.A
 	switch kind := prices[function]; {
 	case kind == nominal:
 		return estimate(costs{Min: 1, Max: 1}, nil)
-	case kind == question:
-		return estimate(costs{Min: questionCost, Max: questionCost}, nil)
+	case kind == authorizationCheck:
+		return estimate(costs{Min: checkCost, Max: checkCost}, nil)
 	case kind == unpriced || first == nil:
 		return nil
 	case kind == selector:
@@ -51,7 +51,7 @@ func (e Estimator) EstimateCallCost(function, overload string, target *checker.A
 	return e.method(function, overload, *target, args)
 }
 
-// parsing prices functions of a text.
+// parsing estimates functions that parse a string.
 func (e Estimator) parsing(function string, text checker.AstNode) *checker.CallEstimate {
 	if prices[function] == readTwice {
 		return e.reading(text, 2, false)
@@ -63,7 +63,8 @@ func estimate(cost costs, result *sizes) *checker.CallEstimate {
 	return &checker.CallEstimate{CostEstimate: cost, ResultSize: result}
 }
 
-// reading prices looking at a text some times; sized says that the result is as long.
+// reading estimates reading a string the given number of times; sized means that the result is as long as the
+// string.
 func (e Estimator) reading(text checker.AstNode, times float64, sized bool) *checker.CallEstimate {
 	n := e.sizeOf(text)
 	cost := n.MultiplyByCostFactor(times * perByte)
@@ -73,7 +74,7 @@ func (e Estimator) reading(text checker.AstNode, times float64, sized bool) *che
 	return estimate(cost, nil)
 }
 
-// method prices the functions of a receiver that take arguments.
+// method estimates member functions with arguments.
 func (e Estimator) method(function, overload string, target checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
 	switch function {
 	case "ip":
@@ -107,7 +108,7 @@ func (e Estimator) method(function, overload string, target checker.AstNode, arg
 	return nil
 }
 
-// containing prices the comparison of addresses, which have 4 or 16 bytes.
+// containing estimates the comparison of addresses, which have 4 or 16 bytes.
 func containing(function, overload string, argument sizes) costs {
 	address := sizes{Min: 4, Max: 16}
 	cost := address.Add(address).MultiplyByCostFactor(perByte)
@@ -120,7 +121,7 @@ func containing(function, overload string, argument sizes) costs {
 	return cost
 }
 
-// walking prices looking at every item of a list, or at every byte of a text.
+// walking estimates reading every item of a list, or every byte of a string.
 func (e Estimator) walking(target checker.AstNode) costs {
 	items := itemsOf(target)
 	if items == nil {
@@ -133,7 +134,7 @@ func (e Estimator) walking(target checker.AstNode) costs {
 	return e.sizeOf(target).MultiplyByCost(each)
 }
 
-// split gives at most one item per character, or as many as its limit says.
+// split estimates a list of at most one item per character, or of as many as its limit allows.
 func (e Estimator) split(target checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
 	n := e.sizeOf(target)
 	most := n.Max
@@ -158,9 +159,9 @@ func (e Estimator) join(target checker.AstNode, separator sizes) *checker.CallEs
 	return estimate(result.MultiplyByCostFactor(perByte), &result)
 }
 
-// replace prices a replacement. The result is longest when the shortest possible pieces are replaced by the
-// longest possible text wherever they fit, and shortest the other way round; an empty piece is found around
-// every character.
+// replace estimates a replacement. The result is longest when the shortest possible pieces are replaced by
+// the longest possible text wherever they fit, and shortest the other way round; an empty piece is found
+// around every character.
 func (e Estimator) replace(text, piece, by sizes) *checker.CallEstimate {
 	var times, kept sizes
 	switch {
@@ -190,7 +191,7 @@ func plusOne(n uint64) uint64 {
 	return n
 }
 
-// equality prices == of the types of this package.
+// equality estimates == of the types of this package.
 func (e Estimator) equality(args []checker.AstNode) *checker.CallEstimate {
 	if len(args) != 2 || args[0].Type().TypeName() != args[1].Type().TypeName() {
 		return nil
@@ -220,7 +221,7 @@ func (e Estimator) sizeOf(n checker.AstNode) sizes {
 	return sizes{Min: 0, Max: math.MaxUint64}
 }
 
-// itemsOf stands for the items of a list or the keys of a map; nil for what has none.
+// itemsOf returns a node that represents the items of a list or the keys of a map; nil if it has neither.
 func itemsOf(list checker.AstNode) checker.AstNode {
 	parameters := list.Type().Parameters()
 	if len(parameters) == 0 {
@@ -233,7 +234,7 @@ func itemsOf(list checker.AstNode) checker.AstNode {
 	return n
 }
 
-// itemsNode is the items of a list, which have no expression of their own.
+// itemsNode represents the items of a list, which have no expression of their own.
 type itemsNode struct {
 	path []string
 	of   *types.Type

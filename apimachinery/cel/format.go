@@ -15,11 +15,11 @@ import (
 
 var formatType = cel.ObjectType("kubernetes.NamedFormat")
 
-// format is a named rule for texts. validate returns what is wrong, nothing if all is well.
+// format is a named format of strings. validate returns what is wrong with a string; none if it is valid.
 type format struct {
 	name     string
 	validate func(string) []string
-	// patternSize is the length of a pattern for it, by which a check is priced.
+	// patternSize is the length of a pattern for the format, which determines the cost of a check.
 	patternSize uint64
 }
 

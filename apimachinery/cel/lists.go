@@ -7,7 +7,8 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// element is a type that lists can have. Which overload an empty list is taken for depends on their order.
+// element is a type of list items that has overloads. The overload used for an empty list depends on their
+// order.
 type element struct {
 	name string
 	as   *cel.Type
@@ -94,7 +95,8 @@ func total(v, zero ref.Val) ref.Val {
 	return sum
 }
 
-// extreme returns the item that compares as want with all others.
+// extreme returns the item for which compare(item, other) is want or 0 for all others: the minimum or
+// maximum.
 func extreme(v ref.Val, want types.Int) ref.Val {
 	var best ref.Val
 	if r := each(v, func(_ int64, item ref.Val) ref.Val {

@@ -52,7 +52,7 @@ func quantities() []cel.EnvOption {
 		cel.Function("asApproximateFloat", method("asApproximateFloat", "quantity_get_float", quantityType, cel.DoubleType, func(v q) ref.Val {
 			return types.Double(v.AsApproximateFloat64())
 		})),
-		// The one function of a quantity that is no method.
+		// The only function of quantities that is not a member function.
 		cel.Function("sign", cel.Overload("quantity_sign", []*cel.Type{quantityType}, cel.IntType, cel.UnaryBinding(func(v ref.Val) ref.Val {
 			n, ok := v.Value().(q)
 			if !ok {

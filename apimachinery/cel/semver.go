@@ -100,7 +100,7 @@ func (v semver) compare(w semver) int {
 	}
 	switch {
 	case len(v.pre) == 0 || len(w.pre) == 0:
-		return cmp.Compare(len(w.pre), len(v.pre)) // without a pre-release is newer
+		return cmp.Compare(len(w.pre), len(v.pre)) // a version without a pre-release is newer
 	}
 	for i := range min(len(v.pre), len(w.pre)) {
 		if c := comparePre(v.pre[i], w.pre[i]); c != 0 {

@@ -38,8 +38,8 @@ func literalPatterns() cel.ProgramOption {
 		literalPattern("findAll", "string_find_all_string_int", allMatches))
 }
 
-// literalPattern compiles a pattern that is a literal together with its expression, where a mistake in it is
-// found.
+// literalPattern compiles a pattern that is a literal together with its expression, so that an invalid one is
+// an error of the compilation.
 func literalPattern(function, overload string, use func(re *regexp.Regexp, s string, most int) ref.Val) *interpreter.RegexOptimization {
 	return &interpreter.RegexOptimization{Function: function, OverloadID: overload, RegexIndex: 1, Factory: func(call interpreter.InterpretableCall, pattern string) (interpreter.InterpretableCall, error) {
 		re, err := regexp.Compile(pattern)
@@ -85,7 +85,7 @@ func matches(text, pattern ref.Val, use func(*regexp.Regexp, string) ref.Val) re
 	return use(re, s)
 }
 
-// opaque is a value of a Kubernetes type: it compares by same and shows its text.
+// opaque is a value of a Kubernetes type: same compares two of them, text formats one.
 type opaque[T any] struct {
 	typ   *cel.Type
 	value T
@@ -155,7 +155,7 @@ func urls() []cel.EnvOption {
 	}
 }
 
-// parser declares a function that makes a value of its text.
+// parser declares a function that parses a string into a value.
 func parser(name, id string, t *cel.Type, parse func(string) (ref.Val, error)) cel.EnvOption {
 	return cel.Function(name, parserOverload(id, t, parse))
 }
@@ -174,7 +174,7 @@ func parserOverload(id string, t *cel.Type, parse func(string) (ref.Val, error))
 	}))
 }
 
-// wellFormed declares a function that says whether a text is well-formed.
+// wellFormed declares a function that reports whether a string is well-formed.
 func wellFormed(name, id string, check func(string) bool) cel.EnvOption {
 	return cel.Function(name, cel.Overload(id, []*cel.Type{cel.StringType}, cel.BoolType, cel.UnaryBinding(func(v ref.Val) ref.Val {
 		s, ok := v.Value().(string)

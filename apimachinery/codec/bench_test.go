@@ -2,22 +2,18 @@ package codec_test
 
 import (
 	"encoding/json"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/codec/internal/codectest"
 )
 
 func benchPod(b *testing.B) ([]byte, *corev1.Pod) {
-	data, err := os.ReadFile("testdata/pod.json")
-	require.NoError(b, err)
-	pod := &corev1.Pod{}
-	require.NoError(b, codec.Unmarshal(data, pod))
 	b.ReportAllocs()
-	return data, pod
+	return codectest.Pod(b)
 }
 
 func BenchmarkDecodeJSON(b *testing.B) {

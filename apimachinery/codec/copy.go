@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/keelson-dev/keelson/apimachinery/codec/internal/deep"
+	"github.com/keelson-dev/keelson/apimachinery/codec/internal/plan"
 	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
 )
 
@@ -15,33 +17,23 @@ func DeepCopy[T any](v T) T {
 	t := reflect.TypeFor[T]()
 	switch t.Kind() {
 	case reflect.Interface:
-		c := copier{}
-		out, _ := c.dynamic(any(v)).(T)
+		out, _ := DeepCopyJSON(any(v)).(T)
 		return out
 	case reflect.Pointer:
 		src := *mem.At[mem.Pointer](mem.Of(&v))
 		if src == nil {
 			return v
 		}
-		n := nodeOf(t.Elem())
-		n.mustCopy()
-		dst := copyInBlock(n, src)
-		if dst == nil {
-			c := copier{}
-			dst = c.pointee(n, src)
-		}
+		dst, err := deep.Copy(plan.Of(t.Elem()), src)
+		mustCopy(err)
 		return *mem.At[T](mem.Of(&dst))
 	}
 	return copyValue(t, v)
 }
 
 // copyValue is separate from DeepCopy so that only values, not pointers, escape to the heap.
-func copyValue[T any](t reflect.Type, v T) T {
-	n := nodeOf(t)
-	n.mustCopy()
-	c := copier{}
-	out := v
-	c.fix(n, mem.Of(&out), mem.Of(&v))
+func copyValue[T any](t reflect.Type, v T) (out T) {
+	mustCopy(deep.CopyInto(plan.Of(t), mem.Of(&out), mem.Of(&v)))
 	return out
 }
 
@@ -52,25 +44,25 @@ func DeepCopyInto(dst, src any) {
 	if dv.Kind() != reflect.Pointer || dv.Type() != sv.Type() || dv.IsNil() || sv.IsNil() {
 		panic(fmt.Errorf("codec: DeepCopyInto(%T, %T) needs two non-nil pointers of one type", dst, src))
 	}
-	n := nodeOf(dv.Type().Elem())
-	n.mustCopy()
-	if dv.Pointer() == sv.Pointer() {
-		return
-	}
-	c := copier{}
-	dv.Elem().Set(sv.Elem())
-	c.fix(n, dv.UnsafePointer(), sv.UnsafePointer())
+	mustCopy(deep.CopyInto(plan.Of(dv.Type().Elem()), dv.UnsafePointer(), sv.UnsafePointer()))
 }
 
 // DeepCopyJSON copies a JSON value: map[string]any, []any and what they hold.
 // Other types are copied as DeepCopy would.
 func DeepCopyJSON(v any) any {
-	c := copier{}
-	return c.dynamic(v)
+	out, err := deep.CopyAny(v)
+	mustCopy(err)
+	return out
 }
 
-func (n *node) mustCopy() {
-	if err := n.checkCopy(); err != nil {
-		panic(err)
+func mustCopy(err error) {
+	if err != nil {
+		panic(public(err))
 	}
 }
+
+// Equal reports whether a and b mean the same: they have one type, nil and
+// empty maps and slices are equal, and types with a method Equal(T) or Equal(*T) are
+// compared by it (times by instant, quantities by value). Functions and
+// channels are equal only if both are nil; values nested deeper than 10,000 are not equal.
+func Equal(a, b any) bool { return deep.Equal(a, b) }

@@ -30,15 +30,31 @@
 //
 // A plan holds the offsets of fields, and walking it reads and writes fields by address. All of that, and
 // what the codec relies on beyond the language, goes through apimachinery/internal/mem, which alone imports
-// unsafe for it: reflect.Values, interface values and functions made from their words, maps seen as
-// maps of another key type, and small maps that lie inside other allocations. Each layout is checked when the
-// program starts; one that is not known, as on a new version of Go, is not used, and package reflect takes
-// its place. The tests fail in CI when that happens. The parts of decoded and copied objects share a block by
-// means of codec/internal/arena, which forges nothing but those small maps.
+// unsafe for it: reflect.Values, interface values and functions made from their words, maps seen as maps of
+// another key type, and small maps that lie inside other allocations. Each layout is checked when the program
+// starts; one that is not known, as on a new version of Go, is not used, and package reflect takes its place.
+// The tests fail in CI when that happens. The parts of decoded and copied objects share a block by means of
+// codec/internal/arena, which forges nothing but those small maps.
 //
 // The build tag keelson_safe turns all of that off, blocks included: results are the same, a Pod takes about
 // twice the time and 30 allocations in place of 4. Use it to rule these techniques out when memory corruption
 // is suspected.
+//
+// # Parts
+//
+// This package has the functions, the types of their arguments and results, and the errors. What they do is
+// in packages below internal, each of which may import those before it, as far as it needs them:
+//
+//	failure    errors, paths and limits
+//	arena      memory: blocks for the parts of an object, strings
+//	jsontext   the text of JSON, without Go values
+//	plan       the analysis of a Go type: shape, fields, tags, methods
+//	json       reading and writing JSON by plans
+//	proto      the same for protobuf
+//	deep       copying and comparing by plans
+//	transcode  protobuf to JSON without a Go value
+//	wire       envelopes, watch events and lists around encoded objects
+//	yaml       YAML to JSON and back
 //
 // # Methods of types
 //

@@ -1,22 +1,21 @@
 package codec
 
 import (
-	"errors"
-	"fmt"
 	"reflect"
 	"strconv"
-	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec/internal/failure"
 )
 
 // ErrNoProto is wrapped by the error for types that have no protobuf form.
-var ErrNoProto = errors.New("type has no protobuf form")
+var ErrNoProto = failure.ErrNoProto
 
 // ErrTooLarge is wrapped by errors for input or frames over a size limit.
-var ErrTooLarge = errors.New("over the size limit")
+var ErrTooLarge = failure.ErrTooLarge
 
 // ErrTooDeep is wrapped by errors for values nested deeper than the limit,
 // cyclic values included.
-var ErrTooDeep = errors.New("nested too deeply")
+var ErrTooDeep = failure.ErrTooDeep
 
 // A TypeError reports why a Go type cannot be encoded, decoded or copied.
 type TypeError struct {
@@ -30,12 +29,7 @@ type TypeError struct {
 }
 
 // Error implements error. The text has the type, the path and the reason.
-func (e *TypeError) Error() string {
-	if e.Path == "" {
-		return fmt.Sprintf("codec: %v: %v", e.Type, e.Err)
-	}
-	return fmt.Sprintf("codec: %v: field %s: %v", e.Type, e.Path, e.Err)
-}
+func (e *TypeError) Error() string { return (*failure.TypeError)(e).Error() }
 
 // Unwrap returns the reason.
 func (e *TypeError) Unwrap() error { return e.Err }
@@ -53,21 +47,21 @@ type DecodeError struct {
 }
 
 // Error implements error. The text has the path if there is one, the message and the offset.
-func (e *DecodeError) Error() string {
-	var b strings.Builder
-	if e.Path != "" {
-		b.WriteString(e.Path)
-		b.WriteString(": ")
-	}
-	b.WriteString(e.Msg)
-	b.WriteString(" (at byte ")
-	b.WriteString(strconv.Itoa(e.Offset))
-	b.WriteByte(')')
-	return b.String()
-}
+func (e *DecodeError) Error() string { return (*failure.DecodeError)(e).Error() }
 
 // Unwrap returns the cause, or nil.
 func (e *DecodeError) Unwrap() error { return e.Err }
+
+// public returns an error of the internal packages as the type this package exports for it.
+func public(err error) error {
+	switch err := err.(type) { //nolint:errorlint // internal packages do not wrap these
+	case *failure.TypeError:
+		return (*TypeError)(err)
+	case *failure.DecodeError:
+		return (*DecodeError)(err)
+	}
+	return err
+}
 
 // IssueKind distinguishes unknown from duplicate fields.
 type IssueKind uint8
@@ -91,29 +85,4 @@ func (i FieldIssue) String() string {
 		return "duplicate field " + strconv.Quote(i.Path)
 	}
 	return "unknown field " + strconv.Quote(i.Path)
-}
-
-// A segment is one step of a path; the steps of an error are gathered from the
-// inside out while the decoder returns, so that valid input costs nothing.
-type segment struct {
-	name  string // field or key; used if index < 0
-	index int
-}
-
-func joinSegments(inner []segment) string {
-	var b strings.Builder
-	for i := len(inner) - 1; i >= 0; i-- {
-		s := inner[i]
-		if s.index >= 0 {
-			b.WriteByte('[')
-			b.WriteString(strconv.Itoa(s.index))
-			b.WriteByte(']')
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteByte('.')
-		}
-		b.WriteString(s.name)
-	}
-	return b.String()
 }

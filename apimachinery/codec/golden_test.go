@@ -3,67 +3,22 @@ package codec_test
 import (
 	"encoding/base64"
 	"encoding/json"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/keelson-dev/keelson/apimachinery/api"
-	"github.com/keelson-dev/keelson/apimachinery/api/autoscalingv1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
-	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/codec/internal/codectest"
 )
 
-// goldenObject is an object a kube-apiserver 1.36.3 wrote in both forms.
-type goldenObject struct {
-	Path   string          `json:"path"`
-	JSON   json.RawMessage `json:"json"`
-	Base64 string          `json:"protobufBase64"`
-}
-
-func goldenObjects(t testing.TB) []goldenObject {
-	raw, err := os.ReadFile("testdata/protobuf_golden.json")
-	require.NoError(t, err)
-	var out []goldenObject
-	require.NoError(t, json.Unmarshal(raw, &out))
-	return out
-}
-
-// newObject makes an empty object or list of a built-in kind.
-func newObject(t testing.TB, apiVersion, kind string) any {
-	gv, err := schema.ParseGroupVersion(apiVersion)
-	require.NoError(t, err)
-	switch kind {
-	case "Scale":
-		return &autoscalingv1.Scale{}
-	case "Status":
-		return &metav1.Status{}
-	case "APIResourceList":
-		return &metav1.APIResourceList{}
-	case "APIGroup":
-		return &metav1.APIGroup{}
-	}
-	for _, info := range api.Scheme().All() {
-		switch {
-		case info.GVK == gv.WithKind(kind):
-			return info.New()
-		case info.ListKind() == gv.WithKind(kind):
-			return info.NewList()
-		}
-	}
-	require.Fail(t, "no such kind", "%s %s", apiVersion, kind)
-	return nil
-}
-
 func TestGoldenProtobuf(t *testing.T) {
-	for _, g := range goldenObjects(t) {
+	for _, g := range codectest.Golden(t) {
 		t.Run(g.Path, func(t *testing.T) {
 			data, err := base64.StdEncoding.DecodeString(g.Base64)
 			require.NoError(t, err)
 			apiVersion, kind, body, err := codec.DecodeEnvelope(data)
 			require.NoError(t, err)
-			obj := newObject(t, apiVersion, kind)
+			obj := codectest.NewObject(t, apiVersion, kind)
 			_, _, err = codec.UnmarshalEnvelope(data, obj)
 			require.NoError(t, err)
 
@@ -85,7 +40,7 @@ func TestGoldenProtobuf(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, string(plain), string(text), "encoding/json")
 
-			fromJSON := newObject(t, apiVersion, kind)
+			fromJSON := codectest.NewObject(t, apiVersion, kind)
 			issues, err := codec.UnmarshalOptions(g.JSON, fromJSON, codec.DecodeOptions{Strict: true})
 			require.NoError(t, err)
 			require.Empty(t, issues)

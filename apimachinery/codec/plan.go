@@ -3,6 +3,9 @@ package codec
 import (
 	"reflect"
 	"strings"
+	"sync"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec/internal/plan"
 )
 
 // A Plan is the read-only view of what was compiled for a Go type: the kind of its JSON form and the struct
@@ -13,7 +16,7 @@ type Plan struct {
 	// Kind is the kind of the JSON form.
 	Kind Kind
 
-	node   *node
+	elem   func() *Plan
 	fields []Field
 	byName map[string]int
 }
@@ -58,24 +61,24 @@ type Field struct {
 	// Tag is the whole struct tag, for anything else.
 	Tag reflect.StructTag
 
-	n *node
+	plan func() *Plan
 }
 
 // PlanOf compiles the plan of t; pointers are followed. The error is a
 // [*TypeError] for types that have no JSON form or cannot be copied: those that
 // hold channels, functions, locks or hidden pointers, named by field path.
 func PlanOf(t reflect.Type) (*Plan, error) {
-	for t.Kind() == reflect.Pointer && !pointsToItself(t) {
+	for t.Kind() == reflect.Pointer && !plan.PointsToItself(t) {
 		t = t.Elem()
 	}
-	n := nodeOf(t)
-	if err := n.checkJSON(); err != nil {
-		return nil, err
+	n := plan.Of(t)
+	if err := n.CheckJSON(); err != nil {
+		return nil, public(err)
 	}
-	if err := n.checkCopy(); err != nil {
-		return nil, err
+	if err := n.CheckCopy(); err != nil {
+		return nil, public(err)
 	}
-	return n.plan(), nil
+	return viewOf(n)(), nil
 }
 
 // Elem is the plan of the elements of a List or the values of a Map, else nil.
@@ -83,7 +86,7 @@ func (p *Plan) Elem() *Plan {
 	if p.Kind != List && p.Kind != Map {
 		return nil
 	}
-	return p.node.elem.plan()
+	return p.elem()
 }
 
 // Fields are the members of a Struct in the order JSON writes them. The
@@ -100,69 +103,83 @@ func (p *Plan) Field(name string) *Field {
 }
 
 // Plan is the plan of the field's type, pointers followed.
-func (f *Field) Plan() *Plan { return f.n.plan() }
+func (f *Field) Plan() *Plan { return f.plan() }
 
-func (n *node) plan() *Plan {
-	for n.op == opPtr {
-		n = n.elem
+// views holds a func() *Plan per node that was needed.
+var views sync.Map
+
+// viewOf returns the view of a node, pointers followed, which is made at the first call of what is returned.
+func viewOf(n *plan.Node) func() *Plan {
+	for n.Op == plan.OpPointer {
+		n = n.Elem
 	}
-	n.introOnce.Do(func() { n.intro = n.introspect() })
-	return n.intro
+	if v, ok := views.Load(n); ok {
+		return v.(func() *Plan)
+	}
+	v, _ := views.LoadOrStore(n, sync.OnceValue(func() *Plan { return newView(n) }))
+	return v.(func() *Plan)
 }
 
-func (n *node) introspect() *Plan {
-	p := &Plan{Type: n.typ, node: n}
-	if n.enc != n.op || n.dec != n.op {
-		if n.enc == opRawJSON {
-			p.Kind = Any
-		}
-		if n.enc == opNumber {
-			p.Kind = Number
-		}
-		return p
-	}
-	switch n.op {
-	case opBool:
-		p.Kind = Boolean
-	case opInt8, opInt16, opInt32, opInt64, opUint8, opUint16, opUint32, opUint64:
-		p.Kind = Integer
-	case opFloat32, opFloat64:
-		p.Kind = Number
-	case opString, opBytes:
-		p.Kind = String
-	case opSlice, opArray:
-		p.Kind = List
-	case opStrMap, opMap:
-		p.Kind = Map
-	case opAny, opIface:
-		p.Kind = Any
-	case opStruct:
-		p.Kind = Struct
+func newView(n *plan.Node) *Plan {
+	p := &Plan{Type: n.Type, Kind: kindOf(n)}
+	switch p.Kind {
+	case List, Map:
+		p.elem = viewOf(n.Elem)
+	case Struct:
 		p.byName = map[string]int{}
-		for i := range n.fields {
-			p.fields = append(p.fields, n.fields[i].introspect())
-			p.byName[n.fields[i].name] = i
+		for i := range n.Fields {
+			p.fields = append(p.fields, newField(&n.Fields[i]))
+			p.byName[n.Fields[i].Name] = i
 		}
 	}
 	return p
 }
 
-func (f *field) introspect() Field {
-	tag := f.sf.Tag
-	ft := parseTag(tag.Get("json"))
+func kindOf(n *plan.Node) Kind {
+	switch {
+	case n.Enc == plan.OpRawJSON:
+		return Any
+	case n.Enc == plan.OpNumber:
+		return Number
+	case n.Enc != n.Op || n.Dec != n.Op:
+		return Custom
+	}
+	switch n.Op {
+	case plan.OpBool:
+		return Boolean
+	case plan.OpInt8, plan.OpInt16, plan.OpInt32, plan.OpInt64, plan.OpUint8, plan.OpUint16, plan.OpUint32, plan.OpUint64:
+		return Integer
+	case plan.OpFloat32, plan.OpFloat64:
+		return Number
+	case plan.OpString, plan.OpBytes:
+		return String
+	case plan.OpSlice, plan.OpArray:
+		return List
+	case plan.OpStringMap, plan.OpMap:
+		return Map
+	case plan.OpAny, plan.OpInterface:
+		return Any
+	case plan.OpStruct:
+		return Struct
+	}
+	return Custom
+}
+
+func newField(f *plan.Field) Field {
+	tag := f.StructField.Tag
 	out := Field{
-		Name: f.name, GoName: f.goPath, Type: f.n.typ, Offset: int(f.off), Tag: tag, n: f.n,
-		OmitEmpty: ft.omitEmpty, OmitZero: ft.omitZero, Pointer: f.n.op == opPtr,
+		Name: f.Name, GoName: f.GoPath, Type: f.Node.Type, Offset: int(f.Off), Tag: tag, plan: viewOf(f.Node),
+		OmitEmpty: f.Tag.OmitEmpty, OmitZero: f.Tag.OmitZero, Pointer: f.Node.Op == plan.OpPointer,
 		PatchStrategy: tag.Get("patchStrategy"), PatchMergeKey: tag.Get("patchMergeKey"),
 		ListType: tag.Get("listType"), MapType: tag.Get("mapType"), Default: tag.Get("default"),
 	}
-	if f.indirect {
+	if f.Indirect {
 		out.Offset = -1
 	}
 	if keys := tag.Get("listMapKey"); keys != "" {
 		out.ListMapKeys = strings.Split(keys, ",")
 	}
-	if num, ok := protoNumber(tag.Get("protobuf")); ok {
+	if num, ok := plan.ProtoNumber(tag.Get("protobuf")); ok {
 		out.Proto = int(num)
 	}
 	return out

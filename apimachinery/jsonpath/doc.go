@@ -1,5 +1,5 @@
-// Package jsonpath evaluates the JSONPath expressions that Kubernetes puts into objects: printer
-// columns, scale paths and selectable fields of custom resources, and kubectl's output templates.
+// Package jsonpath evaluates the JSONPath expressions that Kubernetes puts into objects: printer columns,
+// scale paths and selectable fields of custom resources, and kubectl's output templates.
 //
 // It supports .field, ['field'], \. escapes, [n] with n from the end when negative, [from:to:step], [*] and
 // .*, ..field (any depth), unions such as [0,2] and ['a','b'], and filters [?(@.type=="Ready")] with == != <

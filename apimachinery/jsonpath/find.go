@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Find returns every value the path leads to, in document order; map members in key order. The values are not
-// copied.
+// Find returns every value that the path selects, in document order, with map members in key order. The
+// values are not copied.
 func (p *Path) Find(root any) []any {
 	return walk(p.steps, root, nil)
 }
 
-// First returns the first value the path leads to, and whether there is one.
+// First returns the first value that the path selects, and whether there is one.
 func (p *Path) First(root any) (any, bool) {
 	v := root
 	for i, s := range p.steps {
@@ -192,7 +192,7 @@ func holds(a any, op string, b any) bool {
 	return ordered && c >= 0
 }
 
-// compare orders strings, and numbers of either kind. Booleans and null compare for equality only.
+// compare orders strings, and integers and floats. Booleans and null compare for equality only.
 func compare(a, b any) (int, bool) {
 	switch a := a.(type) {
 	case string:

@@ -12,7 +12,7 @@ type Path struct {
 	steps []step
 }
 
-// SyntaxError says what is wrong with an expression, and at which byte.
+// SyntaxError is the error for a malformed expression, with the offset in bytes.
 type SyntaxError struct {
 	Path   string
 	Offset int
@@ -23,7 +23,7 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("jsonpath %q, at %d: %s", e.Path, e.Offset, e.Reason)
 }
 
-// maxDepth bounds steps and nested filters, so that hostile expressions stay cheap.
+// maxDepth bounds steps and nested filters, so that evaluating any expression stays cheap.
 const maxDepth = 64
 
 // maxDeep bounds recursive steps, each of which multiplies the work by the size of the object.
@@ -49,7 +49,7 @@ func Parse(text string) (*Path, error) {
 // String returns the expression as it was written.
 func (p *Path) String() string { return p.text }
 
-// Fields returns the names of a path made of plain field steps only, and whether it is one.
+// Fields returns the names of a path that has only plain field steps, and false for other paths.
 func (p *Path) Fields() ([]string, bool) {
 	names := make([]string, len(p.steps))
 	for i, s := range p.steps {
@@ -79,7 +79,7 @@ func (p *parser) fail(format string, args ...any) error {
 	return &SyntaxError{Path: p.text, Offset: p.pos, Reason: fmt.Sprintf(format, args...)}
 }
 
-// steps reads to the end, or inside a filter to the first byte that cannot continue a path.
+// steps parses up to the end, or inside a filter up to the first byte that cannot continue a path.
 func (p *parser) steps(depth int, inFilter bool) ([]step, error) {
 	var out []step
 	for p.pos < p.end {

@@ -10,7 +10,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 )
 
-// A selector comes from a URL: what is right in it costs nothing but its place.
+// A selector comes from a URL: its valid parts cost no memory besides their own.
 func TestParseOfManyValuesAllocatesLittle(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("k in (")

@@ -173,8 +173,7 @@ func TestSets(t *testing.T) {
 	require.Equal(t, labels.Set{"a": "x", "b": "2"}, labels.Merge(s, labels.Set{"a": "x"}))
 }
 
-// naive is a selector as a list of conditions, evaluated as the documentation
-// says.
+// naive is a model of a selector: a list of conditions, evaluated one by one as documented.
 type naive []func(labels.Set) bool
 
 func TestRandomSelectorsAgainstANaiveModel(t *testing.T) {

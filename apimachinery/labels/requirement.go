@@ -27,8 +27,8 @@ const (
 
 var operators = []Operator{In, NotIn, Equals, DoubleEquals, NotEquals, Exists, GreaterThan, LessThan, DoesNotExist}
 
-// ErrInvalid is wrapped by every error about a selector: its syntax, a key no
-// label can have, a number of values the operator does not take.
+// ErrInvalid is wrapped by every error about a selector: its syntax, an invalid key or value, or a number of
+// values that the operator does not accept.
 var ErrInvalid = errors.New("invalid label selector")
 
 // Requirement is one condition on one label. Make it with NewRequirement.
@@ -44,8 +44,7 @@ type Requirement struct {
 // GreaterThan and LessThan one integer. Keys and values must be valid for labels.
 // Errors wrap ErrInvalid.
 func NewRequirement(key string, op Operator, values []string) (*Requirement, error) {
-	// Paths are made where something is wrong only: the selector of a request may have very many requirements
-	// and values.
+	// Paths are built for errors only: the selector of a request may have very many requirements and values.
 	var findings validation.ErrorList
 	if problems := validation.IsQualifiedName(key); len(problems) > 0 {
 		findings = validation.InvalidEach(validation.NewPath("key"), key, problems)

@@ -41,9 +41,13 @@ func (s Selector) SelectsNothing() bool { return s.nothing }
 
 // Matches reports whether the labels meet all requirements.
 func (s Selector) Matches(labels map[string]string) bool {
+	var value string
+	var ok bool
 	for i := range s.reqs {
 		r := &s.reqs[i]
-		value, ok := labels[r.key]
+		if i == 0 || r.key != s.reqs[i-1].key { // a key with many requirements is looked up once
+			value, ok = labels[r.key]
+		}
 		if !r.matches(value, ok) {
 			return false
 		}
@@ -54,9 +58,14 @@ func (s Selector) Matches(labels map[string]string) bool {
 // MatchesFunc is Matches for labels that are not in a map: get gives the value of
 // a label and whether it is there.
 func (s Selector) MatchesFunc(get func(key string) (string, bool)) bool {
+	var value string
+	var ok bool
 	for i := range s.reqs {
 		r := &s.reqs[i]
-		if value, ok := get(r.key); !r.matches(value, ok) {
+		if i == 0 || r.key != s.reqs[i-1].key {
+			value, ok = get(r.key)
+		}
+		if !r.matches(value, ok) {
 			return false
 		}
 	}

@@ -34,9 +34,8 @@ func (s Set) String() string {
 // for labels from outside use ValidatedSelectorFromSet.
 func (s Set) AsSelector() Selector { return SelectorFromSet(s) }
 
-// SelectorFromSet selects what has all the labels; an empty set selects
-// everything. Keys and values are not checked: labels no object can have select
-// nothing.
+// SelectorFromSet selects objects that have all the labels; an empty set selects everything. Keys and values
+// are not checked: invalid labels select nothing.
 func SelectorFromSet(s Set) Selector {
 	reqs := make([]Requirement, 0, len(s))
 	for key, value := range s {

@@ -54,7 +54,7 @@ func (t *Type) Apply(live metav1.Object, config map[string]any, w Write, force b
 		return nil, false, err
 	}
 	meta := metav1.MetaOf(merged)
-	// Possibly with the same values in another form, such as 0.5 and 500m.
+	// The values may be equal in another form, such as 0.5 and 500m.
 	same := unowned && sameApart(merged, live, meta)
 	if noted = noted && meta.Annotations[LastAppliedAnnotation] != ""; noted {
 		meta.Annotations[LastAppliedAnnotation] = note
@@ -87,7 +87,7 @@ func (t *Type) mergeConfig(live metav1.Object, config map[string]any, entries []
 			return nil, nil, nil, err
 		}
 		if t.goType == nil {
-			clean(after) // a custom object loses what became empty, and so do its owners
+			clean(after) // values that became empty are removed from a custom object, and from its owners
 		}
 	}
 	c := &comparer{path: make(Path, 0, 16), goTyped: t.goType != nil}
@@ -161,7 +161,7 @@ func (t *Type) startApply(live metav1.Object, w Write) ([]entry, error) {
 	return entries, nil
 }
 
-// resolve gives the changes of an apply to the applier, or returns the conflicts.
+// settle gives the changes of an apply to the applier, or returns the conflicts.
 func settle(entries []entry, made *transition, force bool) error {
 	by := made.w.owner(metav1.ManagedFieldsOperationApply)
 	conflicts := &ConflictError{}

@@ -132,8 +132,8 @@ func (c *comparer) walk(t *Type, l, r any) {
 // unset reports whether v is null or absent.
 func unset(v any) bool { return v == nil || isAbsent(v) }
 
-// leaf reports whether the pair is compared as a whole: by its type, because both are empty, or because a
-// side has another shape.
+// leaf reports whether the pair is compared as a whole: by its type, because both are empty, or or because
+// they have different shapes.
 func (c *comparer) leaf(t *Type, l, r any) bool {
 	switch t.shape {
 	case structure, dictionary, deduced:

@@ -17,7 +17,7 @@ type createdWriter struct {
 	err   error
 }
 
-// level is how far below an object's root a structure is, as far as some of its fields have no owner.
+// level is where below an object's root a structure is, for the structures that have fields without owner.
 type level uint8
 
 const (
@@ -157,7 +157,7 @@ func (w *createdWriter) close(at int) (longer bool) {
 
 // field appends a field that the object sets and an empty one does not.
 func (w *createdWriter) field(f *field, p mem.Pointer, added bool) {
-	// What an empty object writes as null has its place already.
+	// A field that an empty object writes as null is not new.
 	owned := added || f.omitEmpty || f.omitZero
 	mark := len(w.dst)
 	done := true
@@ -211,7 +211,13 @@ func (f *field) leafAt(p mem.Pointer, added bool) (there, known bool) {
 	if f.omitEmpty && isEmpty(v) || f.omitZero && isZero(v) {
 		return false, true
 	}
-	return true, added || f.omitZero || f.omitEmpty && v.Kind() != reflect.Struct && v.Kind() != reflect.Array
+	if added || f.omitZero || f.omitEmpty && v.Kind() != reflect.Struct && v.Kind() != reflect.Array {
+		return true, true
+	}
+	if k := v.Kind(); (k == reflect.Slice || k == reflect.Map) && v.Type().Name() == "" {
+		return v.Len() > 0, true // an empty object has null, which an empty list or map equals
+	}
+	return false, false
 }
 
 // quantities appends a dictionary of quantities, as the resources of containers are; false if it is something

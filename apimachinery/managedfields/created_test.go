@@ -33,8 +33,8 @@ func filler(seed uint64) *fuzz.Fuzzer {
 	)
 }
 
-// Of two objects of some kind, random ones and ones nearly alike, the fields found in memory are those found
-// in the JSON forms.
+// For two objects of one kind, random or nearly equal, the comparison in memory finds the same fields as the
+// comparison of their JSON forms.
 func TestMemoryAgreesWithJSON(t *testing.T) {
 	kinds := api.Scheme().All()
 	for _, seed := range seeds.Of(t, 300) {

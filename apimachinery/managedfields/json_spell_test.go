@@ -29,7 +29,7 @@ func randomValue(r *rand.Rand, depth int) any {
 	return []any{nil, true, false, int64(1), int64(12), int64(-1), 1.5, "", "a", "ab", `a"`, `a\`, "<"}[r.IntN(13)]
 }
 
-// A text spells no value but its own, and its own if that is of plain strings, integers and booleans.
+// A text spells only its own value, and always does if that consists of plain strings, integers and booleans.
 func TestSpells(t *testing.T) {
 	for _, seed := range seeds.Of(t, 3000) {
 		r := seeds.Rand(seed)

@@ -15,11 +15,11 @@ const LastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 // annotation, and keeps the annotation up to date; to avoid that, name another manager.
 const kubectl = "kubectl"
 
-// takeOver is resolve, except that kubectl wins the conflicts over fields which are still as it applied them
+// takeOver is settle, except that kubectl wins the conflicts over fields which are still as it applied them
 // on the client's side.
 func (t *Type) takeOver(entries []entry, made *transition, force bool) error {
 	err := settle(entries, made, force)
-	conflicts, ok := err.(*ConflictError) //nolint:errorlint // resolve does not wrap
+	conflicts, ok := err.(*ConflictError) //nolint:errorlint // settle does not wrap
 	if !ok || made.w.Manager != kubectl {
 		return err
 	}

@@ -209,7 +209,7 @@ func modelType(t *testing.T) *managedfields.Type {
 	return typ
 }
 
-// dropStructures removes the owned structures, which the model does not know.
+// dropStructures removes the owned structures, which the model does not represent.
 func dropStructures(text string) string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -222,8 +222,8 @@ func dropStructures(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Random histories of updates and applies by three managers leave the values and owners the model says, and
-// the same conflicts.
+// Random histories of updates and applies by three managers give the values, owners and conflicts that the
+// model gives.
 func TestHistoriesAgreeWithModel(t *testing.T) {
 	typ := modelType(t)
 	for _, seed := range seeds.Of(t, 1500) {
@@ -319,7 +319,7 @@ func TestClearingAndFirstApply(t *testing.T) {
 	require.NoError(t, typ.Update(nil, live, managedfields.Write{Manager: "one", APIVersion: "a/v1"}))
 	require.Len(t, live.ManagedFields, 1)
 
-	// A client that does not know managed fields does not delete them.
+	// A client that does not send managed fields does not delete them.
 	obj := codec.DeepCopy(live)
 	obj.ManagedFields = nil
 	require.NoError(t, typ.Update(live, obj, managedfields.Write{Manager: "two", APIVersion: "a/v1"}))
@@ -406,7 +406,8 @@ func ExampleType_Apply() {
 	// {"f:spec":{"f:replicas":{}}}
 }
 
-// A null where a Go type has nothing is no change, and no conflict with another manager who wrote it too.
+// A null where the Go type has an unset field is no change, and no conflict with another manager who wrote it
+// too.
 func TestNullInTypedApply(t *testing.T) {
 	typ, err := managedfields.ForType(reflect.TypeFor[appsv1.Deployment]())
 	require.NoError(t, err)

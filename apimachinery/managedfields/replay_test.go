@@ -35,8 +35,8 @@ type step struct {
 	} `json:"causes"`
 }
 
-// server is as much of an API server as the recorded sequence needs: objects by path, defaults, field
-// ownership.
+// server implements the parts of an API server that the recorded sequence needs: objects by path, defaults,
+// field ownership.
 type server struct {
 	t       *testing.T
 	scheme  *scheme.Scheme

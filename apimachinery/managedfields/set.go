@@ -117,8 +117,8 @@ func (s *Set) Len() int {
 	return n
 }
 
-// Each visits the paths in the order of fieldsV1's authors: those that end at one level by their last
-// element, then the longer ones. The path is valid during the call only.
+// Each visits the paths in the order upstream does: at each level first the paths that end there, by their
+// last element, then the longer ones. The path is valid during the call only.
 func (s *Set) Each(visit func(Path)) { s.each(nil, visit) }
 
 func (s *Set) each(prefix Path, visit func(Path)) {

@@ -17,7 +17,7 @@ import (
 const lastApplied = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x"},"spec":{"replicas":3,"paused":true}}` + "\n"
 
 // clientApplied is a Deployment as "kubectl apply" leaves it: written by updates, with the annotation. Then
-// somebody else set paused to false.
+// another client set paused to false.
 func clientApplied(t *testing.T) (*managedfields.Type, *appsv1.Deployment) {
 	t.Helper()
 	typ, err := managedfields.ForType(reflect.TypeFor[appsv1.Deployment]())
@@ -37,7 +37,8 @@ func deployment(spec map[string]any) map[string]any {
 	return map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "x"}, "spec": spec}
 }
 
-// kubectl wins what it applied on the client's side and nobody changed since, no other manager does.
+// kubectl takes over the fields that it applied on the client's side and that did not change since; other
+// managers do not.
 func TestKubectlTakesOver(t *testing.T) {
 	typ, live := clientApplied(t)
 	scaled := deployment(map[string]any{"replicas": int64(4)})
@@ -60,7 +61,7 @@ func TestKubectlTakesOver(t *testing.T) {
 	require.Same(t, merged, again)
 }
 
-// What was changed since is a conflict for kubectl too, and the only one it hears of.
+// A field that was changed since is a conflict for kubectl too, and the only one reported.
 func TestKubectlDoesNotTakeOthersChanges(t *testing.T) {
 	typ, live := clientApplied(t)
 	live2 := codec.DeepCopy(live)

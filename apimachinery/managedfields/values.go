@@ -45,7 +45,7 @@ func array(v any) ([]any, bool) {
 	return nil, false
 }
 
-// equalValues compares JSON values; 1 and 1.0 are equal.
+// equalValues compares JSON values; 1 and 1.0 are equal, and so are null and what is emptied.
 func equalValues(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:

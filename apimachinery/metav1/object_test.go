@@ -9,7 +9,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 )
 
-// Whatever was there before is replaced, and nothing is made anew if it says the same already.
+// Any previous value is replaced; nothing is allocated if it is equal already.
 func TestSetGroupVersionKind(t *testing.T) {
 	kinds := []schema.GroupVersionKind{{}, {Kind: "K"}, {Version: "v1", Kind: "K"}, {Group: "a.test", Version: "v1", Kind: "K"}, {Group: "a.test", Version: "v2"}, {Group: "b.test", Version: "v1"}, {Group: "a.test"}}
 	for _, before := range []string{"", "v1", "a.test/v1", "a.test/v2", "a.test/v", "a/b/c", "a.test1v1", "/v1", "a.test/"} {

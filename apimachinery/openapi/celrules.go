@@ -74,17 +74,12 @@ func (c *celScope) build(optionalOld bool) (*celgo.Env, error) {
 	return base.Extend(celgo.CustomTypeProvider(t), celgo.Variable("self", self), celgo.Variable("oldSelf", old))
 }
 
-// compileRules attaches the rules below s. whole is true for the root and embedded objects.
-func (s *Structural) compileRules() error {
-	s.attachRules(true)
-	return nil
-}
-
+// attachRules attaches the rules at and below s. whole is true for the root; embedded objects are whole too.
 func (s *Structural) attachRules(whole bool) {
-	if s.props != nil && len(s.props.XValidations) > 0 {
+	if len(s.validations) > 0 {
 		scope := &celScope{s: s, whole: whole || s.Embedded}
-		for i := range s.props.XValidations {
-			s.rules = append(s.rules, &celRule{text: &s.props.XValidations[i], scope: scope})
+		for i := range s.validations {
+			s.rules = append(s.rules, &celRule{text: &s.validations[i], scope: scope})
 		}
 		s.celAt = true
 	}

@@ -3,11 +3,12 @@ package openapi
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/keelson-dev/keelson/apimachinery/cel"
 )
 
 // celTypes gives rules the types of a schema, so that a misspelt field is an error when the rule is compiled.
@@ -83,7 +84,7 @@ func (t *celTypes) object(s *Structural, name string, whole bool) *celgo.Type {
 	add := func(field string, c *Structural) {
 		as := name + "." + field
 		if typ := t.declare(c, as, c.Embedded); typ != nil {
-			o.fields[escape(field)] = &celField{name: field, typ: typ, s: c, as: as}
+			o.fields[cel.Escape(field)] = &celField{name: field, typ: typ, s: c, as: as}
 		}
 	}
 	for field, c := range s.Properties {
@@ -120,8 +121,8 @@ func (t *celTypes) FindStructFieldType(name, field string) (*types.FieldType, bo
 		return t.Provider.FindStructFieldType(name, field)
 	}
 	f, ok := o.fields[field]
-	if !ok && slices.Contains(reserved, field) { // after a dot it is a name like others
-		f, ok = o.fields[escape(field)]
+	if !ok && cel.Reserved(field) { // after a dot it is a name like others
+		f, ok = o.fields[cel.Escape(field)]
 	}
 	if !ok {
 		return nil, false
@@ -157,17 +158,3 @@ func (t *celTypes) NewValue(name string, fields map[string]ref.Val) ref.Val {
 type errNoField string
 
 func (e errNoField) Error() string { return "no such key: " + string(e) }
-
-// reserved words of the language, which cannot be field names.
-var reserved = []string{
-	"as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop", "package",
-	"namespace", "null", "return", "true", "var", "void", "while",
-}
-
-// escape makes an identifier of a property name: what cannot be in one is written as __dot__ and the like.
-func escape(name string) string {
-	if slices.Contains(reserved, name) {
-		return "__" + name + "__"
-	}
-	return strings.NewReplacer("__", "__underscores__", ".", "__dot__", "-", "__dash__", "/", "__slash__").Replace(name)
-}

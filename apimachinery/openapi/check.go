@@ -1,9 +1,9 @@
 package openapi
 
 import (
-	"maps"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
 	"github.com/keelson-dev/keelson/apimachinery/cel"
@@ -16,6 +16,17 @@ type props = apiextensionsv1.JSONSchemaProps
 // CheckSchema checks the schema of a custom resource, which is at p: that it is structural, that its keywords
 // fit together, that defaults obey it, and that its rules compile and cannot cost too much.
 func CheckSchema(s *props, p *validation.Path) validation.ErrorList {
+	return checkSchema(s, compileOnce(s), p)
+}
+
+// compiledSchema compiles a schema when it is first called.
+type compiledSchema func() (*Structural, error)
+
+func compileOnce(s *props) compiledSchema {
+	return sync.OnceValues(func() (*Structural, error) { return CompileSchema(s) })
+}
+
+func checkSchema(s *props, compiled compiledSchema, p *validation.Path) validation.ErrorList {
 	c := &schemaChecker{budget: cel.Budget}
 	c.structure(s, p, "at the root", true)
 	if s.Type != "" && s.Type != "object" {
@@ -25,8 +36,13 @@ func CheckSchema(s *props, p *validation.Path) validation.ErrorList {
 		c.add(validation.Forbidden(p.Child("nullable"), "nullable cannot be true at the root"))
 	}
 	if len(c.errs) == 0 {
-		c.defaults(s, nil, p)
-		c.rules(s, p)
+		whole, err := compiled()
+		c.defaults(s, whole, p)
+		if err != nil {
+			c.add(validation.Invalid(p, "", err.Error()))
+		} else {
+			c.rules(whole, p)
+		}
 	}
 	return c.errs
 }
@@ -91,8 +107,9 @@ func (c *schemaChecker) structure(s *props, p *validation.Path, where string, ro
 	c.forbidden(s, p)
 	c.lists(s, p)
 	c.keywords(s, p)
-	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-		child := s.Properties[name]
+	var child props // here, not in the loop, so that it stays on the stack
+	for _, name := range sortedNames(s.Properties) {
+		child = s.Properties[name]
 		c.structure(&child, p.Child("properties").Key(name), "for specified object fields", false)
 	}
 	if a := s.AdditionalProperties; a != nil && a.Schema != nil {
@@ -307,7 +324,7 @@ func (c *schemaChecker) restriction(structure, s *props, home, p *validation.Pat
 	forbid("x-kubernetes-validations", len(s.XValidations) > 0, "empty")
 	c.forbidden(s, p)
 	c.keywords(s, p)
-	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+	for _, name := range sortedNames(s.Properties) {
 		child := s.Properties[name]
 		at, origin := p.Child("properties").Key(name), home.Child("properties").Key(name)
 		described, ok := structure.Properties[name]
@@ -357,8 +374,9 @@ func (c *schemaChecker) defaults(s *props, compiled *Structural, p *validation.P
 	if compiled == nil {
 		compiled = &Structural{} // whose children are to be compiled by themselves
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-		child := s.Properties[name]
+	var child props // here, not in the loop, so that it stays on the stack
+	for _, name := range sortedNames(s.Properties) {
+		child = s.Properties[name]
 		c.defaults(&child, compiled.Properties[name], p.Child("properties").Key(name))
 	}
 	if a := s.AdditionalProperties; a != nil && a.Schema != nil {

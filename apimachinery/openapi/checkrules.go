@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -41,12 +40,8 @@ type pricedRule struct {
 // mostBlamed is how many rules are named when all together cost too much.
 const mostBlamed = 4
 
-func (c *schemaChecker) rules(s *props, p *validation.Path) {
-	compiled, err := CompileSchema(s)
-	if err != nil {
-		c.add(validation.Invalid(p, "", err.Error()))
-		return
-	}
+// rules checks the rules of the schema of a whole object.
+func (c *schemaChecker) rules(compiled *Structural, p *validation.Path) {
 	if !compiled.celAt {
 		return
 	}
@@ -219,7 +214,7 @@ func (s *Structural) sizeAt(path []string) *checker.SizeEstimate {
 		default:
 			next := (*Structural)(nil)
 			for name, c := range s.Properties {
-				if escape(name) == step {
+				if cel.Escape(name) == step {
 					next = c
 				}
 			}
@@ -341,4 +336,4 @@ func (s *Structural) Lookup(names ...string) *Structural {
 }
 
 // Names returns the described members in order.
-func (s *Structural) Names() []string { return slices.Sorted(maps.Keys(s.Properties)) }
+func (s *Structural) Names() []string { return sortedNames(s.Properties) }

@@ -26,7 +26,7 @@ func (p parts) not() parts { return parts{!p.schema, !p.subresources, !p.columns
 // sharedParts are the parts that all versions have the same.
 func sharedParts(versions []definitionVersion) parts {
 	out := parts{true, true, true, true}
-	for i := range versions {
+	for i := 1; i < len(versions); i++ {
 		a, b := &versions[0], &versions[i]
 		out.schema = out.schema && codec.Equal(a.Schema, b.Schema)
 		out.subresources = out.subresources && codec.Equal(a.Subresources, b.Subresources)
@@ -113,8 +113,12 @@ func (c *definitionChecker) deprecation(v *definitionVersion, p *validation.Path
 // version checks the given parts of a version. at is where they are, and schema where the object that holds
 // the schema is.
 func (c *definitionChecker) version(v *definitionVersion, at, schema *validation.Path, of parts) {
+	var compiled compiledSchema
+	if hasSchema(v) {
+		compiled = compileOnce(v.Schema.OpenAPIV3Schema)
+	}
 	if of.schema && hasSchema(v) {
-		c.errs = append(c.errs, CheckSchema(v.Schema.OpenAPIV3Schema, schema.Child("openAPIV3Schema"))...)
+		c.errs = append(c.errs, checkSchema(v.Schema.OpenAPIV3Schema, compiled, schema.Child("openAPIV3Schema"))...)
 	}
 	if of.subresources && v.Subresources != nil && v.Subresources.Scale != nil {
 		c.scale(v.Subresources.Scale, at.Child("subresources", "scale"))
@@ -125,7 +129,7 @@ func (c *definitionChecker) version(v *definitionVersion, at, schema *validation
 		}
 	}
 	if of.selectable && hasSchema(v) && len(v.SelectableFields) > 0 {
-		c.selectable(v, at.Child("selectableFields"))
+		c.selectable(v, compiled, at.Child("selectableFields"))
 	}
 }
 
@@ -190,8 +194,8 @@ func (c *definitionChecker) column(x *apiextensionsv1.CustomResourceColumnDefini
 }
 
 // selectable checks that the fields are single values that the schema describes, outside metadata.
-func (c *definitionChecker) selectable(v *definitionVersion, p *validation.Path) {
-	s, err := CompileSchema(v.Schema.OpenAPIV3Schema)
+func (c *definitionChecker) selectable(v *definitionVersion, compiled compiledSchema, p *validation.Path) {
+	s, err := compiled()
 	if err != nil {
 		return // and the schema says why
 	}

@@ -15,26 +15,46 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 )
 
-// Ruled is a type with validation rules of its own. A rule that concerns one field can be in its tags
-// instead: rule:"self > 0" message:"must be positive".
+// Ruled is a type with validation rules. A rule that concerns one field can be in its tags instead:
+// rule:"self > 0" message:"must be positive".
 type Ruled interface {
 	ValidationRules() []apiextensionsv1.ValidationRule
 }
 
-// Refined is a type that says of its schema what no tag says: alternatives, an enumeration that all fields of
-// the type share, the form of metadata.name in the schema of a whole object. RefineSchema gets the schema
-// that was derived, and changes it. What the tags of a field say is added afterwards.
+// Refined is a type that adds to its schema what tags cannot express: alternatives, an enumeration that all
+// fields of the type share, the form of metadata.name in the schema of a whole object. RefineSchema modifies
+// the derived schema. The tags of a field are applied afterwards.
 type Refined interface {
 	RefineSchema(*apiextensionsv1.JSONSchemaProps)
+}
+
+// Marks add to derived schemas what neither the Go types nor their tags say. Package markers reads them from
+// the comments of the source.
+type Marks interface {
+	// MarkType modifies the schema of the values of a named type.
+	MarkType(t reflect.Type, s *apiextensionsv1.JSONSchemaProps) error
+	// Opaque reports whether a field of the struct type t accepts any value, whatever its Go type.
+	Opaque(t reflect.Type, f reflect.StructField) bool
+	// MarkField modifies the schema of a field of the struct type t, to which the tags have been applied, and
+	// returns whether the field is required. required is what the tags say.
+	MarkField(t reflect.Type, f reflect.StructField, s *apiextensionsv1.JSONSchemaProps, required bool) (bool, error)
 }
 
 // DeriveOptions refine a derived version. The zero value works.
 type DeriveOptions struct {
 	// Texts describes types and fields; nil leaves descriptions out.
 	Texts Texts
-	// Scale says where the replicas are; nil leaves the subresource out.
+	// Marks are applied after the tags, before the methods of [Ruled] and [Refined]. They are all that is
+	// known of the source: unless they are nil, no column Age is added, and Status makes the status
+	// subresource.
+	Marks Marks
+	// Status makes the status subresource. Without Marks a field Status makes it too.
+	Status bool
+	// Selectable are further fields that field selectors may use, after those of the tags.
+	Selectable []apiextensionsv1.SelectableField
+	// Scale is the scale subresource, with the paths of the replicas; nil means none.
 	Scale *apiextensionsv1.CustomResourceSubresourceScale
-	// Columns are printer columns beside those of the tags, and come after them.
+	// Columns are further printer columns, after those of the tags.
 	Columns []apiextensionsv1.CustomResourceColumnDefinition
 	// Stored marks the version that objects are stored in; see [DeriveVersions].
 	Stored bool
@@ -46,28 +66,28 @@ type DeriveOptions struct {
 	DeprecationWarning string
 }
 
-// Derive makes the definition of a custom resource from the Go type of its objects, with one version, which
-// is stored. Everything comes from the struct and its tags:
+// Derive returns the definition of a custom resource from the Go type of its objects, with one version, which
+// is stored. The schema follows from the struct and its tags:
 //
 //   - json names the field; one without omitempty is required, unless it is a pointer or has a default;
 //   - default, listType, listMapKey and mapType as in the built-in types; title and example document;
 //   - openapi:"..." holds, separated by commas, required, optional, nullable, enum=A|B, format=F and the
 //     limits minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, minLength, maxLength,
 //     minItems, maxItems, minProperties and maxProperties; preserve keeps unknown fields, embedded makes the
-//     field an object with kind and metadata of its own, intOrString takes both, schemaless takes anything
-//     and does not look at the type;
+//     field an object with kind and metadata of its own, intOrString accepts both, schemaless accepts any
+//     value, whatever the Go type;
 //   - items:"..." holds the same for the items of a list or the values of a map, and itemPattern their
 //     pattern;
 //   - pattern is a regular expression; rule is a validation rule of the field, which message,
-//     messageExpression, reason, fieldPath and optionalOldSelf:"true" refine; more rules than one come from
+//     messageExpression, reason, fieldPath and optionalOldSelf:"true" refine; further rules come from
 //     the type, by [Ruled];
-//   - column:"Name" makes a printer column of the field, column:"Name,wide" one that shows with -o wide;
+//   - column:"Name" makes a printer column of the field, column:"Name,wide" one that is shown with -o wide;
 //   - selectable:"true" lets field selectors use the field.
 //
 // A field Status makes the status subresource. A recursive type is an error, because schemas have no
-// references; the field that closes the circle can be schemaless.
+// references; the field that refers back can be schemaless.
 //
-// A definition that a server would refuse is an error, as at [DeriveVersions], which makes definitions with
+// A definition that a server would refuse is an error, as in [DeriveVersions], which returns definitions with
 // several versions.
 func Derive[T metav1.Object](gv schema.GroupVersion, k scheme.Kind, o DeriveOptions) (*apiextensionsv1.CustomResourceDefinition, error) {
 	return DeriveVersions(gv.Group, k, DefinitionOptions{}, VersionOf[T](gv.Version, o))
@@ -75,13 +95,13 @@ func Derive[T metav1.Object](gv schema.GroupVersion, k scheme.Kind, o DeriveOpti
 
 // version derives one version from a type.
 func (o DeriveOptions) version(name string, info *scheme.Info) (definitionVersion, error) {
-	d := deriver{texts: o.Texts}
+	d := deriver{texts: o.Texts, marks: o.Marks}
 	root, err := d.object(info.Type, "")
 	if err != nil {
 		return definitionVersion{}, fmt.Errorf("%v: %w", info.Type, err)
 	}
-	d.columns = append(d.columns, o.Columns...)
-	if len(d.columns) > 0 && !slices.ContainsFunc(o.Columns, func(c apiextensionsv1.CustomResourceColumnDefinition) bool { return c.Name == "Age" }) {
+	d.columns, d.selectable = append(d.columns, o.Columns...), append(d.selectable, o.Selectable...)
+	if o.Marks == nil && len(d.columns) > 0 && !slices.ContainsFunc(o.Columns, func(c apiextensionsv1.CustomResourceColumnDefinition) bool { return c.Name == "Age" }) {
 		d.columns = append(d.columns, apiextensionsv1.CustomResourceColumnDefinition{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"})
 	}
 	v := definitionVersion{
@@ -92,20 +112,22 @@ func (o DeriveOptions) version(name string, info *scheme.Info) (definitionVersio
 	if o.DeprecationWarning != "" {
 		v.DeprecationWarning = &o.DeprecationWarning
 	}
-	if _, ok := root.Properties["status"]; ok || o.Scale != nil {
+	_, hasStatus := root.Properties["status"]
+	if status := o.Status || o.Marks == nil && hasStatus; status || o.Scale != nil {
 		v.Subresources = &apiextensionsv1.CustomResourceSubresources{Scale: o.Scale}
-		if ok {
+		if status {
 			v.Subresources.Status = &apiextensionsv1.CustomResourceSubresourceStatus{}
 		}
 	}
 	return v, nil
 }
 
-// behind is the path of what is in a list or map.
+// behind is the path of values in a list or map.
 const behind = "[]"
 
 type deriver struct {
 	texts   Texts
+	marks   Marks          // may be nil
 	within  []reflect.Type // structs on the way, to find cycles
 	columns []apiextensionsv1.CustomResourceColumnDefinition
 	// selectable fields, in the order of the struct.
@@ -119,12 +141,12 @@ func (d *deriver) text(typeName, field string) string {
 	return d.texts(typeName, field)
 }
 
-// object is the schema of a struct. path is its JSON path, "" for the root; columns are made while it
-// is simple, and it is behind behind a list or map.
+// object is the schema of a struct. path is its JSON path, "" for the root; printer columns need a path that
+// is not behind a list or map.
 func (d *deriver) object(t reflect.Type, path string) (*props, error) {
 	for _, outer := range d.within {
 		if outer == t {
-			return nil, errors.New("the type contains itself, which a schema cannot say")
+			return nil, errors.New("the type contains itself, which a schema cannot express")
 		}
 	}
 	d.within = append(d.within, t)
@@ -136,14 +158,15 @@ func (d *deriver) object(t reflect.Type, path string) (*props, error) {
 	if err := d.fields(s, t, path); err != nil {
 		return nil, err
 	}
+	slices.Sort(s.Required)
 	if typefacts.Name(t) == metaName+"Condition" {
 		limitCondition(s)
 	}
-	refine(s, t)
-	return s, nil
+	return s, d.refine(s, t)
 }
 
-// limitCondition adds the limits of a condition, which every kind keeps and no tag of the type says.
+// limitCondition adds the limits of a condition, which hold for every kind and are not in the tags of the
+// type.
 func limitCondition(s *props) {
 	limit := func(name string, set func(*props)) {
 		field := s.Properties[name]
@@ -164,15 +187,21 @@ func limitCondition(s *props) {
 	limit("observedGeneration", func(s *props) { s.Minimum = new(float64(0)) })
 }
 
-// refine adds what the type says by itself.
-func refine(s *props, t reflect.Type) {
+// refine applies the marks and the methods of the type to its schema.
+func (d *deriver) refine(s *props, t reflect.Type) error {
+	if d.marks != nil {
+		if err := d.marks.MarkType(t, s); err != nil {
+			return err
+		}
+	}
 	v := reflect.New(t).Interface()
 	if r, ok := v.(Ruled); ok {
-		s.XValidations = r.ValidationRules()
+		s.XValidations = append(s.XValidations, r.ValidationRules()...)
 	}
 	if r, ok := v.(Refined); ok {
 		r.RefineSchema(s)
 	}
+	return nil
 }
 
 func (d *deriver) fields(s *props, t reflect.Type, path string) error {
@@ -197,7 +226,7 @@ func (d *deriver) fields(s *props, t reflect.Type, path string) error {
 			if tag.name == "metadata" {
 				kind = "object"
 			}
-			s.Properties[tag.name] = props{Type: kind}
+			s.Properties[tag.name] = props{Type: kind, Description: d.text(typefacts.Name(t), tag.name)}
 			continue
 		}
 		at := path + "." + tag.name
@@ -206,12 +235,12 @@ func (d *deriver) fields(s *props, t reflect.Type, path string) error {
 			return fmt.Errorf("%s: %w", tag.name, err)
 		}
 		if strings.HasPrefix(typefacts.Name(t), "io.k8s.") {
-			// What Kubernetes' own fields may be is more in each release: an enumeration in a definition
-			// would hold on to this one's.
+			// Fields of Kubernetes' own types get more values with each release, and an enumeration in a
+			// definition would allow only those of this release.
 			delete(options, "enum")
 		}
 		field := &props{XPreserveUnknownFields: new(true)}
-		if !options.has("schemaless") {
+		if !options.has("schemaless") && (d.marks == nil || !d.marks.Opaque(t, f)) {
 			if field, err = d.value(f.Type, at); err != nil {
 				return fmt.Errorf("%s: %w", tag.name, err)
 			}
@@ -226,8 +255,14 @@ func (d *deriver) fields(s *props, t reflect.Type, path string) error {
 			text, _ := json.Marshal(v) // a scalar
 			field.Default = &apiextensionsv1.JSON{Raw: text}
 		}
+		required := needed(f, tag)
+		if d.marks != nil {
+			if required, err = d.marks.MarkField(t, f, field, required); err != nil {
+				return fmt.Errorf("%s: %w", tag.name, err)
+			}
+		}
 		s.Properties[tag.name] = *field
-		if needed(f, tag) {
+		if required {
 			s.Required = append(s.Required, tag.name)
 		}
 		d.column(field, f, at)
@@ -256,12 +291,12 @@ func needed(f reflect.StructField, tag jsonTag) bool {
 func (d *deriver) value(t reflect.Type, path string) (*props, error) {
 	s, err := d.shape(t, path)
 	if err == nil && t.PkgPath() != "" && t.Kind() != reflect.Struct {
-		refine(s, t)
+		err = d.refine(s, t)
 	}
 	return s, err
 }
 
-// shape is value without what a type that is no struct says by itself.
+// shape is value without the methods of a type that is not a struct.
 func (d *deriver) shape(t reflect.Type, path string) (*props, error) {
 	if t.PkgPath() != "" {
 		if s := wellKnown(typefacts.Name(t)); s != nil {
@@ -292,10 +327,13 @@ func (d *deriver) shape(t reflect.Type, path string) (*props, error) {
 	if scalar.Type == "" {
 		return nil, fmt.Errorf("%v has no JSON form", t)
 	}
+	if t.Kind() == reflect.Int || t.Kind() == reflect.Uint {
+		scalar.Format = "" // how many bits there are depends on the machine
+	}
 	return &props{Type: scalar.Type, Format: scalar.Format}, nil
 }
 
-// wellKnown are the types whose wire form is not their Go form.
+// wellKnown returns the schema of a type whose wire form differs from its Go form, nil for other types.
 func wellKnown(name string) *props {
 	either := func(pattern string) *props {
 		return &props{XIntOrString: true, AnyOf: []props{{Type: "integer"}, {Type: "string"}}, Pattern: pattern}
@@ -317,7 +355,7 @@ func wellKnown(name string) *props {
 	return nil
 }
 
-// column makes a printer column of a field with a column tag.
+// column adds the printer column of a field with a column tag.
 func (d *deriver) column(s *props, f reflect.StructField, path string) {
 	name, option, _ := strings.Cut(f.Tag.Get("column"), ",")
 	if name == "" || !strings.HasPrefix(path, ".") {

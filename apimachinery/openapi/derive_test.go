@@ -254,7 +254,7 @@ func TestDeriveRefusesTagsInVain(t *testing.T) {
 
 func TestDeriveRefusesUnknownOptions(t *testing.T) {
 	_, err := openapi.Derive[*Misspelt](exampleGroup, scheme.Kind{Resource: "misspelt"}, openapi.DeriveOptions{})
-	require.ErrorContains(t, err, `spec: a: the tag openapi does not know "maxlength"`)
+	require.ErrorContains(t, err, `spec: a: the tag openapi has no option "maxlength"`)
 }
 
 func ExampleDerive() {

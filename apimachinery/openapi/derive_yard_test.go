@@ -165,7 +165,6 @@ type YardV1beta1 struct {
 // differs is where the derived definition says something else than controller-gen's, and why. Paths are below
 // the spec's properties.
 var differs = map[string]string{
-	"cranes.format":   "an int has 64 bits, which controller-gen does not say",
 	"tiny.format":     "fits 32 bits, which controller-gen does not say",
 	"unsigned.format": "a uint32 does not fit the int32 controller-gen writes",
 	"float.format":    "controller-gen leaves the precision out",

@@ -11,7 +11,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
 )
 
-// tagOptions are what a tag such as openapi:"minLength=1,nullable" says, by name. Bare words have no value.
+// tagOptions holds the options of a tag such as openapi:"minLength=1,nullable" by name. Bare words have no
+// value.
 type tagOptions map[string]string
 
 // The names of options: words, and those that have a value. The options of items are fewer.
@@ -23,7 +24,7 @@ var (
 	}
 )
 
-// optionsOf reads the tag named key, openapi or items. Options that would have no effect are refused.
+// optionsOf parses the tag named key, openapi or items. Options that would have no effect are an error.
 func optionsOf(tag reflect.StructTag, key string) (tagOptions, error) {
 	out, words := tagOptions{}, wordOptions
 	if key == "items" {
@@ -38,7 +39,7 @@ func optionsOf(tag reflect.StructTag, key string) (tagOptions, error) {
 		case slices.Contains(valueOptions, name):
 			return nil, fmt.Errorf("the tag %s gives %q no value", key, name)
 		default:
-			return nil, fmt.Errorf("the tag %s does not know %q", key, name)
+			return nil, fmt.Errorf("the tag %s has no option %q", key, name)
 		}
 	}
 	return out, nil
@@ -49,7 +50,7 @@ func (o tagOptions) has(name string) bool {
 	return ok
 }
 
-// tagged adds what the tags of a field say, of which options are read already.
+// tagged applies the tags of a field; options are those parsed already.
 func tagged(s *props, tag reflect.StructTag, options tagOptions) error {
 	if v := tag.Get("listType"); v != "" {
 		s.XListType = &v
@@ -78,7 +79,7 @@ func tagged(s *props, tag reflect.StructTag, options tagOptions) error {
 	return taggedItems(s, tag)
 }
 
-// taggedItems adds what the tags say of the items of a list or the values of a map.
+// taggedItems applies the tags for the items of a list or the values of a map.
 func taggedItems(s *props, tag reflect.StructTag) error {
 	options, err := optionsOf(tag, "items")
 	if err != nil {
@@ -153,7 +154,7 @@ func (o tagOptions) limits(s *props) error {
 	return nil
 }
 
-// ruleOf is the rule of a field's tags.
+// ruleOf returns the rule of a field's tags.
 func ruleOf(rule string, tag reflect.StructTag) apiextensionsv1.ValidationRule {
 	r := apiextensionsv1.ValidationRule{
 		Rule: rule, Message: tag.Get("message"), MessageExpression: tag.Get("messageExpression"), FieldPath: tag.Get("fieldPath"),
@@ -167,7 +168,7 @@ func ruleOf(rule string, tag reflect.StructTag) apiextensionsv1.ValidationRule {
 	return r
 }
 
-// literal is a tag's text as JSON: a string for strings, else as written.
+// literal returns a tag's text as JSON: a string for strings, else as written.
 func literal(s *props, text string) apiextensionsv1.JSON {
 	if s.Type == "string" || !json.Valid([]byte(text)) {
 		b, _ := json.Marshal(text) // a string always has a JSON form

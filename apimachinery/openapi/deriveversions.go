@@ -12,14 +12,14 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 )
 
-// Version is one version of a definition that has not been derived yet, made by [VersionOf].
+// Version is one version of a definition, for [DeriveVersions]. It is made by [VersionOf].
 type Version struct {
 	name   string
 	derive func(gv schema.GroupVersion, k scheme.Kind) (definitionVersion, *scheme.Info, error)
 }
 
-// VersionOf is the version name, such as v1beta1, whose objects are of Go type T. [Derive] describes how T
-// becomes its schema.
+// VersionOf returns the version called name, such as v1beta1, whose objects are of Go type T. [Derive]
+// describes how the schema follows from T.
 func VersionOf[T metav1.Object](name string, o DeriveOptions) Version {
 	return Version{name: name, derive: func(gv schema.GroupVersion, k scheme.Kind) (definitionVersion, *scheme.Info, error) {
 		s := scheme.New()
@@ -35,22 +35,30 @@ func VersionOf[T metav1.Object](name string, o DeriveOptions) Version {
 	}}
 }
 
-// DefinitionOptions are what a definition says of all its versions. The zero value works.
+// VersionFor returns the version of a registered kind, as [VersionOf] does for a Go type.
+func VersionFor(info *scheme.Info, o DeriveOptions) Version {
+	return Version{name: info.GVK.Version, derive: func(schema.GroupVersion, scheme.Kind) (definitionVersion, *scheme.Info, error) {
+		v, err := o.version(info.GVK.Version, info)
+		return v, info, err
+	}}
+}
+
+// DefinitionOptions are the parts of a definition that concern all its versions. The zero value works.
 type DefinitionOptions struct {
-	// Conversion between the versions; nil changes apiVersion and nothing else, which suits versions whose
-	// fields are the same.
+	// Conversion between the versions; nil changes only apiVersion, which suits versions with the same
+	// fields.
 	Conversion *apiextensionsv1.CustomResourceConversion
 	// Labels and Annotations of the definition, such as one that requests the CA bundle of the conversion
 	// webhook to be filled in.
 	Labels, Annotations map[string]string
 }
 
-// DeriveVersions makes the definition of a custom resource with several versions, each from the Go type of
-// its objects, as [Derive] does with one. The version with DeriveOptions.Stored is the one objects are stored
+// DeriveVersions returns the definition of a custom resource with several versions, each from the Go type of
+// its objects, as [Derive] does for one. The version with DeriveOptions.Stored is the one objects are stored
 // in; if none has it, it is the first. A definition that a server would refuse is an error of
 // [CheckDefinition], which names the field.
 //
-// The types may be called differently; the kind is then k.Name, which must not be empty.
+// The types may have different names; the kind is then k.Name, which must not be empty.
 func DeriveVersions(group string, k scheme.Kind, o DefinitionOptions, versions ...Version) (*apiextensionsv1.CustomResourceDefinition, error) {
 	if len(versions) == 0 {
 		return nil, errors.New("openapi: a definition needs a version")

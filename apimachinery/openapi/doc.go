@@ -5,6 +5,6 @@
 // [Derive] makes the definition of a custom resource from a Go type, [DeriveVersions] one with several
 // versions from several.
 //
-// [Documents] makes each document on first use and keeps its bytes; a scheme that is never requested costs
-// nothing. Validation of custom objects needs no server: see [Validate].
+// [Documents] makes each document on first use and keeps its bytes; a scheme whose documents are never
+// requested costs nothing. Validation of custom objects needs no server: see [Validate].
 package openapi

@@ -16,7 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 )
 
-// Options adjust the documents of a server.
+// Options configure the documents of a server. The zero value works.
 type Options struct {
 	// Texts describes types and fields; nil leaves descriptions out.
 	Texts Texts
@@ -37,28 +37,34 @@ type Document struct {
 type Documents struct {
 	version string
 	texts   Texts
+	builtin func() map[schema.GroupVersion][]*Resource // made once; must not be changed
 
 	mu       sync.Mutex
-	builtin  map[schema.GroupVersion][]*Resource
 	custom   map[schema.GroupVersion]map[string]*Resource // by resource name
 	v3       map[string]Document
 	v3Proto  map[string]Document
 	v2JSON   *Document
 	v2Proto  *Document
 	v3Listed *Document
+	foreign  map[schema.GroupVersion]foreign
 }
 
-// New returns the documents of everything registered in s, with custom resources to be added by
-// [Documents.Set].
+// New returns the documents of everything that is registered in s when the first one is requested, with
+// custom resources to be added by [Documents.Set].
 func New(s *scheme.Scheme, o Options) *Documents {
 	d := &Documents{
 		version: cmp.Or(o.Version, "unversioned"), texts: o.Texts,
-		builtin: map[schema.GroupVersion][]*Resource{}, custom: map[schema.GroupVersion]map[string]*Resource{}, v3: map[string]Document{}, v3Proto: map[string]Document{},
+		custom: map[schema.GroupVersion]map[string]*Resource{}, v3: map[string]Document{}, v3Proto: map[string]Document{},
+		foreign: map[schema.GroupVersion]foreign{},
 	}
-	for _, info := range s.All() {
-		gv := info.GVR.GroupVersion()
-		d.builtin[gv] = append(d.builtin[gv], resourceOf(info))
-	}
+	d.builtin = sync.OnceValue(func() map[schema.GroupVersion][]*Resource {
+		out := map[schema.GroupVersion][]*Resource{}
+		for _, info := range s.All() {
+			gv := info.GVR.GroupVersion()
+			out[gv] = append(out[gv], resourceOf(info))
+		}
+		return out
+	})
 	return d
 }
 
@@ -74,7 +80,7 @@ func (d *Documents) Set(r Resource) {
 	d.forget(gv)
 }
 
-// Remove takes a resource added by Set out again.
+// Remove removes a resource added by Set.
 func (d *Documents) Remove(gvr schema.GroupVersionResource) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -150,7 +156,7 @@ func (d *Documents) treeV3(path string) (map[string]any, bool) {
 	return g.treeV3(ops), true
 }
 
-// V3Index returns the list of v3 documents with their hashes, which /openapi/v3 answers.
+// V3Index returns the list of v3 documents with their hashes, as served at /openapi/v3.
 func (d *Documents) V3Index() Document {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -159,6 +165,11 @@ func (d *Documents) V3Index() Document {
 		for path := range d.parts() {
 			doc, _ := d.lockedV3(path)
 			paths[path] = map[string]any{"serverRelativeURL": "/openapi/v3/" + path + "?hash=" + doc.Hash}
+		}
+		for gv, f := range d.foreign {
+			if f.v3 != "" {
+				paths[root(gv)] = map[string]any{"serverRelativeURL": f.v3}
+			}
 		}
 		doc := encode(map[string]any{"paths": paths})
 		d.v3Listed = &doc
@@ -177,8 +188,8 @@ func (d *Documents) V2JSON() Document {
 	return *d.v2JSON
 }
 
-// V2Proto returns the v2 document of the whole server in the protobuf form of gnostic, which kubectl requests
-// for.
+// V2Proto returns the v2 document of the whole server in the protobuf form of gnostic, which kubectl
+// requests.
 func (d *Documents) V2Proto() Document {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -196,10 +207,14 @@ func (d *Documents) treeV2() map[string]any {
 	for _, path := range slices.Sorted(maps.Keys(parts)) {
 		ops = append(ops, parts[path](g)...)
 	}
-	return g.treeV2(ops)
+	tree := g.treeV2(ops)
+	for _, gv := range slices.SortedFunc(maps.Keys(d.foreign), compareVersions) {
+		merge(tree, d.foreign[gv].v2)
+	}
+	return tree
 }
 
-// parts are the documents of the server: for each path, what makes its operations.
+// parts returns the documents of the server: for each path, the function that makes its operations.
 func (d *Documents) parts() map[string]func(*generator) []operation {
 	parts := map[string]func(*generator) []operation{
 		"api":                              (*generator).coreVersions,
@@ -219,17 +234,19 @@ func (d *Documents) parts() map[string]func(*generator) []operation {
 }
 
 func (d *Documents) versions() []schema.GroupVersion {
-	all := maps.Clone(d.builtin)
+	all := maps.Clone(d.builtin())
 	for gv := range d.custom {
 		all[gv] = nil
 	}
-	return slices.SortedFunc(maps.Keys(all), func(a, b schema.GroupVersion) int {
-		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Version, b.Version))
-	})
+	return slices.SortedFunc(maps.Keys(all), compareVersions)
+}
+
+func compareVersions(a, b schema.GroupVersion) int {
+	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Version, b.Version))
 }
 
 func (d *Documents) resources(gv schema.GroupVersion) []*Resource {
-	all := slices.Clone(d.builtin[gv])
+	all := slices.Clone(d.builtin()[gv])
 	for _, name := range slices.Sorted(maps.Keys(d.custom[gv])) {
 		all = append(all, d.custom[gv][name])
 	}
@@ -238,7 +255,7 @@ func (d *Documents) resources(gv schema.GroupVersion) []*Resource {
 
 func (d *Documents) generator() *generator {
 	known := map[string]schema.GroupVersionKind{}
-	for _, resources := range d.builtin {
+	for _, resources := range d.builtin() {
 		for _, r := range resources {
 			known[typefacts.Name(r.Type)] = r.GVK
 		}

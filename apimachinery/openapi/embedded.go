@@ -9,8 +9,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
-// embeddedIn checks the objects embedded at and below x. Unlike the rest they are checked on every write,
-// changed or not.
+// embeddedIn checks the objects embedded at and below x. Unlike other values they are checked on every write,
+// whether changed or not.
 func (v *validator) embeddedIn(s *Structural, p *validation.Path, x any) {
 	if !s.embeddedAt {
 		return
@@ -36,7 +36,7 @@ func (v *validator) embeddedIn(s *Structural, p *validation.Path, x any) {
 	}
 }
 
-// embedded checks what a whole object inside another must have.
+// embedded checks the identity and metadata of an object inside another.
 func (v *validator) embedded(p *validation.Path, m map[string]any) {
 	v.embeddedName(p, m, "apiVersion", func(text string) string {
 		if _, err := schema.ParseGroupVersion(text); err != nil {
@@ -71,7 +71,7 @@ func (v *validator) embedded(p *validation.Path, m map[string]any) {
 	}
 }
 
-// embeddedName checks the apiVersion or kind of the embedded object at p. wrong says what is wrong with a
+// embeddedName checks the apiVersion or kind of the embedded object at p. wrong returns what is wrong with a
 // text, or "".
 func (v *validator) embeddedName(p *validation.Path, m map[string]any, name string, wrong func(string) string) {
 	x, ok := m[name]

@@ -13,7 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
-// KnownFormat reports whether values are checked against the format. Others are allowed and mean nothing.
+// KnownFormat reports whether values are checked against the format. Others are allowed and have no effect.
 func KnownFormat(format string) bool {
 	_, ok := formats[format]
 	return ok
@@ -102,7 +102,7 @@ func uuidOf(s, version, variant string) bool {
 	return m != nil && m[1] == version && (variant == "" || strings.Contains(variant, strings.ToLower(m[2])))
 }
 
-// digits drops spaces and hyphens; a final X stands for ten where allowed.
+// digits removes spaces and hyphens; where allowed, a final X means ten.
 func digits(s string, allowX bool) []int {
 	var out []int
 	for i, r := range s {

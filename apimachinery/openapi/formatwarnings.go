@@ -2,15 +2,14 @@ package openapi
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
 )
 
-// warnOfFormats names the formats in the schemas of a definition that mean nothing, but for those that were
-// there before; old is nil for a new definition.
+// warnOfFormats returns a warning for each format without meaning in the schemas of a definition, except
+// those that are also in old, which is nil for a new definition.
 func warnOfFormats(d, old *definition) []string {
 	known := unknownFormats(old)
 	var out []string
@@ -28,11 +27,7 @@ func unknownFormats(d *definition) (out []string) {
 	}
 	for i := range d.Spec.Versions {
 		if s := d.Spec.Versions[i].Schema; s != nil && s.OpenAPIV3Schema != nil {
-			eachSchema(s.OpenAPIV3Schema, func(p *apiextensionsv1.JSONSchemaProps) {
-				if p.Format != "" && !meansSomething(p.Type, p.Format) {
-					out = append(out, p.Format)
-				}
-			})
+			out = appendUnknownFormats(out, s.OpenAPIV3Schema)
 		}
 	}
 	return out
@@ -51,33 +46,38 @@ func meansSomething(typ, format string) bool {
 	return false
 }
 
-// eachSchema visits a schema and all below it, members in the order of their names.
-func eachSchema(p *apiextensionsv1.JSONSchemaProps, visit func(*apiextensionsv1.JSONSchemaProps)) {
+// appendUnknownFormats appends the formats without meaning in a schema and all below it, members in the order
+// of their names.
+func appendUnknownFormats(out []string, p *props) []string {
 	if p == nil {
-		return
+		return out
 	}
-	visit(p)
+	if p.Format != "" && !meansSomething(p.Type, p.Format) {
+		out = append(out, p.Format)
+	}
 	if p.Items != nil {
-		eachSchema(p.Items.Schema, visit)
+		out = appendUnknownFormats(out, p.Items.Schema)
 		for i := range p.Items.JSONSchemas {
-			eachSchema(&p.Items.JSONSchemas[i], visit)
+			out = appendUnknownFormats(out, &p.Items.JSONSchemas[i])
 		}
 	}
-	for _, list := range [][]apiextensionsv1.JSONSchemaProps{p.AllOf, p.AnyOf, p.OneOf} {
+	for _, list := range [][]props{p.AllOf, p.AnyOf, p.OneOf} {
 		for i := range list {
-			eachSchema(&list[i], visit)
+			out = appendUnknownFormats(out, &list[i])
 		}
 	}
-	eachSchema(p.Not, visit)
-	for _, members := range []map[string]apiextensionsv1.JSONSchemaProps{p.Properties, p.PatternProperties, p.Definitions} {
-		for _, name := range slices.Sorted(maps.Keys(members)) {
-			member := members[name]
-			eachSchema(&member, visit)
+	out = appendUnknownFormats(out, p.Not)
+	var member props // here, not in the loop, so that it stays on the stack
+	for _, members := range []map[string]props{p.Properties, p.PatternProperties, p.Definitions} {
+		for _, name := range sortedNames(members) {
+			member = members[name]
+			out = appendUnknownFormats(out, &member)
 		}
 	}
 	for _, other := range []*apiextensionsv1.JSONSchemaPropsOrBool{p.AdditionalProperties, p.AdditionalItems} {
 		if other != nil {
-			eachSchema(other.Schema, visit)
+			out = appendUnknownFormats(out, other.Schema)
 		}
 	}
+	return out
 }

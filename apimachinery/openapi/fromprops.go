@@ -10,19 +10,20 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// FromProps returns the schema of a custom resource as documents show it.
+// FromProps returns the schema of a custom resource for documents.
 func FromProps(p *apiextensionsv1.JSONSchemaProps) *Schema {
 	s := &Schema{
 		Description: p.Description, Title: p.Title, Type: p.Type, Format: p.Format, Required: p.Required, Nullable: p.Nullable,
-		Default: jsonOf(p.Default), Limits: map[string]any{}, structural: true,
+		Default: jsonOf(p.Default), structural: true,
 	}
 	for i := range p.Enum {
 		s.Enum = append(s.Enum, jsonOf(&p.Enum[i]))
 	}
+	var child props // here, not in the loop, so that it stays on the stack
 	if len(p.Properties) > 0 {
 		s.Properties = make(map[string]*Schema, len(p.Properties))
 		for name := range p.Properties {
-			child := p.Properties[name]
+			child = p.Properties[name]
 			s.Properties[name] = FromProps(&child)
 		}
 	}
@@ -67,7 +68,7 @@ func (s *Schema) sayIntOrString() {
 	}
 }
 
-// embed adds what every object has.
+// embed adds the properties that every object has.
 func (s *Schema) embed() {
 	if s.Properties == nil {
 		s.Properties = map[string]*Schema{}
@@ -102,33 +103,46 @@ func jsonOf(j *apiextensionsv1.JSON) any {
 }
 
 func (s *Schema) limits(p *apiextensionsv1.JSONSchemaProps) {
-	for name, v := range map[string]*float64{"minimum": p.Minimum, "maximum": p.Maximum, "multipleOf": p.MultipleOf} {
-		if v != nil {
-			s.Limits[name] = *v
-		}
-	}
-	for name, v := range map[string]*int64{
-		"minLength": p.MinLength, "maxLength": p.MaxLength, "minItems": p.MinItems, "maxItems": p.MaxItems,
-		"minProperties": p.MinProperties, "maxProperties": p.MaxProperties,
-	} {
-		if v != nil {
-			s.Limits[name] = *v
-		}
-	}
-	for name, v := range map[string]bool{"exclusiveMinimum": p.ExclusiveMinimum, "exclusiveMaximum": p.ExclusiveMaximum, "uniqueItems": p.UniqueItems} {
-		if v {
-			s.Limits[name] = true
+	limitTo(s, "minimum", p.Minimum)
+	limitTo(s, "maximum", p.Maximum)
+	limitTo(s, "multipleOf", p.MultipleOf)
+	limitTo(s, "minLength", p.MinLength)
+	limitTo(s, "maxLength", p.MaxLength)
+	limitTo(s, "minItems", p.MinItems)
+	limitTo(s, "maxItems", p.MaxItems)
+	limitTo(s, "minProperties", p.MinProperties)
+	limitTo(s, "maxProperties", p.MaxProperties)
+	for _, flag := range [...]struct {
+		name string
+		set  bool
+	}{{"exclusiveMinimum", p.ExclusiveMinimum}, {"exclusiveMaximum", p.ExclusiveMaximum}, {"uniqueItems", p.UniqueItems}} {
+		if flag.set {
+			s.limit(flag.name, true)
 		}
 	}
 	if p.Pattern != "" {
-		s.Limits["pattern"] = p.Pattern
+		s.limit("pattern", p.Pattern)
 	}
 	if d := p.ExternalDocs; d != nil {
-		s.Limits["externalDocs"] = map[string]any{"description": d.Description, "url": d.URL}
+		s.limit("externalDocs", map[string]any{"description": d.Description, "url": d.URL})
 	}
 	if example := jsonOf(p.Example); example != nil {
-		s.Limits["example"] = example
+		s.limit("example", example)
 	}
+}
+
+// limitTo sets a keyword to *value, unless value is nil.
+func limitTo[T float64 | int64](s *Schema, name string, value *T) {
+	if value != nil {
+		s.limit(name, *value)
+	}
+}
+
+func (s *Schema) limit(name string, value any) {
+	if s.Limits == nil {
+		s.Limits = map[string]any{}
+	}
+	s.Limits[name] = value
 }
 
 func (s *Schema) extensions(p *apiextensionsv1.JSONSchemaProps) {

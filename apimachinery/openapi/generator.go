@@ -11,7 +11,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 )
 
-// generator collects the schemas one document needs.
+// generator collects the schemas that one document needs.
 type generator struct {
 	serverVersion string
 	types         typeSchemas
@@ -95,7 +95,7 @@ func (s *Schema) Selectable(fields ...string) {
 	}
 }
 
-// customObject fills in what every object has.
+// customObject adds the properties that every object has.
 func (g *generator) customObject(s *Schema) *Schema {
 	if s == nil {
 		s = &Schema{Type: "object", Extensions: map[string]any{"x-kubernetes-preserve-unknown-fields": true}}
@@ -122,7 +122,7 @@ const (
 	metadataText   = "Standard object metadata."
 )
 
-// mention makes the schemas an operation refers to beside the resource's own.
+// mention adds the schemas that an operation refers to besides the resource's own.
 func (g *generator) mention(gv schema.GroupVersion, o *operation) {
 	for _, name := range []string{o.body, o.result} {
 		switch name {
@@ -197,7 +197,7 @@ func gvkTree(gvk schema.GroupVersionKind) map[string]any {
 	return map[string]any{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind}
 }
 
-// finish adds the kinds to their schemas, also to kinds that occur inside others only.
+// finish adds the kinds to their schemas, including those of kinds that occur only inside others.
 func (g *generator) finish() {
 	for name, gvk := range g.known {
 		if g.types.schemas[name] != nil {

@@ -9,16 +9,16 @@ import (
 )
 
 // Texts gives the description of a type (field empty) or of a field by its JSON name. Types are named as in
-// documents, such as io.k8s.api.core.v1.Pod. An unknown name has the empty description.
+// documents, such as io.k8s.api.core.v1.Pod. The description of an unknown name is empty.
 type Texts func(typeName, field string) string
 
-// typeSchemas makes the schemas of Go types and of everything they refer to.
+// typeSchemas makes the schemas of Go types and of the types they refer to.
 type typeSchemas struct {
 	schemas map[string]*Schema
 	texts   Texts
 }
 
-// special are the types whose wire form is not their Go form.
+// special returns the schema of a type whose wire form differs from its Go form, nil for other types.
 func special(name string) *Schema {
 	switch name {
 	case "io.k8s.apimachinery.pkg.apis.meta.v1.Time", "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime":
@@ -52,7 +52,7 @@ func (g *typeSchemas) add(t reflect.Type) string {
 		return name
 	}
 	s := &Schema{Type: "object", Description: g.text(name, ""), Properties: map[string]*Schema{}}
-	g.schemas[name] = s // before the fields, which may refer back to it
+	g.schemas[name] = s // before the fields, which may refer to it
 	g.addFields(s, name, t)
 	if typefacts.AtomicStruct(name) {
 		s.extend("x-kubernetes-map-type", "atomic")
@@ -104,7 +104,7 @@ func (g *typeSchemas) addFields(s *Schema, owner string, t reflect.Type) {
 	}
 }
 
-// isItems reports whether f holds the objects of a list, which is always there.
+// isItems reports whether f holds the objects of a list, which is always present.
 func isItems(owner string, f reflect.StructField) bool {
 	return f.Name == "Items" && strings.HasSuffix(owner, "List")
 }
@@ -143,7 +143,7 @@ func openapiTag(f reflect.StructField, key string) string {
 	return ""
 }
 
-// applyTags adds what the field's tags say about it.
+// applyTags applies the tags of a field to its schema.
 func (g *typeSchemas) applyTags(s *Schema, owner string, f reflect.StructField, tag jsonTag) {
 	for _, ext := range []struct{ tag, key string }{
 		{"patchStrategy", "x-kubernetes-patch-strategy"}, {"patchMergeKey", "x-kubernetes-patch-merge-key"},
@@ -198,8 +198,8 @@ func parseDefault(s *Schema, text string) any {
 	return text
 }
 
-// zero is the default of a value that is always written: the empty scalar or object. Types with a wire form
-// of their own have none.
+// zero returns the default of a value that is always written: the empty scalar or object. Types that define
+// their wire form have none.
 func (g *typeSchemas) zero(s *Schema) any {
 	switch {
 	case s.Ref != "":
@@ -218,7 +218,7 @@ func (g *typeSchemas) zero(s *Schema) any {
 	return nil
 }
 
-// value is the schema of a value of type t, a reference for structs that have a name.
+// value returns the schema of a value of type t, a reference for structs that have a name.
 func (g *typeSchemas) value(t reflect.Type) *Schema {
 	if t.PkgPath() != "" && special(typefacts.Name(t)) != nil {
 		return &Schema{Ref: g.add(t)}
@@ -246,7 +246,7 @@ func (g *typeSchemas) value(t reflect.Type) *Schema {
 	case reflect.Map:
 		return &Schema{Type: "object", AdditionalProperties: g.element(t.Elem())}
 	case reflect.Struct:
-		if t.Name() == "" { // a reference needs a name; what refers back to the type has one, so this ends
+		if t.Name() == "" { // a reference needs a name; a recursive type has one, so this terminates
 			s := &Schema{Type: "object", Properties: map[string]*Schema{}}
 			g.addFields(s, "", t)
 			return s
@@ -256,7 +256,8 @@ func (g *typeSchemas) value(t reflect.Type) *Schema {
 	return &Schema{}
 }
 
-// element is the schema of an item or a map's value. They are never omitted, so they have the zero default.
+// element returns the schema of an item or a map's value. These are never omitted, so they have the zero
+// default.
 func (g *typeSchemas) element(t reflect.Type) *Schema {
 	s := g.value(t)
 	s.Default = g.zero(s)

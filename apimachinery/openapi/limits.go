@@ -67,7 +67,7 @@ func (v *validator) text(s *Structural, p *validation.Path, x string) {
 	}
 }
 
-// ofText is the first thing that is wrong with a text: its length, then its pattern.
+// ofText returns the first error of a text: of its length, then of its pattern.
 func (l *limits) ofText(p *validation.Path, x string) *validation.Error {
 	if l.minLength != nil || l.maxLength != nil {
 		n := int64(utf8.RuneCountInString(x))
@@ -114,9 +114,9 @@ func orEqual(exclusive bool) string {
 	return " or equal to"
 }
 
-// combinations checks allOf, anyOf, oneOf and not. Schemas in them restrict values only. That a combination
-// fails is an error without a place of its own; the place is in its text, and what is wrong with the
-// alternative that fits best comes with it.
+// combinations checks allOf, anyOf, oneOf and not. Schemas in them only restrict values. The error for a
+// failed combination has its path in the text, and is followed by the errors of the alternative that fits
+// best.
 func (v *validator) combinations(s *Structural, p *validation.Path, x any) {
 	l := &s.limits
 	fail := func(format string, args ...any) {
@@ -127,7 +127,7 @@ func (v *validator) combinations(s *Structural, p *validation.Path, x any) {
 		t.value(c, p, x, oldValue{})
 		return t.errs
 	}
-	// fitting counts the alternatives that fit, and returns the errors of the best one if none does.
+	// fitting counts the alternatives that fit. If none does, it returns the errors of the best one.
 	fitting := func(list []*Structural) (n int, best validation.ErrorList) {
 		for _, c := range list {
 			errs := trial(c)

@@ -50,7 +50,8 @@ const (
 	deleteName = metaName + "DeleteOptions"
 )
 
-// operationsOf lists what a resource serves. object and list are the schema names of its objects and lists.
+// operationsOf returns the operations of a resource. object and list are the schema names of its objects and
+// lists.
 func operationsOf(r *Resource, object, list string, bodyName func(reflect.Type) string) []operation {
 	b := opBuilder{r: r, object: object, list: list, bodyName: bodyName}
 	gv := r.GVK.GroupVersion()
@@ -170,7 +171,7 @@ func (b *opBuilder) readWrite(path, suffix, object string, verbs []string) {
 	}
 }
 
-// watches adds the old watch paths. Custom resources never had them.
+// watches adds the deprecated watch paths, which custom resources do not have.
 func (b *opBuilder) watches(base string) {
 	if !b.r.has("watch") || b.custom() {
 		return

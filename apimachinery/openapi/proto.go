@@ -61,7 +61,7 @@ func (w *protoWriter) double(num protowire.Number, v any) {
 	}
 }
 
-// each visits the members of a tree in key order.
+// each calls visit with the members of a tree in key order.
 func each(tree any, visit func(key string, value map[string]any)) {
 	m, _ := tree.(map[string]any)
 	for _, k := range slices.Sorted(maps.Keys(m)) {

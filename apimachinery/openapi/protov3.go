@@ -4,7 +4,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The protobuf form of a v3 document is gnostic's openapi.v3.Document, written as that of a v2 document is.
+// The protobuf form of a v3 document is gnostic's openapi.v3.Document, written in the same way as that of a
+// v2 document.
 
 func protoDocumentV3(tree map[string]any) []byte {
 	var w, info, paths, components protoWriter
@@ -33,7 +34,7 @@ func protoDocumentV3(tree map[string]any) []byte {
 	return w
 }
 
-// choice writes a message that is one of several, such as a schema or a reference.
+// choice writes a message that is one of several alternatives, such as a schema or a reference.
 func choice(num protowire.Number, body []byte) []byte {
 	var w protoWriter
 	w.message(num, body)
@@ -175,8 +176,8 @@ func (w *protoWriter) schemas(num protowire.Number, v any) {
 	}
 }
 
-// protoDefault writes a number, boolean or string; the message has no place for lists and objects, of which
-// only the presence is written.
+// protoDefault writes a number, boolean or string; the message cannot hold lists and objects, so only their
+// presence is written.
 func protoDefault(v any) []byte {
 	var w protoWriter
 	switch v := v.(type) {

@@ -1,8 +1,6 @@
 package openapi
 
 import (
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -10,8 +8,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// Prune removes the fields of obj that the schema does not describe, and of the metadata of embedded objects
-// what no metadata has, and returns their paths, such as spec.a[0].b, at most 100.
+// Prune removes the fields of obj that the schema does not describe, and unknown fields of the metadata of
+// embedded objects. It returns their paths, such as spec.a[0].b, at most 100.
 func (s *Structural) Prune(obj *metav1.Unstructured) []string {
 	if s.describes(obj.Fields, true) {
 		return nil
@@ -21,8 +19,8 @@ func (s *Structural) Prune(obj *metav1.Unstructured) []string {
 	return p.pruned
 }
 
-// describes reports that there is nothing to prune, as in most objects, which is seen without putting members
-// in order and making paths.
+// describes reports whether the schema describes all of v, so that there is nothing to prune. This is true of
+// most objects, and the check needs neither sorted members nor paths.
 func (s *Structural) describes(v any, whole bool) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -89,7 +87,7 @@ func (p *pruner) below(s *Structural, list []any) {
 
 // object prunes the members of m. whole is true for objects with apiVersion, kind and metadata, which stay.
 func (p *pruner) object(s *Structural, m map[string]any, whole bool) {
-	for _, name := range slices.Sorted(maps.Keys(m)) {
+	for _, name := range sortedNames(m) {
 		if whole && isMeta(name) {
 			if name == "metadata" { // of an embedded object: that of the object itself is decoded already
 				p.metadata(m)
@@ -139,8 +137,8 @@ func isPlainMeta(v any) bool {
 	return true
 }
 
-// metadata makes the metadata of the embedded object m what it is to every reader: without members that no
-// object has, and without empty ones. What is no metadata stays, for validation to refuse.
+// metadata removes unknown and empty members from the metadata of the embedded object m. Metadata of another
+// form stays, and validation refuses it.
 func (p *pruner) metadata(m map[string]any) {
 	text, err := codec.Marshal(m["metadata"])
 	if err != nil {
@@ -170,8 +168,8 @@ func (p *pruner) note(name string) {
 	}
 }
 
-// SetDefaults fills in the defaults of missing fields of obj. null counts as missing where it is not allowed,
-// and goes where there is no default.
+// SetDefaults fills in the defaults of missing fields of obj. A null that the schema does not allow counts as
+// missing, and is removed if there is no default.
 func (s *Structural) SetDefaults(obj *metav1.Unstructured) {
 	if obj.Fields == nil {
 		obj.Fields = map[string]any{}

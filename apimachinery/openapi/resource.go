@@ -60,7 +60,7 @@ var connectOptions = map[string]reflect.Type{
 	"ServiceProxyOptions":   reflect.TypeFor[corev1.ServiceProxyOptions](),
 }
 
-// deleteReturnsObject are the resources whose deletion answers with the object rather than a Status.
+// deleteReturnsObject reports whether a deletion returns the object rather than a Status.
 func deleteReturnsObject(gvr schema.GroupVersionResource) bool {
 	switch gvr.Group {
 	case "":
@@ -73,7 +73,7 @@ func deleteReturnsObject(gvr schema.GroupVersionResource) bool {
 	return gvr.Group == "resource.k8s.io"
 }
 
-// groupTitle is the group in operation names: Core, Apps, RbacAuthorization.
+// groupTitle returns the group in operation names: Core, Apps, RbacAuthorization.
 func groupTitle(group string) string {
 	if group == "" {
 		return "Core"
@@ -92,7 +92,7 @@ func title(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// tag groups operations: core_v1, rbacAuthorization_v1.
+// tag returns the tag that groups operations: core_v1, rbacAuthorization_v1.
 func tag(gv schema.GroupVersion) string {
 	t := groupTitle(gv.Group)
 	t = strings.ToLower(t[:1]) + t[1:]
@@ -102,7 +102,8 @@ func tag(gv schema.GroupVersion) string {
 	return t
 }
 
-// root is the path of a group-version, or of a group for an empty version, without slashes around it.
+// root returns the path of a group-version, or of a group for an empty version, without leading or trailing
+// slash.
 func root(gv schema.GroupVersion) string {
 	switch {
 	case gv.Group == "":

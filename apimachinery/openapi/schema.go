@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Schema describes a JSON value, in the vocabulary OpenAPI v3.0 and Kubernetes' extensions share. The
-// zero value allows anything.
+// Schema describes a JSON value, in the vocabulary of OpenAPI v3.0 with Kubernetes' extensions. The zero
+// value allows anything.
 type Schema struct {
 	// Ref is the name of another schema of the document; besides Default and Description the other fields are
 	// then empty.
@@ -20,7 +20,7 @@ type Schema struct {
 	Type string
 	// Format refines Type, such as int32, date-time or byte.
 	Format string
-	// Default is the JSON value that stands for a missing one; nil means there is none.
+	// Default is the JSON value used for a missing one; nil means there is none.
 	Default any
 	// Enum lists the allowed JSON values; empty allows all.
 	Enum []any
@@ -28,7 +28,7 @@ type Schema struct {
 	Required []string
 	// Properties are an object's known members.
 	Properties map[string]*Schema
-	// AdditionalProperties describes an object's other members. nil says nothing about them.
+	// AdditionalProperties describes an object's other members; nil means that they are not described.
 	AdditionalProperties *Schema
 	// AdditionalAllowed is true when other members are allowed without a description.
 	AdditionalAllowed bool
@@ -44,7 +44,7 @@ type Schema struct {
 	// Extensions holds x- keywords by their names.
 	Extensions map[string]any
 
-	// structural is set for schemas of custom resources, which the v2 dialect shows in another way, and root
+	// structural is set for schemas of custom resources, which the v2 dialect expresses differently, and root
 	// for those of whole objects.
 	structural, root bool
 }
@@ -61,8 +61,8 @@ const (
 	refV2 = "#/definitions/"
 )
 
-// treeV3 is the schema as JSON values in the v3 dialect, where a reference with siblings has to be wrapped in
-// allOf.
+// treeV3 returns the schema as JSON values in the v3 dialect, where a reference with siblings has to be
+// wrapped in allOf.
 func (s *Schema) treeV3() map[string]any {
 	m := s.tree((*Schema).treeV3)
 	switch {
@@ -131,7 +131,8 @@ func (s *Schema) tree(child func(*Schema) map[string]any) map[string]any {
 	return m
 }
 
-// treeV2 is the schema in the v2 dialect, which has no oneOf, anyOf, not, nullable and useful defaults.
+// treeV2 returns the schema in the v2 dialect, which has no oneOf, anyOf, not and nullable, and no useful
+// defaults.
 func (s *Schema) treeV2() map[string]any {
 	if s.Ref != "" {
 		m := map[string]any{"$ref": refV2 + s.Ref}
@@ -150,14 +151,14 @@ func (s *Schema) treeV2() map[string]any {
 	delete(m, "anyOf")
 	delete(m, "not")
 	if s.Nullable {
-		// A v2 schema cannot say "or null", so clients that validate must not look at the value at all.
+		// A v2 schema cannot express "or null", so the value is left undescribed for clients that validate.
 		delete(m, "nullable")
 		for _, key := range []string{"type", "format", "items", "properties", "additionalProperties", "required"} {
 			delete(m, key)
 		}
 	}
 	if s.Extensions["x-kubernetes-preserve-unknown-fields"] == true {
-		// Clients that validate take described members for the only ones.
+		// Clients that validate assume that there are no other members than the described ones.
 		delete(m, "properties")
 		delete(m, "items")
 		delete(m, "required")
@@ -171,8 +172,8 @@ func (s *Schema) treeV2() map[string]any {
 	return m
 }
 
-// FriendlyName is the schema name of a kind that has no Go type: the group with its labels reversed, version
-// and kind.
+// FriendlyName returns the schema name of a kind that has no Go type: the group with its labels reversed,
+// version and kind.
 func FriendlyName(group, version, kind string) string {
 	labels := strings.Split(group, ".")
 	slices.Reverse(labels)

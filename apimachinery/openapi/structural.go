@@ -11,8 +11,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 )
 
-// Structural is a compiled structural schema: it says what every field of a custom object is, prunes what it
-// does not know, fills in defaults and validates. It is immutable and safe for concurrent use.
+// Structural is a compiled structural schema: it describes every field of a custom object, prunes unknown
+// fields, sets defaults and validates. It is immutable and safe for concurrent use.
 type Structural struct {
 	// Type is object, array, string, integer, number, boolean, or empty for any.
 	Type string
@@ -28,16 +28,16 @@ type Structural struct {
 	Preserve bool
 	// Properties are the described members.
 	Properties map[string]*Structural
-	// Additional describes all other members; nil if there are none to be.
+	// Additional describes all other members; nil means that they are not described.
 	Additional *Structural
 	// Items describes the items of an array.
 	Items *Structural
 	// ListType is atomic, set, map, or empty for atomic. ListKeys identify the items of a map list.
 	ListType string
 	ListKeys []string
-	// AtomicMap is true for an object owned as a whole.
+	// AtomicMap is true for an object that has one owner as a whole.
 	AtomicMap bool
-	// Default stands for a missing value if HasDefault.
+	// Default is used for a missing value if HasDefault is set.
 	Default    any
 	HasDefault bool
 
@@ -47,9 +47,9 @@ type Structural struct {
 	celAt  bool // rules here or below
 	// embeddedAt is set if there are embedded objects here or below.
 	embeddedAt bool
-	// restrictsIdentity is set if the schema says more of the members that every object has than their types.
+	// restrictsIdentity is set if the schema restricts the members that every object has beyond their types.
 	restrictsIdentity bool
-	props             *apiextensionsv1.JSONSchemaProps
+	validations       []apiextensionsv1.ValidationRule
 }
 
 // limits are the keywords that restrict values.
@@ -66,23 +66,23 @@ type limits struct {
 	not                          *Structural
 }
 
-// CompileSchema makes a Structural of a custom resource's schema. It fails for malformed patterns, defaults,
-// enums and rules; that the schema is structural is for [CheckSchema] to say.
+// CompileSchema returns the Structural of a custom resource's schema. It fails for malformed patterns,
+// defaults, enums and rules; [CheckSchema] checks that the schema is structural.
 func CompileSchema(p *apiextensionsv1.JSONSchemaProps) (*Structural, error) {
 	s, err := compile(p)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.compileRules(); err != nil {
-		return nil, err
-	}
+	s.attachRules(true)
 	return s, nil
 }
 
+// compile returns a Structural without its rules. It does not retain p, so that callers can pass a copy of a
+// map's value that stays on the stack.
 func compile(p *apiextensionsv1.JSONSchemaProps) (*Structural, error) {
 	s := &Structural{
 		Type: p.Type, Format: p.Format, Nullable: p.Nullable, IntOrString: p.XIntOrString, Embedded: p.XEmbeddedResource,
-		Preserve: p.XPreserveUnknownFields != nil && *p.XPreserveUnknownFields, ListKeys: p.XListMapKeys, props: p,
+		Preserve: p.XPreserveUnknownFields != nil && *p.XPreserveUnknownFields, ListKeys: p.XListMapKeys, validations: p.XValidations,
 	}
 	if p.XListType != nil {
 		s.ListType = *p.XListType
@@ -105,7 +105,7 @@ func compile(p *apiextensionsv1.JSONSchemaProps) (*Structural, error) {
 	return s, err
 }
 
-// jsonValue parses a value of a schema; one without text is null.
+// jsonValue parses a value of a schema; an empty text is null.
 func jsonValue(j apiextensionsv1.JSON) (v any, err error) {
 	if len(j.Raw) > 0 {
 		err = codec.Unmarshal(j.Raw, &v)
@@ -151,18 +151,19 @@ func (s *Structural) compileLimits(p *apiextensionsv1.JSONSchemaProps) (err erro
 }
 
 func (s *Structural) compileChildren(p *apiextensionsv1.JSONSchemaProps) (err error) {
+	var child props // here, not in the loop, so that it stays on the stack: a schema has hundreds
 	if len(p.Properties) > 0 {
 		s.Properties = make(map[string]*Structural, len(p.Properties))
 		for name := range p.Properties {
-			child := p.Properties[name]
+			child = p.Properties[name]
 			if s.Properties[name], err = compile(&child); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 		}
-		s.names = slices.Sorted(maps.Keys(s.Properties))
+		s.names = sortedNames(p.Properties)
 		s.restrictsIdentity = slices.ContainsFunc(identityNames, func(name string) bool {
-			child, ok := p.Properties[name]
-			return ok && !bare(child, map[string]string{"metadata": "object"}[name])
+			member, ok := p.Properties[name]
+			return ok && !bare(member, map[string]string{"metadata": "object"}[name])
 		})
 	}
 	if a := p.AdditionalProperties; a != nil {
@@ -181,8 +182,7 @@ func (s *Structural) compileChildren(p *apiextensionsv1.JSONSchemaProps) (err er
 	return err
 }
 
-// bare reports whether a schema says nothing of a value but its type, which is object, or string if that is
-// empty.
+// bare reports whether a schema gives only a type: typ, or string if typ is empty.
 func bare(p apiextensionsv1.JSONSchemaProps, typ string) bool {
 	if p.Type != cmp.Or(typ, "string") {
 		return false
@@ -191,10 +191,7 @@ func bare(p apiextensionsv1.JSONSchemaProps, typ string) bool {
 	return codec.Equal(&p, &apiextensionsv1.JSONSchemaProps{})
 }
 
-// Props returns what the schema was compiled from. It must not be changed.
-func (s *Structural) Props() *apiextensionsv1.JSONSchemaProps { return s.props }
-
-// child is the schema of a member, or nil if members of that name are not described.
+// child returns the schema of a member, or nil if members of that name are not described.
 func (s *Structural) child(name string) *Structural {
 	if c, ok := s.Properties[name]; ok {
 		return c
@@ -202,5 +199,15 @@ func (s *Structural) child(name string) *Structural {
 	return s.Additional
 }
 
-// isMeta reports whether a member belongs to what every object has.
+// sortedNames returns the keys of m in order.
+func sortedNames[V any](m map[string]V) []string {
+	if len(m) == 0 {
+		return nil
+	}
+	names := slices.AppendSeq(make([]string, 0, len(m)), maps.Keys(m))
+	slices.Sort(names)
+	return names
+}
+
+// isMeta reports whether every object has a member of the name.
 func isMeta(name string) bool { return name == "apiVersion" || name == "kind" || name == "metadata" }

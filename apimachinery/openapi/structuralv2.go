@@ -2,12 +2,12 @@ package openapi
 
 import "slices"
 
-// structuralV2 makes m, which is all of s, what the v2 dialect can say of a custom resource: clients that
-// validate by it must not be misled. It says nothing of combinations, nor of null but that the value is not
-// looked at, and not which members there are where others are kept.
+// structuralV2 reduces m, which is all of s, to what the v2 dialect can express of a custom resource, so that
+// clients do not reject valid objects. Combinations are left out, nullable values are not described, and
+// neither are the members of objects that keep unknown ones.
 func (s *Schema) structuralV2(m map[string]any) map[string]any {
 	preserve := s.Extensions["x-kubernetes-preserve-unknown-fields"] == true
-	if s.root && preserve { // any member at all would be taken for the only one
+	if s.root && preserve { // clients would assume that a described member is the only one
 		out := map[string]any{"type": "object"}
 		for name, x := range s.Extensions {
 			if name != "x-kubernetes-preserve-unknown-fields" {

@@ -29,7 +29,7 @@ func (o *operation) common() map[string]any {
 	return m
 }
 
-// treeV3 is the operation in the v3 dialect.
+// treeV3 returns the operation in the v3 dialect.
 func (o *operation) treeV3() map[string]any {
 	m := o.common()
 	var params []any
@@ -73,7 +73,7 @@ func codeText(code string) string {
 	return map[string]string{"200": "OK", "201": "Created", "202": "Accepted"}[code]
 }
 
-// treeV2 is the operation in the v2 dialect.
+// treeV2 returns the operation in the v2 dialect.
 func (o *operation) treeV2() map[string]any {
 	m := o.common()
 	m["schemes"] = []any{"https"}

@@ -12,10 +12,10 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
-// Validate checks obj against the schema that crd gives for its version, as a server does that creates it:
-// the object is pruned and defaulted first, and changed by that. It needs no server. An object that is not of
-// crd's group, kind and versions is an error and stays as it is. Of metadata it checks what the schema says;
-// names, labels and the rest are for [metav1.ValidateMeta].
+// Validate checks obj against crd's schema for its version, as a server does on creation: the object is first
+// pruned and defaulted, which modifies it. It needs no server. An object that is not of crd's group, kind and
+// versions is an error and is not modified. Of the metadata only what the schema describes is checked; see
+// [metav1.ValidateMeta] for names, labels and the rest.
 func Validate(crd *apiextensionsv1.CustomResourceDefinition, obj *metav1.Unstructured) (validation.ErrorList, error) {
 	group, version, _ := cutVersion(obj.APIVersion)
 	if group != crd.Spec.Group || obj.Kind != crd.Spec.Names.Kind {
@@ -55,27 +55,26 @@ func (s *Structural) Validate(obj *metav1.Unstructured) validation.ErrorList {
 	return s.validate(obj, nil, (*validator).root)
 }
 
-// ValidateUpdate checks a changed object. What is wrong in a part of the object that did not change is let
-// pass (ratcheting), so that a schema can be tightened while objects exist. Rules that compare with the old
-// object are applied.
+// ValidateUpdate checks a changed object. Errors in unchanged parts of the object are ignored (ratcheting),
+// so that a schema can be tightened while objects exist. Rules that compare with the old object are applied.
 func (s *Structural) ValidateUpdate(obj, old *metav1.Unstructured) validation.ErrorList {
 	return s.validate(obj, old, (*validator).root)
 }
 
-// ValidateStatus checks an object of which nothing but the status has changed, as a write of its status does:
-// the status by its schema, as [Structural.ValidateUpdate], and the whole by rules.
+// ValidateStatus checks an object of which only the status has changed, as a write of its status does: the
+// status against its schema, as [Structural.ValidateUpdate] does, and the whole object by rules.
 func (s *Structural) ValidateStatus(obj, old *metav1.Unstructured) validation.ErrorList {
 	return s.validate(obj, old, (*validator).status)
 }
 
-// validate looks for anything that is wrong first, and says where only if it has found something: most
-// objects are fine.
+// validate first only looks for errors, and computes their paths only if it finds some: most objects are
+// valid.
 func (s *Structural) validate(obj, old *metav1.Unstructured, check func(v *validator, s *Structural, obj, old *metav1.Unstructured)) validation.ErrorList {
 	v := validator{blind: true}
 	if check(&v, s, obj, old); len(v.errs) == 0 {
 		return nil
 	}
-	// Duplicates are let pass, wherever they are, in an object that had some before.
+	// An object that had duplicates before may have them anywhere.
 	v = validator{anyItems: old != nil && slices.ContainsFunc(v.errs, isDuplicate) && s.hasDuplicates(old)}
 	check(&v, s, obj, old)
 	return v.errs
@@ -90,10 +89,10 @@ func (s *Structural) hasDuplicates(obj *metav1.Unstructured) bool {
 	return slices.ContainsFunc(v.errs, isDuplicate)
 }
 
-// somewhere is the place of all values to a validator that is blind.
+// somewhere is the path of all values for a blind validator.
 var somewhere = validation.NewPath("?")
 
-// child and item are the places of parts of a value at p.
+// child and item return the paths of parts of a value at p.
 func (v *validator) child(p *validation.Path, name string) *validation.Path {
 	if v.blind {
 		return somewhere
@@ -113,9 +112,9 @@ const maxErrors = 200
 
 type validator struct {
 	errs validation.ErrorList
-	// anyItems lets duplicates in sets and map lists pass, as defaults may have them.
+	// anyItems allows duplicates in sets and map lists, which defaults may have.
 	anyItems bool
-	// blind looks for errors only, and not where they are.
+	// blind finds errors without their paths.
 	blind bool
 }
 
@@ -125,7 +124,8 @@ func (v *validator) add(e *validation.Error) {
 	}
 }
 
-// oldValue is what a value was before; ok is false on create and where the old value cannot be found.
+// oldValue is the previous state of a value; ok is false on create and if there is no corresponding old
+// value.
 type oldValue struct {
 	value any
 	ok    bool
@@ -142,7 +142,7 @@ func (v *validator) root(s *Structural, obj, old *metav1.Unstructured) {
 	v.rules(s, obj, old)
 }
 
-// status is root of an object of which only the status is new.
+// status is root for an object of which only the status has changed.
 func (v *validator) status(s *Structural, obj, old *metav1.Unstructured) {
 	if x, ok := obj.Fields["status"]; ok && s.Properties["status"] != nil {
 		was, had := old.Fields["status"]
@@ -153,8 +153,8 @@ func (v *validator) status(s *Structural, obj, old *metav1.Unstructured) {
 
 var identityNames = []string{"apiVersion", "kind", "metadata"}
 
-// identity checks what a schema may say of the members that every object has: its kind and version, and of
-// metadata the names.
+// identity checks the members that every object has as far as a schema may restrict them: kind, apiVersion,
+// and the names in metadata.
 func (v *validator) identity(s *Structural, obj, old *metav1.Unstructured) {
 	if !s.restrictsIdentity {
 		return
@@ -223,7 +223,7 @@ func isScalar(x any) bool {
 	return true
 }
 
-// shown keeps big values out of error messages.
+// shown returns the form of a value for error messages, which is short.
 func shown(x any) any {
 	if isScalar(x) {
 		return x
@@ -334,7 +334,7 @@ func (v *validator) items(s *Structural, p *validation.Path, list []any, old old
 	}
 }
 
-// identity is what makes an item a duplicate, for messages.
+// identity returns the part of an item by which it is a duplicate, for messages.
 func (s *Structural) identity(it any) any {
 	m, ok := it.(map[string]any)
 	if s.ListType != "map" || !ok {
@@ -347,7 +347,7 @@ func (s *Structural) identity(it any) any {
 	return keys
 }
 
-// keyValue is a key of an item of a map list.
+// keyValue returns the value of a key of an item of a map list.
 func (s *Structural) keyValue(item map[string]any, name string) any {
 	x, there := item[name]
 	if !there && s.Items != nil {
@@ -384,7 +384,7 @@ func (s *Structural) itemKey(it any) (key any, ok bool) {
 // composite is the canonical text of a list or an object.
 type composite string
 
-// keyOf is a comparable value that equal JSON values share and different ones do not.
+// keyOf returns a comparable value, the same for two JSON values if and only if they are equal.
 func keyOf(v any) any {
 	switch n := v.(type) {
 	case map[string]any, []any:

@@ -54,14 +54,14 @@ func sameJSON(a, b any) bool {
 	return a == b
 }
 
-// canonical is a text that equal values share and different values do not.
+// canonical returns a text, the same for two values if and only if they are equal.
 func canonical(v any) string {
 	if f, ok := v.(float64); ok && f == float64(int64(f)) {
 		v = int64(f)
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
-		return "?" // not a JSON value; nothing decoded from JSON is that
+		return "?" // not a JSON value; decoding never gives one
 	}
 	return string(text)
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// CreateTwoWayStrategic is the strategic merge patch that makes modified of
-// original, both objects of the Go type t. An empty document counts as {}.
+// CreateTwoWayStrategic returns the strategic merge patch that turns original into modified, both objects of
+// the Go type t. An empty document counts as {}.
 func CreateTwoWayStrategic(original, modified []byte, t reflect.Type) ([]byte, error) {
 	schema, err := SchemaOf(t)
 	if err != nil {
@@ -24,11 +24,10 @@ func CreateTwoWayStrategic(original, modified []byte, t reflect.Type) ([]byte, e
 	return encode(changes, usualPatch)
 }
 
-// CreateThreeWayStrategic is the strategic merge patch for current that brings
-// about what changed from original, the configuration last applied, to modified,
-// the one to apply now: fields of modified are set, fields that original has and
-// modified has not are deleted, others are left alone. It is what "kubectl apply"
-// sends. An empty document counts as {}.
+// CreateThreeWayStrategic returns the strategic merge patch that applies to current what changed from
+// original, the configuration last applied, to modified, the one to apply now: fields of modified are set,
+// fields that original has and modified has not are deleted, others are left alone. It is what "kubectl
+// apply" sends. An empty document counts as {}.
 func CreateThreeWayStrategic(original, modified, current []byte, t reflect.Type) ([]byte, error) {
 	schema, err := SchemaOf(t)
 	if err != nil {

@@ -127,7 +127,8 @@ func MergeMap(doc, patch map[string]any) map[string]any {
 		case nil:
 			delete(doc, key)
 		case map[string]any:
-			// What is not an object counts as an empty one: its nulls vanish too.
+			// A value that is not an object is replaced by an empty one, so that the nulls of the patch are
+			// dropped as well.
 			target, _ := doc[key].(map[string]any)
 			doc[key] = MergeMap(target, value)
 		case []any:
@@ -143,8 +144,8 @@ func MergeMap(doc, patch map[string]any) map[string]any {
 	return doc
 }
 
-// withoutNulls copies a list of a merge patch. The RFC takes lists as they are; the API's drops the nulls of
-// objects in them, as it does elsewhere, unless the list takes the place of an object.
+// withoutNulls copies a list of a merge patch. The RFC replaces lists unchanged; the API drops the nulls of
+// objects in them, as it does elsewhere, unless the list replaces an object.
 func withoutNulls(list []any) []any {
 	out := make([]any, len(list))
 	for i, v := range list {
@@ -160,7 +161,7 @@ func withoutNulls(list []any) []any {
 	return out
 }
 
-// CreateMerge is the JSON merge patch that makes modified of original. Both must
+// CreateMerge returns the JSON merge patch that turns original into modified. Both must
 // be JSON objects. A merge patch cannot set a field to null; such fields are
 // deleted.
 func CreateMerge(original, modified []byte) ([]byte, error) {
@@ -235,7 +236,7 @@ func decode(data []byte, kind error) (map[string]any, error) {
 	return out, nil
 }
 
-// usualPatch is how long a patch that is made usually is at most, in bytes.
+// usualPatch is the size in bytes that most created patches do not exceed.
 const usualPatch = 1024
 
 // encode returns v in JSON, which is expected to be about size bytes long.

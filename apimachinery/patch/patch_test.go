@@ -13,7 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/patch"
 )
 
-// object has every way of merging.
+// object has a field for every way of merging.
 type object struct {
 	Meta `json:",inline"`
 	Spec spec `json:"spec"`
@@ -99,10 +99,10 @@ func TestStrategic(t *testing.T) {
 			`{"spec":{"containers":[{"name":"c"}]}}`},
 		"a list is emptied": {
 			`{"spec":{"containers":[{"name":"a"}]}}`, `{"spec":{"containers":[{"$patch":"replace"}]}}`, `{"spec":{"containers":[]}}`},
-		"a map is replaced":    {`{"labels":{"a":"1"}}`, `{"labels":{"$patch":"replace","b":"2"}}`, `{"labels":{"b":"2"}}`},
-		"a map is emptied":     {`{"labels":{"a":"1"}}`, `{"labels":{"$patch":"delete"}}`, `{"labels":{}}`},
-		"a map merges if told": {`{"labels":{"a":"1"}}`, `{"labels":{"$patch":"merge","b":"2"}}`, `{"labels":{"a":"1","b":"2"}}`},
-		"strategy replace":     {`{"spec":{"whole":{"type":"a","data":{"x":1}}}}`, `{"spec":{"whole":{"type":"b"}}}`, `{"spec":{"whole":{"type":"b"}}}`},
+		"a map is replaced":               {`{"labels":{"a":"1"}}`, `{"labels":{"$patch":"replace","b":"2"}}`, `{"labels":{"b":"2"}}`},
+		"a map is emptied":                {`{"labels":{"a":"1"}}`, `{"labels":{"$patch":"delete"}}`, `{"labels":{}}`},
+		"a map merges with $patch: merge": {`{"labels":{"a":"1"}}`, `{"labels":{"$patch":"merge","b":"2"}}`, `{"labels":{"a":"1","b":"2"}}`},
+		"strategy replace":                {`{"spec":{"whole":{"type":"a","data":{"x":1}}}}`, `{"spec":{"whole":{"type":"b"}}}`, `{"spec":{"whole":{"type":"b"}}}`},
 		"keys not retained go": {
 			`{"spec":{"strategy":{"type":"Rolling","rolling":{"max":1}}}}`, `{"spec":{"strategy":{"$retainKeys":["type"],"type":"Recreate"}}}`,
 			`{"spec":{"strategy":{"type":"Recreate"}}}`},

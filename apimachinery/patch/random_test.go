@@ -168,9 +168,9 @@ func plain(t *testing.T, v any) (out any) {
 	return out
 }
 
-// checkThreeWay is what a three-way merge means, said of one value: what modified
-// has is there, what only original has is gone, what only current has is kept.
-// Lists are looked at as maps by merge key, or as sets.
+// checkThreeWay checks the definition of a three-way merge for one value: what modified has is set, what only
+// original has is deleted, what only current has is kept. Lists are compared as maps by merge key, or as
+// sets.
 func checkThreeWay(t *testing.T, place string, original, modified, current, got any) {
 	t.Helper()
 	wanted, ok := byKey(modified)

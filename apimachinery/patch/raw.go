@@ -101,7 +101,7 @@ func touchedValue(raw []byte, patch any, list bool) (any, error) {
 	return touchedElements(raw, elements)
 }
 
-// touchedElements reads a list. Any of the patch's elements may turn out to be about any of the list's.
+// touchedElements decodes a list. Each element of the patch may refer to any element of the list.
 func touchedElements(raw []byte, patch []any) ([]any, error) {
 	touched := map[string]any{}
 	for _, element := range patch {
@@ -134,10 +134,10 @@ func touchedElements(raw []byte, patch []any) ([]any, error) {
 	}
 }
 
-// everything stands in a patch for any change at all.
+// everything in a patch stands for an arbitrary change.
 type everything struct{}
 
-// touch adds to what a patch touches what another does. Scalars replace any value and need not read it.
+// touch adds what patch touches to touched. Scalars replace any value, so that it need not be read.
 func touch(touched, patch map[string]any) {
 	for key, value := range patch {
 		switch value := value.(type) {
@@ -226,7 +226,7 @@ func valueEnd(data []byte) int {
 			if depth--; depth == 0 {
 				return i + 1
 			} else if depth < 0 {
-				return i // the end of what the value stands in
+				return i // the end of the enclosing value
 			}
 		case ',', ':', ' ', '\n', '\t', '\r':
 			if depth == 0 {

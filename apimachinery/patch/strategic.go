@@ -44,7 +44,7 @@ func StrategicMap(doc, patch map[string]any, t reflect.Type) (map[string]any, er
 	return StrategicSchema(doc, patch, schema)
 }
 
-// StrategicSchema is StrategicMap with a schema from elsewhere.
+// StrategicSchema is StrategicMap with a given schema instead of that of a Go type.
 func StrategicSchema(doc, patch map[string]any, schema Schema) (map[string]any, error) {
 	return applyMap(doc, patch, schema)
 }

@@ -1,24 +1,24 @@
-// Package quota computes what API objects count for in ResourceQuotas. Admission charges with it, and the
-// quota controller recounts with it, so both agree.
+// Package quota computes the usage that API objects have in ResourceQuotas. Admission and the quota
+// controller both use it, so that they agree.
 package quota
 
 import (
 	"slices"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
-// Usage is what one object of a resource ("pods", "deployments.apps") counts for in quotas: one unit of its
-// object count, and for pods, claims and services what they request. The quota controller recounts with it.
+// Usage returns the usage of one object of a resource ("pods", "deployments.apps"): one unit of its object
+// count, and for pods, claims and services what they request.
 func Usage(kind string, obj metav1.Object) corev1.ResourceList {
 	one := resource.NewQuantity(1, resource.DecimalSI)
 	out := corev1.ResourceList{corev1.ResourceName("count/" + kind): one}
 	switch o := obj.(type) {
 	case *corev1.Pod:
-		// A pod that has ended or outlived its grace period holds nothing but its object.
-		if Ended(o) {
+		if !Charged(o) {
 			return out
 		}
 		out[corev1.ResourcePods] = one
@@ -61,9 +61,19 @@ func Usage(kind string, obj metav1.Object) corev1.ResourceList {
 	return out
 }
 
-// Ended reports whether a pod has ended and so holds nothing but its object.
-func Ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+// Charged reports whether a pod uses more than its object count: it has not ended, and its deletion is not
+// overdue. A pod whose node is lost may be terminating for as long as the node is; it is charged until its
+// grace period has passed after its deletionTimestamp, so that it does not keep its replacement from being
+// created.
+func Charged(pod *corev1.Pod) bool {
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return false
+	}
+	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds == nil {
+		return true
+	}
+	grace := time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second
+	return !time.Now().After(pod.DeletionTimestamp.Add(grace))
 }
 
 // Matches reports whether obj is within the scopes of quota. A quota with scopes counts pods only

@@ -3,10 +3,13 @@ package quota_test
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/quota"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
@@ -34,6 +37,25 @@ func TestUsageOfPods(t *testing.T) {
 	u = quota.Usage("pods", pod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }))
 	require.Len(t, u, 1)
 	require.Equal(t, "1", amount(u, "count/pods"))
+}
+
+// A pod that stays after its deletion, such as on a lost node, is charged until its grace period has passed
+// after the deletionTimestamp.
+func TestOverdueDeletion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		deleted := pod(func(p *corev1.Pod) {
+			at := metav1.NewTime(time.Now().Add(30 * time.Second))
+			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &at, new(int64(30))
+		})
+		require.Equal(t, "1", amount(quota.Usage("pods", deleted), corev1.ResourcePods))
+		time.Sleep(time.Minute)
+		require.True(t, quota.Charged(deleted))
+		time.Sleep(time.Nanosecond)
+		require.False(t, quota.Charged(deleted))
+		require.Len(t, quota.Usage("pods", deleted), 1, "the object count remains")
+		deleted.DeletionGracePeriodSeconds = nil
+		require.True(t, quota.Charged(deleted), "of a deletion without a period nothing is overdue")
+	})
 }
 
 func TestScopes(t *testing.T) {

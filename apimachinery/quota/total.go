@@ -5,14 +5,14 @@ import "github.com/keelson-dev/keelson/apimachinery/api/corev1"
 // Which selects requests or limits of a container.
 type Which func(*corev1.ResourceRequirements) corev1.ResourceList
 
-// Requests are what a container is promised.
+// Requests selects the requests of a container.
 func Requests(r *corev1.ResourceRequirements) corev1.ResourceList { return r.Requests }
 
-// Limits are what it may use.
+// Limits selects the limits of a container.
 func Limits(r *corev1.ResourceRequirements) corev1.ResourceList { return r.Limits }
 
-// PodTotal is what a pod needs at most at one time: the sum of its containers and sidecars, or what its most
-// demanding init container needs beside the sidecars started before it, and the overhead.
+// PodTotal returns the maximum a pod needs at one time: the larger of the sum of its containers and sidecars,
+// and the need of its most demanding init container with the sidecars started before it; plus the overhead.
 func PodTotal(pod *corev1.Pod, w Which) corev1.ResourceList {
 	total := corev1.ResourceList{}
 	for i := range pod.Spec.Containers {

@@ -46,7 +46,7 @@ func magnitude(n int64) uint64 {
 	return uint64(n)
 }
 
-// raise is n * 10^by, by >= 0, if that fits.
+// raise returns n * 10^by, by >= 0, if that fits.
 func raise(n int64, by int64) (int64, bool) {
 	switch {
 	case by == 0 || n == 0:
@@ -57,7 +57,7 @@ func raise(n int64, by int64) (int64, bool) {
 	return mulInt64(n, pow10[by])
 }
 
-// lower is n / 10^by, by >= 0, rounded away from zero.
+// lower returns n / 10^by, by >= 0, rounded away from zero.
 func lower(n int64, by int64) (result int64, exact bool) {
 	switch {
 	case by == 0 || n == 0:
@@ -79,7 +79,7 @@ func lower(n int64, by int64) (result int64, exact bool) {
 	return result, true
 }
 
-// trimZeros strips the factors of ten.
+// trimZeros removes the factors of ten.
 func trimZeros(n int64) (result int64, zeros int32) {
 	if n == 0 {
 		return 0, 0
@@ -99,15 +99,15 @@ func bigPow10(by int64) *big.Int {
 	return new(big.Int).Exp(big.NewInt(10), big.NewInt(by), nil)
 }
 
-// bigRaise is n * 10^by as a new number.
+// bigRaise returns n * 10^by as a new number.
 func bigRaise(n *big.Int, by int64) *big.Int {
 	return new(big.Int).Mul(n, bigPow10(by))
 }
 
-// bigLower is n / 10^by rounded away from zero, as a new number.
+// bigLower returns n / 10^by rounded away from zero, as a new number.
 func bigLower(n *big.Int, by int64) (result *big.Int, exact bool) {
-	// A number with fewer digits than the divisor needs no division: the divisor
-	// may be astronomically large.
+	// A number with fewer digits than the divisor needs no division, and the divisor may be too large to
+	// compute.
 	if int64(n.BitLen()) < by*3 {
 		return big.NewInt(int64(n.Sign())), n.Sign() == 0
 	}

@@ -8,7 +8,7 @@
 //	BinarySI         Ki Mi Gi Ti Pi Ei            powers of 1024
 //	DecimalExponent  e3 e-6 E9                    powers of 10
 //
-// What is promised:
+// It guarantees:
 //
 //   - Numbers are exact. Nothing finer than 1n (10^-9) is kept: parsing rounds
 //     away from zero.

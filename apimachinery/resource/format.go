@@ -13,7 +13,7 @@ var (
 	binarySuffixes  = [...]string{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}
 )
 
-// String is the canonical text. Parse reads it back as the same number.
+// String returns the canonical text. Parse reads it back as the same number.
 func (q Quantity) String() string {
 	if q.x != nil && q.x.text != "" {
 		return q.x.text

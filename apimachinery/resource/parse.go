@@ -10,9 +10,9 @@ import (
 
 // The errors of Parse.
 var (
-	// ErrFormatWrong is returned for text that does not have the shape of a quantity.
+	// ErrFormatWrong is returned for text that is not of the form of a quantity.
 	ErrFormatWrong = errors.New("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
-	// ErrNumeric is returned where a number without any digit is not taken for 0.
+	// ErrNumeric is returned for a number without digits where that does not mean 0; see Parse.
 	ErrNumeric = errors.New("unable to parse numeric part of quantity")
 	// ErrSuffix is returned for an unknown suffix.
 	ErrSuffix = errors.New("unable to parse quantity's suffix")
@@ -30,9 +30,8 @@ const fastDigits = 18
 // Parse reads a quantity. It returns ErrFormatWrong, ErrNumeric, ErrSuffix or
 // ErrTooLong.
 //
-// Numbers need no digit in front of or behind the point, and none at all where
-// a common suffix or a sign is given: "Ki" is 0. That is what the API has always
-// accepted.
+// Digits may be missing before or after the point, and both may be missing if there is a sign or a common
+// suffix: "Ki" is 0. Kubernetes accepts the same.
 func Parse(s string) (Quantity, error) {
 	t, err := scan(s)
 	if err != nil {
@@ -66,7 +65,7 @@ func MustParse(s string) Quantity {
 	return q
 }
 
-// withText keeps s if printing the number would not give it back.
+// withText keeps s if printing the number would give another text.
 func (q Quantity) withText(s string) Quantity {
 	var buf [bufferSize]byte
 	if string(q.appendCanonical(buf[:0])) != s {
@@ -75,8 +74,8 @@ func (q Quantity) withText(s string) Quantity {
 	return q
 }
 
-// token is the parts of a quantity: sign, digits before the point without
-// leading zeros, digits behind it, suffix.
+// token holds the parts of a quantity: sign, digits before the point without leading zeros, digits after it,
+// suffix.
 type token struct {
 	negative, plus bool
 	zeros          bool // leading zeros were dropped
@@ -85,7 +84,7 @@ type token struct {
 	suffix         string
 }
 
-// empty reports a number without any digit.
+// empty reports whether the number has no digits.
 func (t token) empty() bool { return !t.zeros && t.num == "" && t.frac == "" }
 
 func scan(s string) (token, error) {
@@ -145,7 +144,7 @@ func isSuffixLetter(c byte) bool {
 	return false
 }
 
-// suffixValue is what a suffix stands for: 10^exponent, or 2^exponent.
+// suffixValue is the factor of a suffix: 10^exponent or 2^exponent.
 type suffixValue struct {
 	exponent int32
 	format   formatCode
@@ -215,7 +214,7 @@ func parseExponent(s string) (int32, error) {
 	return n, nil
 }
 
-// small reads what is held in 64 bits and needs no rounding.
+// small returns the quantity if it fits into 64 bits and needs no rounding.
 func (t token) small(suffix suffixValue) (Quantity, bool) {
 	if len(t.num)+len(t.frac) > fastDigits {
 		return Quantity{}, false
@@ -244,14 +243,12 @@ func (t token) small(suffix suffixValue) (Quantity, bool) {
 	return Quantity{value: n, scale: scale, format: suffix.format}, true
 }
 
-// echo reports whether a number read by small may have to be printed as it was
-// written although that is not canonical. Upstream skips the canonical form for
-// texts that look canonical already, and texts like "1.500", "+5" or "1e+3" slip
-// through; what a server answers is what it then stores, so it is part of the
-// behaviour.
+// echo reports whether a number read by small may have to be printed as it was written although that is not
+// canonical. Upstream skips the canonical form for texts that look canonical already, and texts like "1.500",
+// "+5" or "1e+3" are not changed. A server stores the text that it returns, so clients see the difference.
 func (t token) echo(suffix suffixValue) bool {
 	if !t.plus && !t.zeros && !t.point && suffix.format != codeDecimalExponent {
-		return false // what looks canonical is
+		return false // a text that looks canonical is canonical
 	}
 	if suffix.format == codeBinarySI {
 		// Upstream's fast path is narrower than ours here.
@@ -262,8 +259,8 @@ func (t token) echo(suffix suffixValue) bool {
 		!strings.HasSuffix(t.num+t.frac, "000")
 }
 
-// tens is the part of the digits in front of the last one that decides about
-// divisibility by 8, divided by 2: 10 is 2 modulo 8, 100 is 4.
+// tens returns half of what the two digits before the last one contribute to the number modulo 8: 10 is 2
+// modulo 8, and 100 is 4.
 func tens(num string) byte {
 	var n byte
 	if len(num) > 1 {
@@ -275,7 +272,7 @@ func tens(num string) byte {
 	return n
 }
 
-// large reads the rest: many digits, or digits that are rounded away.
+// large returns the quantities that small does not: of many digits, or of digits that are rounded away.
 func (t token) large(suffix suffixValue) Quantity {
 	n, ok := new(big.Int).SetString("0"+t.num+t.frac, 10)
 	if !ok {

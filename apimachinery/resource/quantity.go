@@ -50,24 +50,24 @@ type Quantity struct {
 	format formatCode
 }
 
-// extra is what few quantities need. It is never changed once reachable from a
-// Quantity, which is what makes copies independent.
+// extra holds what few quantities need. It does not change once a Quantity refers to it, so copies are
+// independent.
 type extra struct {
 	big  *big.Int
-	text string // as parsed, where upstream prints it back although it is not canonical
+	text string // as parsed, where upstream prints it unchanged although it is not canonical
 }
 
-// NewQuantity is value in the given format.
+// NewQuantity returns value in the given format.
 func NewQuantity(value int64, format Format) Quantity {
 	return Quantity{value: value, format: codeOf(format)}
 }
 
-// NewMilliQuantity is value thousandths in the given format.
+// NewMilliQuantity returns value thousandths in the given format.
 func NewMilliQuantity(value int64, format Format) Quantity {
 	return Quantity{value: value, scale: int32(Milli), format: codeOf(format)}
 }
 
-// NewScaledQuantity is value * 10^scale in DecimalSI.
+// NewScaledQuantity returns value * 10^scale in DecimalSI.
 func NewScaledQuantity(value int64, scale Scale) Quantity {
 	return Quantity{value: value, scale: int32(scale), format: codeDecimalSI}
 }
@@ -82,7 +82,7 @@ func fromBig(n *big.Int, scale int32, format formatCode) Quantity {
 
 func (q Quantity) isBig() bool { return q.x != nil && q.x.big != nil }
 
-// unscaled is the number without its scale; the result must not be changed.
+// unscaled returns the number without its scale; the result must not be changed.
 func (q Quantity) unscaled() *big.Int {
 	if q.isBig() {
 		return q.x.big
@@ -90,7 +90,7 @@ func (q Quantity) unscaled() *big.Int {
 	return big.NewInt(q.value)
 }
 
-// plain forgets a kept text.
+// plain returns q without its original text.
 func (q Quantity) plain() Quantity {
 	if !q.isBig() {
 		q.x = nil
@@ -98,7 +98,7 @@ func (q Quantity) plain() Quantity {
 	return q
 }
 
-// Format is the suffix family the quantity prints in; empty if it has none yet.
+// Format returns the suffix family that the quantity is printed in; empty if it has none yet.
 func (q Quantity) Format() Format {
 	switch q.format {
 	case codeDecimalSI:
@@ -111,14 +111,14 @@ func (q Quantity) Format() Format {
 	return ""
 }
 
-// WithFormat is the same number, printed in another suffix family.
+// WithFormat returns the same number, printed in another suffix family.
 func (q Quantity) WithFormat(format Format) Quantity {
 	q = q.plain()
 	q.format = codeOf(format)
 	return q
 }
 
-// DeepCopy is the quantity itself: assignment copies.
+// DeepCopy returns q: assignment copies.
 func (q Quantity) DeepCopy() Quantity { return q }
 
 // AssignmentCopies marks the type for package codec: assignment copies it, without a call of DeepCopyInto.
@@ -127,7 +127,7 @@ func (Quantity) AssignmentCopies() {}
 // DeepCopyInto assigns q to out.
 func (q *Quantity) DeepCopyInto(out *Quantity) { *out = *q }
 
-// Sign is -1, 0 or 1.
+// Sign returns -1, 0 or 1.
 func (q Quantity) Sign() int {
 	if q.isBig() {
 		return q.x.big.Sign()
@@ -138,7 +138,7 @@ func (q Quantity) Sign() int {
 // IsZero reports whether the number is 0, whatever the format.
 func (q Quantity) IsZero() bool { return q.value == 0 && !q.isBig() }
 
-// Cmp is -1, 0 or 1 as q is less than, equal to or greater than y.
+// Cmp returns -1, 0 or 1 if q is less than, equal to or greater than y.
 func (q Quantity) Cmp(y Quantity) int {
 	if !q.isBig() && !y.isBig() {
 		if q.scale == y.scale || q.value == 0 || y.value == 0 {
@@ -151,13 +151,13 @@ func (q Quantity) Cmp(y Quantity) int {
 	return bigCmp(q.unscaled(), q.scale, y.unscaled(), y.scale)
 }
 
-// CmpInt64 is -1, 0 or 1 as q is less than, equal to or greater than y.
+// CmpInt64 returns -1, 0 or 1 if q is less than, equal to or greater than y.
 func (q Quantity) CmpInt64(y int64) int { return q.Cmp(Quantity{value: y}) }
 
 // Equal reports whether both are the same number, whatever their formats.
 func (q Quantity) Equal(y Quantity) bool { return q.Cmp(y) == 0 }
 
-// align brings two 64-bit quantities to the smaller of their scales.
+// align converts two 64-bit quantities to the smaller of their scales.
 func align(q, y Quantity) (a, b int64, scale int32, ok bool) {
 	switch {
 	case q.scale > y.scale:
@@ -207,7 +207,7 @@ func (q *Quantity) Sub(y Quantity) {
 	q.Add(y)
 }
 
-// Neg turns the number into its negative.
+// Neg negates the number.
 func (q *Quantity) Neg() {
 	*q = q.plain()
 	if q.isBig() {
@@ -221,8 +221,7 @@ func (q *Quantity) Neg() {
 	q.value = -q.value
 }
 
-// Mul multiplies by y and reports whether the result is still held in 64 bits.
-// The result is exact in both cases.
+// Mul multiplies by y and reports whether the result fits into 64 bits. The result is exact in both cases.
 func (q *Quantity) Mul(y int64) bool {
 	*q = q.plain()
 	if !q.isBig() {
@@ -253,27 +252,26 @@ func (q *Quantity) RoundUp(scale Scale) bool {
 	return exact
 }
 
-// Set makes the number value and keeps the format.
+// Set sets the number to value and keeps the format.
 func (q *Quantity) Set(value int64) { q.SetScaled(value, 0) }
 
-// SetMilli makes the number value thousandths and keeps the format.
+// SetMilli sets the number to value thousandths and keeps the format.
 func (q *Quantity) SetMilli(value int64) { q.SetScaled(value, Milli) }
 
-// SetScaled makes the number value * 10^scale and keeps the format.
+// SetScaled sets the number to value * 10^scale and keeps the format.
 func (q *Quantity) SetScaled(value int64, scale Scale) {
 	*q = Quantity{value: value, scale: int32(scale), format: q.format}
 }
 
-// Value is the number rounded away from zero to an integer. What does not fit
-// gives the nearest int64.
+// Value returns the number rounded away from zero to an integer. A number out of range gives the nearest
+// int64.
 func (q Quantity) Value() int64 { return q.ScaledValue(0) }
 
-// MilliValue is the number in thousandths, rounded away from zero. What does not
-// fit gives the nearest int64.
+// MilliValue returns the number in thousandths, rounded away from zero. A number out of range gives the
+// nearest int64.
 func (q Quantity) MilliValue() int64 { return q.ScaledValue(Milli) }
 
-// ScaledValue is q / 10^scale rounded away from zero. What does not fit gives the
-// nearest int64.
+// ScaledValue returns q / 10^scale rounded away from zero. A number out of range gives the nearest int64.
 func (q Quantity) ScaledValue(scale Scale) int64 {
 	by := int64(q.scale) - int64(scale)
 	if !q.isBig() {
@@ -295,7 +293,7 @@ func (q Quantity) ScaledValue(scale Scale) int64 {
 	return math.MaxInt64
 }
 
-// AsInt64 is the number as an int64, and whether it is exactly that.
+// AsInt64 returns the number as an int64, and whether an int64 holds it exactly.
 func (q Quantity) AsInt64() (int64, bool) {
 	if q.isBig() {
 		if q.scale < 0 {
@@ -316,8 +314,8 @@ func (q Quantity) AsInt64() (int64, bool) {
 	return n, true
 }
 
-// AsApproximateFloat64 is the number as a float, which may be off in the last
-// digits; numbers too large are infinite.
+// AsApproximateFloat64 returns the number as a float, whose last digits may be inexact. Numbers out of range
+// become infinities.
 func (q Quantity) AsApproximateFloat64() float64 {
 	base := float64(q.value)
 	if q.isBig() {

@@ -7,8 +7,7 @@ import (
 	"fmt"
 )
 
-// ErrProto is wrapped by the errors of ParseProto that are not about the text
-// of the quantity.
+// ErrProto is wrapped by the errors of ParseProto, except those for the text of the quantity.
 var ErrProto = errors.New("malformed protobuf message")
 
 // MarshalJSON implements json.Marshaler: the canonical text as a string.
@@ -60,14 +59,14 @@ func (q Quantity) textSize() int {
 	return len(q.appendCanonical(buf[:0]))
 }
 
-// SizeProto is the length of what AppendProto appends.
+// SizeProto returns the length of what AppendProto appends, in bytes.
 func (q Quantity) SizeProto() int {
 	n := q.textSize()
 	return 1 + uvarintSize(uint64(n)) + n
 }
 
-// AppendProto appends the protobuf message, without a length in front. The one
-// field is always there, also for 0.
+// AppendProto appends the protobuf message, without a length prefix. Its only field is always written, also
+// for 0.
 func (q Quantity) AppendProto(dst []byte) []byte {
 	dst = append(dst, tagString, 0)
 	start := len(dst)
@@ -82,9 +81,8 @@ func (q Quantity) AppendProto(dst []byte) []byte {
 	return append(binary.AppendUvarint(dst[:start-1], uint64(n)), text...)
 }
 
-// ParseProto sets q from a protobuf message. No field at all gives the zero
-// value, unknown fields are skipped. On an error q is unchanged. The bytes are
-// not kept.
+// ParseProto sets q from a protobuf message. A message without fields gives the zero value; unknown fields
+// are skipped. On an error q is unchanged. The bytes are not kept.
 func (q *Quantity) ParseProto(data []byte) error {
 	var out Quantity
 	for len(data) > 0 {
@@ -112,7 +110,7 @@ func (q *Quantity) ParseProto(data []byte) error {
 	return nil
 }
 
-// field measures one field value; payload is set for length-delimited ones.
+// field returns the size of one field's value and, if it is length-delimited, its payload.
 func field(wire uint64, data []byte) (payload []byte, size int, err error) {
 	switch wire {
 	case 0:
@@ -140,11 +138,11 @@ func field(wire uint64, data []byte) (payload []byte, size int, err error) {
 	return nil, size, nil
 }
 
-// OpenAPISchemaType is the JSON type in OpenAPI v2.
+// OpenAPISchemaType returns the JSON type in OpenAPI v2.
 func (Quantity) OpenAPISchemaType() []string { return []string{"string"} }
 
-// OpenAPISchemaFormat is the format in OpenAPI v2 and v3: none.
+// OpenAPISchemaFormat returns the format in OpenAPI v2 and v3: none.
 func (Quantity) OpenAPISchemaFormat() string { return "" }
 
-// OpenAPIV3OneOfTypes are the JSON types accepted, for OpenAPI v3.
+// OpenAPIV3OneOfTypes returns the accepted JSON types, for OpenAPI v3.
 func (Quantity) OpenAPIV3OneOfTypes() []string { return []string{"string", "number"} }

@@ -174,6 +174,13 @@ func (s *Scheme) Freeze() {
 	s.frozen = true
 }
 
+// Frozen reports whether Freeze has been called.
+func (s *Scheme) Frozen() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.frozen
+}
+
 // errFrozen is the error of a change of a frozen scheme.
 func errFrozen(t reflect.Type) error {
 	return fmt.Errorf("scheme: cannot add *%v: the scheme is shared: add to a Clone of it", t)

@@ -1,4 +1,4 @@
-// Package validation says what is wrong with a value and where.
+// Package validation reports what is wrong with values of API objects, and where.
 //
 // Three layers, usable alone:
 //
@@ -6,10 +6,9 @@
 //   - Error and ErrorList are findings about fields. The types and the texts of
 //     the types are those of Kubernetes; they end up as the causes of a
 //     Status.
-//   - IsX checks look at one value and return nil, or what is wrong in words
-//     human-readable. They are independent of fields.
+//   - IsX checks take one value and return human-readable messages about it, nil if it is valid. They are
+//     independent of fields.
 //
-// Nothing here does I/O or keeps state, everything may be used concurrently.
-// Checks accept and refuse exactly what Kubernetes does; the words are our own
-// but keep the phrases that tools look for.
+// Nothing here does I/O or keeps state, everything may be used concurrently. Checks accept and refuse exactly
+// what Kubernetes does; the messages are not identical but contain the phrases that tools match.
 package validation

@@ -109,7 +109,7 @@ func formatValue(v any) string {
 	case int64, int32, float64, float32, bool:
 		return fmt.Sprint(v)
 	}
-	// Named strings and pointers to values come out right as JSON too.
+	// JSON formats named strings and pointers to values like the values themselves.
 	if data, err := json.Marshal(v); err == nil {
 		return string(data)
 	}
@@ -148,8 +148,8 @@ func NotSupported[T ~string](p *Path, value any, valid []T) *Error {
 	return e
 }
 
-// Forbidden reports a field that must not be set, or not like that, in the
-// present situation. The value is not shown.
+// Forbidden reports a field that must not be set, or not to this value, under the current conditions. The
+// value is not shown.
 func Forbidden(p *Path, detail string) *Error {
 	return &Error{Type: TypeForbidden, Field: p.String(), BadValue: "", Detail: detail}
 }

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// ParseIP reads an IP address as old fields of the API do: leading zeros are
-// ignored ("010.0.0.1" is 10.0.0.1), zones are refused. IPv4-mapped IPv6
-// addresses come back as such.
+// ParseIP parses an IP address as legacy fields of the API do: leading zeros are ignored ("010.0.0.1" is
+// 10.0.0.1), zones are refused. IPv4-mapped IPv6 addresses are returned as such.
 func ParseIP(s string) (netip.Addr, bool) {
 	if strings.Contains(s, "%") {
 		return netip.Addr{}, false
@@ -17,7 +16,7 @@ func ParseIP(s string) (netip.Addr, bool) {
 	if addr, err := netip.ParseAddr(s); err == nil {
 		return addr, true
 	}
-	// Only leading zeros can still make it an address.
+	// Only an address with leading zeros is still possible.
 	groups := strings.Split(s, ":")
 	for i, group := range groups {
 		if strings.Contains(group, ".") && i == len(groups)-1 {
@@ -41,7 +40,7 @@ func trimLeadingZeros(s string) string {
 	return s
 }
 
-// ParseCIDR reads an address and a prefix length as old fields of the API do,
+// ParseCIDR parses an address and a prefix length as legacy fields of the API do,
 // with leading zeros ignored. The address keeps its host bits.
 func ParseCIDR(s string) (netip.Prefix, bool) {
 	ip, bits, ok := strings.Cut(s, "/")
@@ -77,8 +76,8 @@ func IsIP(s string) []string {
 	return nil
 }
 
-// IsIPLegacy checks an address in a field that has always taken more than the
-// canonical form. Strict refuses leading zeros and IPv4-mapped addresses.
+// IsIPLegacy checks an address in a legacy field, which accepts more than the canonical form. Strict refuses
+// leading zeros and IPv4-mapped addresses.
 func IsIPLegacy(s string, strict bool) []string {
 	addr, ok := ParseIP(s)
 	if !ok {
@@ -108,9 +107,8 @@ func IsCIDR(s string) []string {
 	return nil
 }
 
-// IsCIDRLegacy checks a subnet in a field that has always taken more than the
-// canonical form. Strict refuses leading zeros, IPv4-mapped addresses and bits
-// beyond the prefix length.
+// IsCIDRLegacy checks a subnet in a legacy field, which accepts more than the canonical form. Strict refuses
+// leading zeros, IPv4-mapped addresses and bits beyond the prefix length.
 func IsCIDRLegacy(s string, strict bool) []string {
 	if _, ok := ParseCIDR(s); !ok {
 		return []string{cidrText}
@@ -146,8 +144,8 @@ func IsInterfaceAddress(s string) []string {
 	return nil
 }
 
-// IPWarning says what is unusual about an address that IsIPLegacy accepts; empty
-// if nothing.
+// IPWarning returns a warning about an address that IsIPLegacy accepts but that is not canonical; otherwise
+// it is empty.
 func IPWarning(p *Path, s string) string {
 	addr, ok := ParseIP(s)
 	if !ok {
@@ -163,8 +161,8 @@ func IPWarning(p *Path, s string) string {
 	return ""
 }
 
-// CIDRWarning says what is unusual about a subnet that IsCIDRLegacy accepts;
-// empty if nothing.
+// CIDRWarning returns a warning about a subnet that IsCIDRLegacy accepts but that is not canonical; otherwise
+// it is empty.
 func CIDRWarning(p *Path, s string) string {
 	prefix, ok := ParseCIDR(s)
 	if !ok {

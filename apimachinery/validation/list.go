@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ErrorList is what a validation found, in the order found. Nil means nothing.
+// ErrorList is the findings of a validation, in the order found. Nil means that there are none.
 type ErrorList []*Error
 
 // Err is nil for an empty list, else an error whose text is that of the only
@@ -34,7 +34,7 @@ func (l ErrorList) String() string {
 	return "[" + strings.Join(texts, ", ") + "]"
 }
 
-// OfType are the findings of one type.
+// OfType returns the findings of one type.
 func (l ErrorList) OfType(t ErrorType) ErrorList {
 	var out ErrorList
 	for _, e := range l {
@@ -53,8 +53,7 @@ func (l ErrorList) WithOrigin(origin string) ErrorList {
 	return l
 }
 
-// InvalidEach is one Invalid finding per message of an IsX check; nil if there
-// are none.
+// InvalidEach returns one Invalid finding per message of an IsX check; nil if there are none.
 func InvalidEach(p *Path, value any, messages []string) ErrorList {
 	var out ErrorList
 	for _, message := range messages {

@@ -10,16 +10,16 @@ import (
 
 // Limits of object metadata.
 const (
-	// AnnotationsMaxSize is the most bytes all keys and values of the annotations
-	// of one object may have together.
+	// AnnotationsMaxSize is the maximum size in bytes of all annotation keys and values of one object
+	// together.
 	AnnotationsMaxSize = 256 << 10
-	// FieldManagerMaxLength is the most bytes of a field manager's name.
+	// FieldManagerMaxLength is the maximum length in bytes of a field manager's name.
 	FieldManagerMaxLength = 128
-	// SubresourceMaxLength is the most bytes of a subresource in managedFields.
+	// SubresourceMaxLength is the maximum length in bytes of a subresource in managedFields.
 	SubresourceMaxLength = 256
 )
 
-// The finalizers that choose what becomes of dependents.
+// The finalizers that determine how dependents are deleted.
 const (
 	finalizerOrphan     = "orphan"
 	finalizerForeground = "foregroundDeletion"
@@ -44,8 +44,7 @@ func NameIsLabel1035(name string, prefix bool) []string {
 	return IsDNS1035Label(completed(name, prefix))
 }
 
-// NameIsPathSegment is the NameFunc of kinds whose names only have to be fit
-// for a URL.
+// NameIsPathSegment is the NameFunc of kinds whose names only have to be valid in a URL path.
 func NameIsPathSegment(name string, prefix bool) []string {
 	if prefix {
 		return IsPathSegmentPrefix(name)
@@ -53,8 +52,8 @@ func NameIsPathSegment(name string, prefix bool) []string {
 	return IsPathSegmentName(name)
 }
 
-// completed makes a prefix look like a whole name: a prefix may end in a hyphen,
-// which the random suffix will follow.
+// completed turns a prefix into a complete name: a prefix may end in a hyphen, because a random suffix
+// follows.
 func completed(name string, prefix bool) string {
 	if prefix && len(name) > 1 && name[len(name)-1] == '-' {
 		return name[:len(name)-2] + "a"
@@ -108,7 +107,7 @@ func Annotations(p *Path, annotations map[string]string) ErrorList {
 	return out
 }
 
-// AnnotationsSize is the bytes of all keys and values.
+// AnnotationsSize returns the size in bytes of all keys and values.
 func AnnotationsSize(annotations map[string]string) int {
 	size := 0
 	for k, v := range annotations {
@@ -117,7 +116,7 @@ func AnnotationsSize(annotations map[string]string) int {
 	return size
 }
 
-// FinalizerName checks one finalizer as metadata of any object may have it.
+// FinalizerName checks the name of one finalizer in the metadata of any object.
 func FinalizerName(p *Path, name string) ErrorList {
 	return InvalidEach(p, name, IsQualifiedName(name))
 }
@@ -149,7 +148,7 @@ func NoNewFinalizers(p *Path, now, before []string) ErrorList {
 	return ErrorList{Forbidden(p, fmt.Sprintf("no new finalizers can be added if the object is being deleted, found new finalizers %#v", added))}
 }
 
-// OwnerReference is what is checked of an owner reference.
+// OwnerReference holds the fields of an owner reference that are checked.
 type OwnerReference struct {
 	APIVersion         string `json:"apiVersion"`
 	Kind               string `json:"kind"`
@@ -207,7 +206,7 @@ func FieldManager(p *Path, name string) ErrorList {
 	return out
 }
 
-// Immutable is a finding if the two values differ.
+// Immutable returns a finding if the two values differ.
 func Immutable[T comparable](p *Path, now, before T) ErrorList {
 	if now == before {
 		return nil

@@ -2,7 +2,7 @@ package validation
 
 import "strings"
 
-// IsCIdentifier checks a name as C has it.
+// IsCIdentifier checks an identifier of the C language.
 func IsCIdentifier(s string) []string {
 	if each(s, func(c byte) bool { return isAlnum(c) || c == '_' }) && !isDigit(s[0]) {
 		return nil
@@ -39,7 +39,7 @@ func IsConfigMapKey(s string) []string {
 	return append(out, dotsText(s)...)
 }
 
-// dotsText refuses what would leave the directory when used as a file name.
+// dotsText refuses names that would escape the directory if used as a file name.
 func dotsText(s string) []string {
 	switch {
 	case s == ".", s == "..":
@@ -58,7 +58,7 @@ func IsHTTPHeaderName(s string) []string {
 	return []string{PatternText("a valid HTTP header must consist of alphanumeric characters or '-'", "[-A-Za-z0-9]+", "X-Header-Name")}
 }
 
-// IsPercent checks digits followed by '%'.
+// IsPercent checks a percentage: digits followed by '%'.
 func IsPercent(s string) []string {
 	if digits, ok := strings.CutSuffix(s, "%"); ok && each(digits, isDigit) {
 		return nil

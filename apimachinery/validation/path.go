@@ -2,7 +2,7 @@ package validation
 
 import "strconv"
 
-// Path is the place of a field. The nil Path is the object itself. Paths are
+// Path locates a field. The nil Path is the object itself. Paths are
 // immutable: extending one leaves it unchanged.
 type Path struct {
 	parent *Path
@@ -19,10 +19,10 @@ const (
 	pathKey
 )
 
-// NewPath starts at a field of the object and goes down the further names.
+// NewPath returns the path of a field of the object, or of the field nested in it by the further names.
 func NewPath(name string, more ...string) *Path { return (*Path)(nil).Child(name, more...) }
 
-// Root is the first element of the path.
+// Root returns the first element of the path.
 func (p *Path) Root() *Path {
 	for p != nil && p.parent != nil {
 		p = p.parent
@@ -30,7 +30,7 @@ func (p *Path) Root() *Path {
 	return p
 }
 
-// Child is a field of the value at p, and of that the further names.
+// Child returns the path of a field of the value at p, or of the field nested in it by the further names.
 func (p *Path) Child(name string, more ...string) *Path {
 	p = &Path{parent: p, name: name}
 	for _, name := range more {
@@ -39,10 +39,10 @@ func (p *Path) Child(name string, more ...string) *Path {
 	return p
 }
 
-// Index is an element of the list at p.
+// Index returns the path of an element of the list at p.
 func (p *Path) Index(i int) *Path { return &Path{parent: p, index: i, kind: pathIndex} }
 
-// Key is an entry of the map at p.
+// Key returns the path of an entry of the map at p.
 func (p *Path) Key(key string) *Path { return &Path{parent: p, name: key, kind: pathKey} }
 
 // String is the path as users see it: spec.containers[0].ports[1].name. Map keys

@@ -18,7 +18,7 @@ const (
 // MaxLengthText says that a value may have at most n characters.
 func MaxLengthText(n int) string { return fmt.Sprintf("must be no more than %d characters", n) }
 
-// maxBytesText is MaxLengthText where the words are about bytes.
+// maxBytesText is MaxLengthText for a limit in bytes.
 func maxBytesText(n int) string { return fmt.Sprintf("must be no more than %d bytes", n) }
 
 // RangeText says that a number must be between lo and hi, both allowed.
@@ -26,8 +26,8 @@ func RangeText(lo, hi int64) string {
 	return fmt.Sprintf("must be between %d and %d, inclusive", lo, hi)
 }
 
-// PatternText is a message about a pattern: what is required, examples, and the regular expression it amounts
-// to.
+// PatternText returns a message about a pattern: the requirement, examples, and the equivalent regular
+// expression.
 func PatternText(message, pattern string, examples ...string) string {
 	if len(examples) == 0 {
 		return message + " (regex used for validation is '" + pattern + "')"
@@ -43,7 +43,7 @@ func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 func isLowerAlnum(c byte) bool { return isLower(c) || isDigit(c) }
 func isAlnum(c byte) bool      { return isLower(c) || isUpper(c) || isDigit(c) }
 
-// each reports whether s is not empty and all its bytes are allowed.
+// each reports whether s is not empty and allowed accepts all its bytes.
 func each(s string, allowed func(byte) bool) bool {
 	for i := range len(s) {
 		if !allowed(s[i]) {
@@ -67,7 +67,7 @@ func framed(s string, edge, inner func(byte) bool) bool {
 	return true
 }
 
-// dotted reports whether every part of s between dots is fine.
+// dotted reports whether part accepts every part of s between dots.
 func dotted(s string, part func(string) bool) bool {
 	for {
 		head, tail, more := strings.Cut(s, ".")

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// WebhookURL checks the URL at p by which a server calls a webhook: https, with a host, and neither user,
-// query nor fragment.
+// WebhookURL checks the URL of a webhook: its scheme must be https, it must have a host, and no user, query
+// or fragment.
 func WebhookURL(p *Path, text string) ErrorList {
 	const form = "; desired format: https://host[/path]"
 	u, err := url.Parse(text)
@@ -22,13 +22,13 @@ func WebhookURL(p *Path, text string) ErrorList {
 	}
 	refuse(u.Scheme != "https", u.Scheme, "'https' is the only allowed URL scheme"+form)
 	refuse(u.Host == "", u.Host, "host must be specified"+form)
-	refuse(u.User != nil, "", "user information is not permitted in the URL") // which may be secret
+	refuse(u.User != nil, "", "user information is not permitted in the URL") // may be secret
 	refuse(u.Fragment != "", u.Fragment, "fragments are not permitted in the URL")
 	refuse(u.RawQuery != "", u.RawQuery, "query parameters are not permitted in the URL")
 	return errs
 }
 
-// WebhookService checks the service at p by which a server calls a webhook. A path or port that is nil has a
+// WebhookService checks the reference at p to the service of a webhook. A nil path or port stands for the
 // default.
 func WebhookService(p *Path, name, namespace string, path *string, port *int32) ErrorList {
 	var errs ErrorList

@@ -9,15 +9,7 @@ import (
 func DefaultValidatingWebhookConfiguration(c *ValidatingWebhookConfiguration) {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
-		defaults.IfNil(&w.FailurePolicy, Fail)
-		defaults.IfNil(&w.MatchPolicy, Equivalent)
-		defaults.IfNil(&w.NamespaceSelector, metav1.LabelSelector{})
-		defaults.IfNil(&w.ObjectSelector, metav1.LabelSelector{})
-		defaults.IfNil(&w.TimeoutSeconds, 10)
-		defaultClientConfig(&w.ClientConfig)
-		for j := range w.Rules {
-			defaults.IfNil(&w.Rules[j].Scope, AllScopes)
-		}
+		defaultWebhook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds, &w.ClientConfig, w.Rules)
 	}
 }
 
@@ -25,22 +17,23 @@ func DefaultValidatingWebhookConfiguration(c *ValidatingWebhookConfiguration) {
 func DefaultMutatingWebhookConfiguration(c *MutatingWebhookConfiguration) {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
-		defaults.IfNil(&w.FailurePolicy, Fail)
-		defaults.IfNil(&w.MatchPolicy, Equivalent)
-		defaults.IfNil(&w.NamespaceSelector, metav1.LabelSelector{})
-		defaults.IfNil(&w.ObjectSelector, metav1.LabelSelector{})
-		defaults.IfNil(&w.TimeoutSeconds, 10)
 		defaults.IfNil(&w.ReinvocationPolicy, NeverReinvocationPolicy)
-		defaultClientConfig(&w.ClientConfig)
-		for j := range w.Rules {
-			defaults.IfNil(&w.Rules[j].Scope, AllScopes)
-		}
+		defaultWebhook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds, &w.ClientConfig, w.Rules)
 	}
 }
 
-func defaultClientConfig(c *WebhookClientConfig) {
-	if c.Service != nil {
-		defaults.IfNil(&c.Service.Port, 443)
+// defaultWebhook fills the fields that both types of webhooks have.
+func defaultWebhook(failure **FailurePolicyType, match **MatchPolicyType, namespaces, objects **metav1.LabelSelector, timeout **int32, client *WebhookClientConfig, rules []RuleWithOperations) {
+	defaults.IfNil(failure, Fail)
+	defaults.IfNil(match, Equivalent)
+	defaults.IfNil(namespaces, metav1.LabelSelector{})
+	defaults.IfNil(objects, metav1.LabelSelector{})
+	defaults.IfNil(timeout, 10)
+	if client.Service != nil {
+		defaults.IfNil(&client.Service.Port, 443)
+	}
+	for i := range rules {
+		defaults.IfNil(&rules[i].Scope, AllScopes)
 	}
 }
 

@@ -15,35 +15,26 @@ func AddToScheme(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.Add[*MutatingAdmissionPolicy](s, GroupVersion, scheme.Kind{
 			Resource:   "mutatingadmissionpolicies",
-			Singular:   "mutatingadmissionpolicy",
 			Categories: []string{"api-extensions"},
 		}),
 		scheme.Add[*MutatingAdmissionPolicyBinding](s, GroupVersion, scheme.Kind{
 			Resource:   "mutatingadmissionpolicybindings",
-			Singular:   "mutatingadmissionpolicybinding",
 			Categories: []string{"api-extensions"},
 		}),
 		scheme.Add[*MutatingWebhookConfiguration](s, GroupVersion, scheme.Kind{
 			Resource:   "mutatingwebhookconfigurations",
-			Singular:   "mutatingwebhookconfiguration",
 			Categories: []string{"api-extensions"},
 		}),
 		scheme.Add[*ValidatingAdmissionPolicy](s, GroupVersion, scheme.Kind{
-			Resource:   "validatingadmissionpolicies",
-			Singular:   "validatingadmissionpolicy",
-			Categories: []string{"api-extensions"},
-			Subresources: []scheme.Subresource{
-				{Name: "status", Kind: "ValidatingAdmissionPolicy", Verbs: []string{"get", "patch", "update"}},
-			},
+			Resource: "validatingadmissionpolicies", Categories: []string{"api-extensions"},
+			Subresources: []scheme.Subresource{{Name: "status", Kind: "ValidatingAdmissionPolicy", Verbs: []string{"get", "patch", "update"}}},
 		}),
 		scheme.Add[*ValidatingAdmissionPolicyBinding](s, GroupVersion, scheme.Kind{
 			Resource:   "validatingadmissionpolicybindings",
-			Singular:   "validatingadmissionpolicybinding",
 			Categories: []string{"api-extensions"},
 		}),
 		scheme.Add[*ValidatingWebhookConfiguration](s, GroupVersion, scheme.Kind{
 			Resource:   "validatingwebhookconfigurations",
-			Singular:   "validatingwebhookconfiguration",
 			Categories: []string{"api-extensions"},
 		}),
 	)

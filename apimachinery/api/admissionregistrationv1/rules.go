@@ -3,8 +3,8 @@ package admissionregistrationv1
 import (
 	"errors"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
-	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
 // AddRules attaches what a server applies to the kinds of this package: defaults, validation of
@@ -13,33 +13,28 @@ func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.RulesFor[*ValidatingWebhookConfiguration]{
 			Default: DefaultValidatingWebhookConfiguration, Validate: ValidateValidatingWebhookConfiguration,
-			ValidateUpdate: onUpdate(ValidateValidatingWebhookConfiguration),
+			ValidateUpdate: check.OnUpdate(ValidateValidatingWebhookConfiguration),
 		}.Attach(s),
 		scheme.RulesFor[*MutatingWebhookConfiguration]{
 			Default: DefaultMutatingWebhookConfiguration, Validate: ValidateMutatingWebhookConfiguration,
-			ValidateUpdate: onUpdate(ValidateMutatingWebhookConfiguration),
+			ValidateUpdate: check.OnUpdate(ValidateMutatingWebhookConfiguration),
 		}.Attach(s),
 		scheme.RulesFor[*ValidatingAdmissionPolicy]{
 			Default: DefaultValidatingAdmissionPolicy, Validate: ValidateValidatingAdmissionPolicy,
-			ValidateUpdate: onUpdate(ValidateValidatingAdmissionPolicy),
+			ValidateUpdate: check.OnUpdate(ValidateValidatingAdmissionPolicy),
 			ValidateStatus: ValidateValidatingAdmissionPolicyStatus,
 		}.Attach(s),
 		scheme.RulesFor[*ValidatingAdmissionPolicyBinding]{
 			Default: DefaultValidatingAdmissionPolicyBinding, Validate: ValidateValidatingAdmissionPolicyBinding,
-			ValidateUpdate: onUpdate(ValidateValidatingAdmissionPolicyBinding),
+			ValidateUpdate: check.OnUpdate(ValidateValidatingAdmissionPolicyBinding),
 		}.Attach(s),
 		scheme.RulesFor[*MutatingAdmissionPolicy]{
 			Default: DefaultMutatingAdmissionPolicy, Validate: ValidateMutatingAdmissionPolicy,
-			ValidateUpdate: onUpdate(ValidateMutatingAdmissionPolicy),
+			ValidateUpdate: check.OnUpdate(ValidateMutatingAdmissionPolicy),
 		}.Attach(s),
 		scheme.RulesFor[*MutatingAdmissionPolicyBinding]{
 			Default: DefaultMutatingAdmissionPolicyBinding, Validate: ValidateMutatingAdmissionPolicyBinding,
-			ValidateUpdate: onUpdate(ValidateMutatingAdmissionPolicyBinding),
+			ValidateUpdate: check.OnUpdate(ValidateMutatingAdmissionPolicyBinding),
 		}.Attach(s),
 	)
-}
-
-// onUpdate checks the new object as if it were created.
-func onUpdate[T any](validate func(T) validation.ErrorList) func(obj, old T) validation.ErrorList {
-	return func(obj, _ T) validation.ErrorList { return validate(obj) }
 }

@@ -17,8 +17,8 @@ type ApplyConfiguration struct {
 type AuditAnnotation struct {
 	// Name of the annotation; its key in the audit event is POLICY/KEY.
 	Key string `json:"key" protobuf:"bytes,1,opt,name=key" openapi:"required"`
-	// CEL expression that evaluates to the value, or to null to omit the annotation. Values longer than 5 KiB
-	// are truncated.
+	// CEL expression of at most 5 KiB that evaluates to the value; null or an empty string omits the
+	// annotation. Values longer than 10 KiB are truncated.
 	ValueExpression string `json:"valueExpression" protobuf:"bytes,2,opt,name=valueExpression" openapi:"required"`
 }
 
@@ -51,7 +51,8 @@ type MatchResources struct {
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty" protobuf:"bytes,1,opt,name=namespaceSelector"`
 	// Selects objects by label; the object before or after the operation must match. All if unset.
 	ObjectSelector *metav1.LabelSelector `json:"objectSelector,omitempty" protobuf:"bytes,2,opt,name=objectSelector"`
-	// Rules, of which a request must match at least one.
+	// Rules, of which a request must match at least one. Required in a policy; in a binding, all requests
+	// match if empty.
 	ResourceRules []NamedRuleWithOperations `json:"resourceRules,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=resourceRules"`
 	// Rules that exclude requests which would match otherwise.
 	ExcludeResourceRules []NamedRuleWithOperations `json:"excludeResourceRules,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=excludeResourceRules"`
@@ -80,7 +81,8 @@ type MutatingAdmissionPolicyBinding struct {
 type MutatingAdmissionPolicyBindingSpec struct {
 	// Name of the policy; the binding has no effect while the policy does not exist.
 	PolicyName string `json:"policyName,omitempty" protobuf:"bytes,1,opt,name=policyName"`
-	// Parameter objects of the policy; set if and only if the policy has a paramKind.
+	// Parameter objects of the policy; ignored if the policy has no paramKind. If the policy has one and this
+	// is unset, params is null.
 	ParamRef *ParamRef `json:"paramRef,omitempty" protobuf:"bytes,2,opt,name=paramRef"`
 	// Restricts the binding to some of the requests that the policy matches.
 	MatchResources *MatchResources `json:"matchResources,omitempty" protobuf:"bytes,3,opt,name=matchResources"`
@@ -88,13 +90,16 @@ type MutatingAdmissionPolicyBindingSpec struct {
 
 // MutatingAdmissionPolicySpec describes a mutating policy.
 type MutatingAdmissionPolicySpec struct {
-	// Kind of the parameter objects; if unset, the policy has no parameters and params is null.
+	// Kind of the parameter objects; if unset, the policy has no parameters and expressions cannot use
+	// params.
 	ParamKind *ParamKind `json:"paramKind,omitempty" protobuf:"bytes,1,opt,name=paramKind"`
-	// Requests that the policy applies to; required.
+	// Requests that the policy applies to; required. DELETE is not among the operations. Requests for
+	// admission webhook configurations, policies and bindings never match.
 	MatchConstraints *MatchResources `json:"matchConstraints,omitempty" protobuf:"bytes,2,opt,name=matchConstraints"`
-	// Named expressions that other expressions can refer to as variables.NAME; evaluated on first use.
+	// Named expressions that other expressions, except matchConditions, can refer to as variables.NAME;
+	// evaluated on first use.
 	Variables []Variable `json:"variables,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=variables"`
-	// Mutations applied in order; each sees the result of the previous ones.
+	// Mutations applied in order, at least one; each sees the result of the previous ones.
 	Mutations []Mutation `json:"mutations,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=mutations"`
 	// What happens if an expression cannot be evaluated: Fail (the default) rejects the request, Ignore skips
 	// the policy.
@@ -102,6 +107,7 @@ type MutatingAdmissionPolicySpec struct {
 	// Conditions in CEL that must all be true for the policy to apply; at most 64.
 	MatchConditions []MatchCondition `json:"matchConditions,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,6,rep,name=matchConditions"`
 	// Whether the policy is applied again after later plugins have modified the object: Never or IfNeeded.
+	// Required.
 	ReinvocationPolicy ReinvocationPolicyType `json:"reinvocationPolicy,omitempty" protobuf:"bytes,7,opt,name=reinvocationPolicy" openapi:"enum=IfNeeded|Never"`
 }
 
@@ -111,7 +117,8 @@ type MutatingWebhook struct {
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
 	// How to call the webhook.
 	ClientConfig WebhookClientConfig `json:"clientConfig" protobuf:"bytes,2,opt,name=clientConfig" openapi:"required"`
-	// Requests that the webhook is called for: those that match any of the rules.
+	// Requests that the webhook is called for: those that match any of the rules. Requests for
+	// admission webhook configurations, policies and bindings never match.
 	Rules []RuleWithOperations `json:"rules,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=rules"`
 	// What happens if the call fails: Fail (the default) rejects the request, Ignore skips the webhook.
 	FailurePolicy *FailurePolicyType `json:"failurePolicy,omitempty" protobuf:"bytes,4,opt,name=failurePolicy" openapi:"enum=Fail|Ignore"`
@@ -127,7 +134,8 @@ type MutatingWebhook struct {
 	SideEffects *SideEffectClass `json:"sideEffects" protobuf:"bytes,6,opt,name=sideEffects" openapi:"required,enum=None|NoneOnDryRun|Some|Unknown"`
 	// Seconds after which the call fails, 1 to 30; defaults to 10.
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty" protobuf:"varint,7,opt,name=timeoutSeconds"`
-	// Versions of AdmissionReview that the webhook supports, in order of preference.
+	// Versions of AdmissionReview that the webhook supports, in order of preference; at least one of v1
+	// and v1beta1.
 	AdmissionReviewVersions []string `json:"admissionReviewVersions" listType:"atomic" protobuf:"bytes,8,rep,name=admissionReviewVersions" openapi:"required"`
 	// Whether the webhook is called again after others have modified the object: Never (the default) or
 	// IfNeeded.
@@ -175,18 +183,19 @@ type ParamRef struct {
 	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
 	// Namespace of the objects; that of the request if empty. Must be empty for cluster-scoped kinds.
 	Namespace string `json:"namespace,omitempty" protobuf:"bytes,2,opt,name=namespace"`
-	// Label selector of the objects; the policy is evaluated once for each of them. Excludes name.
+	// Label selector of the objects, all if empty; the policy is evaluated once for each of them. Excludes
+	// name.
 	Selector *metav1.LabelSelector `json:"selector,omitempty" protobuf:"bytes,3,opt,name=selector"`
 	// What happens if there are no such objects: Allow skips the binding, Deny fails according to
-	// failurePolicy.
+	// failurePolicy. Required.
 	ParameterNotFoundAction *ParameterNotFoundActionType `json:"parameterNotFoundAction,omitempty" protobuf:"bytes,4,opt,name=parameterNotFoundAction"`
 }
 
 // Rule matches resources.
 type Rule struct {
-	// API groups of the resources; * matches all.
+	// API groups of the resources; * matches all and must be the only entry.
 	APIGroups []string `json:"apiGroups,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=apiGroups"`
-	// API versions of the resources; * matches all.
+	// API versions of the resources; * matches all and must be the only entry.
 	APIVersions []string `json:"apiVersions,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=apiVersions"`
 	// Resources, such as pods, pods/log, pods/*, */scale or *; * does not match subresources, */* matches
 	// everything.
@@ -197,7 +206,7 @@ type Rule struct {
 
 // RuleWithOperations matches requests by operation and resource.
 type RuleWithOperations struct {
-	// Operations: CREATE, UPDATE, DELETE, CONNECT, or * for all.
+	// Operations: CREATE, UPDATE, DELETE, CONNECT, or * for all, which must be the only entry.
 	Operations []OperationType `json:"operations,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=operations"`
 	Rule       `json:",inline" protobuf:"bytes,2,opt,name=rule"`
 }
@@ -242,7 +251,8 @@ type ValidatingAdmissionPolicyBinding struct {
 type ValidatingAdmissionPolicyBindingSpec struct {
 	// Name of the policy; the binding has no effect while the policy does not exist.
 	PolicyName string `json:"policyName,omitempty" protobuf:"bytes,1,opt,name=policyName" openapi:"required"`
-	// Parameter objects of the policy; set if and only if the policy has a paramKind.
+	// Parameter objects of the policy; ignored if the policy has no paramKind. If the policy has one and this
+	// is unset, params is null.
 	ParamRef *ParamRef `json:"paramRef,omitempty" protobuf:"bytes,2,opt,name=paramRef"`
 	// Restricts the binding to some of the requests that the policy matches.
 	MatchResources *MatchResources `json:"matchResources,omitempty" protobuf:"bytes,3,opt,name=matchResources"`
@@ -252,9 +262,11 @@ type ValidatingAdmissionPolicyBindingSpec struct {
 
 // ValidatingAdmissionPolicySpec describes a validating policy.
 type ValidatingAdmissionPolicySpec struct {
-	// Kind of the parameter objects; if unset, the policy has no parameters and params is null.
+	// Kind of the parameter objects; if unset, the policy has no parameters and expressions cannot use
+	// params.
 	ParamKind *ParamKind `json:"paramKind,omitempty" protobuf:"bytes,1,opt,name=paramKind"`
-	// Requests that the policy applies to; required.
+	// Requests that the policy applies to; required. Requests for admission webhook configurations,
+	// policies and bindings never match.
 	MatchConstraints *MatchResources `json:"matchConstraints,omitempty" protobuf:"bytes,2,opt,name=matchConstraints"`
 	// Validations that a request must pass; required if there are no audit annotations.
 	Validations []Validation `json:"validations,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=validations"`
@@ -265,7 +277,8 @@ type ValidatingAdmissionPolicySpec struct {
 	AuditAnnotations []AuditAnnotation `json:"auditAnnotations,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=auditAnnotations"`
 	// Conditions in CEL that must all be true for the policy to apply; at most 64.
 	MatchConditions []MatchCondition `json:"matchConditions,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,6,rep,name=matchConditions"`
-	// Named expressions that other expressions can refer to as variables.NAME; evaluated on first use.
+	// Named expressions that other expressions, except matchConditions, can refer to as variables.NAME;
+	// evaluated on first use.
 	Variables []Variable `json:"variables,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,7,rep,name=variables"`
 }
 
@@ -285,7 +298,8 @@ type ValidatingWebhook struct {
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
 	// How to call the webhook.
 	ClientConfig WebhookClientConfig `json:"clientConfig" protobuf:"bytes,2,opt,name=clientConfig" openapi:"required"`
-	// Requests that the webhook is called for: those that match any of the rules.
+	// Requests that the webhook is called for: those that match any of the rules. Requests for
+	// admission webhook configurations, policies and bindings never match.
 	Rules []RuleWithOperations `json:"rules,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=rules"`
 	// What happens if the call fails: Fail (the default) rejects the request, Ignore skips the webhook.
 	FailurePolicy *FailurePolicyType `json:"failurePolicy,omitempty" protobuf:"bytes,4,opt,name=failurePolicy" openapi:"enum=Fail|Ignore"`
@@ -301,7 +315,8 @@ type ValidatingWebhook struct {
 	SideEffects *SideEffectClass `json:"sideEffects" protobuf:"bytes,6,opt,name=sideEffects" openapi:"required,enum=None|NoneOnDryRun|Some|Unknown"`
 	// Seconds after which the call fails, 1 to 30; defaults to 10.
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty" protobuf:"varint,7,opt,name=timeoutSeconds"`
-	// Versions of AdmissionReview that the webhook supports, in order of preference.
+	// Versions of AdmissionReview that the webhook supports, in order of preference; at least one of v1
+	// and v1beta1.
 	AdmissionReviewVersions []string `json:"admissionReviewVersions" listType:"atomic" protobuf:"bytes,8,rep,name=admissionReviewVersions" openapi:"required"`
 	// Conditions in CEL that must all be true for the webhook to be called; at most 64.
 	MatchConditions []MatchCondition `json:"matchConditions,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,11,rep,name=matchConditions"`

@@ -14,13 +14,8 @@ var GroupVersion = schema.GroupVersion{Group: "apiextensions.k8s.io", Version: "
 func AddToScheme(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.Add[*CustomResourceDefinition](s, GroupVersion, scheme.Kind{
-			Resource:   "customresourcedefinitions",
-			Singular:   "customresourcedefinition",
-			ShortNames: []string{"crd", "crds"},
-			Categories: []string{"api-extensions"},
-			Subresources: []scheme.Subresource{
-				{Name: "status", Kind: "CustomResourceDefinition", Verbs: []string{"get", "patch", "update"}},
-			},
+			Resource: "customresourcedefinitions", ShortNames: []string{"crd", "crds"}, Categories: []string{"api-extensions"},
+			Subresources: []scheme.Subresource{{Name: "status", Kind: "CustomResourceDefinition", Verbs: []string{"get", "patch", "update"}}},
 		}),
 	)
 }

@@ -313,7 +313,8 @@ type JSONSchemaPropsOrStringArray struct {
 
 // SelectableField is a field that field selectors can use.
 type SelectableField struct {
-	// Simple JSON path of a string, boolean or integer field.
+	// Simple JSON path, without lists, of a string, boolean or integer field outside metadata; an absent
+	// field counts as the empty string.
 	JSONPath string `json:"jsonPath" protobuf:"bytes,1,opt,name=jsonPath" openapi:"required"`
 }
 
@@ -338,7 +339,8 @@ type ValidationRule struct {
 	Message string `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
 	// Expression that evaluates to the message; takes precedence over message.
 	MessageExpression string `json:"messageExpression,omitempty" protobuf:"bytes,3,opt,name=messageExpression"`
-	// Cause type of the error; defaults to FieldValueInvalid.
+	// Cause type of the error: FieldValueInvalid (the default), FieldValueForbidden, FieldValueRequired or
+	// FieldValueDuplicate.
 	Reason *FieldValueErrorReason `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason" openapi:"enum=FieldValueDuplicate|FieldValueForbidden|FieldValueInvalid|FieldValueRequired"`
 	// Path of the field that the error is reported for, relative to the value.
 	FieldPath string `json:"fieldPath,omitempty" protobuf:"bytes,5,opt,name=fieldPath"`
@@ -361,7 +363,8 @@ type WebhookClientConfig struct {
 type WebhookConversion struct {
 	// How to call the webhook.
 	ClientConfig *WebhookClientConfig `json:"clientConfig,omitempty" protobuf:"bytes,2,opt,name="`
-	// Versions of ConversionReview that the webhook supports, in order of preference.
+	// Versions of ConversionReview that the webhook supports, in order of preference; at least one of v1 and
+	// v1beta1.
 	ConversionReviewVersions []string `json:"conversionReviewVersions" listType:"atomic" protobuf:"bytes,3,rep,name=conversionReviewVersions" openapi:"required"`
 }
 

@@ -14,12 +14,8 @@ var GroupVersion = schema.GroupVersion{Group: "apiregistration.k8s.io", Version:
 func AddToScheme(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.Add[*APIService](s, GroupVersion, scheme.Kind{
-			Resource:   "apiservices",
-			Singular:   "apiservice",
-			Categories: []string{"api-extensions"},
-			Subresources: []scheme.Subresource{
-				{Name: "status", Kind: "APIService", Verbs: []string{"get", "patch", "update"}},
-			},
+			Resource: "apiservices", Categories: []string{"api-extensions"},
+			Subresources: []scheme.Subresource{{Name: "status", Kind: "APIService", Verbs: []string{"get", "patch", "update"}}},
 		}),
 	)
 }

@@ -3,6 +3,7 @@ package apiregistrationv1
 import (
 	"errors"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
@@ -12,13 +13,8 @@ import (
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.RulesFor[*APIService]{
-			Default: DefaultAPIService, Validate: ValidateAPIService, ValidateUpdate: onUpdate(ValidateAPIService),
+			Default: DefaultAPIService, Validate: ValidateAPIService, ValidateUpdate: check.OnUpdate(ValidateAPIService),
 			ValidateStatus: ValidateAPIServiceStatus, NameRule: validation.NameIsPathSegment,
 		}.Attach(s),
 	)
-}
-
-// onUpdate checks the new object as if it were created.
-func onUpdate[T any](validate func(T) validation.ErrorList) func(obj, old T) validation.ErrorList {
-	return func(obj, _ T) validation.ErrorList { return validate(obj) }
 }

@@ -43,7 +43,7 @@ type APIServiceSpec struct {
 	// unset.
 	CABundle []byte `json:"caBundle,omitempty" listType:"atomic" protobuf:"bytes,5,opt,name=caBundle"`
 	// Priority of the group in discovery, 1 to 20000, highest first; the group has the highest priority of
-	// its versions.
+	// its versions. Groups of equal priority are ordered by name.
 	GroupPriorityMinimum int32 `json:"groupPriorityMinimum" protobuf:"varint,7,opt,name=groupPriorityMinimum" openapi:"required"`
 	// Priority of the version within its group, 1 to 1000, highest first. Versions of equal priority are
 	// ordered by name: v2 before v1 before v1beta1.

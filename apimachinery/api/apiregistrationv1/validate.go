@@ -18,7 +18,7 @@ func ValidateAPIService(a *APIService) validation.ErrorList {
 	s, p := &a.Spec, at("spec")
 	want := s.Version + "." + s.Group
 	for _, f := range [...]struct{ field, name string }{{"generateName", a.GenerateName}, {"name", a.Name}} {
-		// What is no name at all is found with the metadata.
+		// A text that is not a valid name is reported by the metadata checks.
 		if f.name != "" && f.name != want && validation.IsPathSegmentName(f.name) == nil {
 			r.Invalid(at("metadata", f.field), f.name, "must be `spec.version+\".\"+spec.group`: \""+want+"\"")
 		}

@@ -53,7 +53,7 @@ func validateShare(r *check.Report, v *intstr.IntOrString, bounded bool, p *path
 	}
 }
 
-// sharePods reports whether a share allows for any pods: a text that is no percentage does not.
+// sharePods reports whether a share is not zero; a string that is not a percentage counts as zero.
 func sharePods(v *intstr.IntOrString) bool {
 	if v == nil {
 		return false
@@ -62,7 +62,7 @@ func sharePods(v *intstr.IntOrString) bool {
 	return err == nil && n != 0
 }
 
-// shareIsZero reports whether a share is absent or nothing.
+// shareIsZero reports whether a share is absent or zero.
 func shareIsZero(v *intstr.IntOrString) bool {
 	if v == nil {
 		return true

@@ -60,8 +60,9 @@ func ValidateStatefulSet(set *StatefulSet) validation.ErrorList {
 	return r.List()
 }
 
-// podsTemplate is the template as a pod of the set will have it: its claims stand for the volumes of their
-// names, and come first; the host name and the subdomain are the set's to choose.
+// podsTemplate returns the template that the set's pods are created from: volumes for the claim templates
+// come first and replace volumes of the same name, and the host name and subdomain, which the controller
+// sets, are cleared.
 func podsTemplate(set *StatefulSet) *corev1.PodTemplateSpec {
 	t := set.Spec.Template
 	t.Spec.Hostname, t.Spec.Subdomain, t.Spec.Volumes = "", "", nil
@@ -119,8 +120,8 @@ func ValidateDaemonSet(d *DaemonSet) validation.ErrorList {
 	r.Add(metav1.ValidateLabelSelector(s.Selector, metav1.SelectorRule{}, p.Child("selector")))
 	r.If(s.Selector != nil && len(s.Selector.MatchLabels)+len(s.Selector.MatchExpressions) == 0, p.Child("selector"), s.Selector,
 		"an empty selector is invalid for this kind")
-	// Unlike the other kinds this one looks at its template even if the selector is none: it then stands for
-	// any.
+	// Unlike the other kinds, a daemon set with an invalid selector still has its template checked, with a
+	// selector that matches everything.
 	sel, err := s.Selector.Selector()
 	if err != nil {
 		sel = labels.Everything()

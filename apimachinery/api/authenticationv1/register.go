@@ -13,15 +13,7 @@ var GroupVersion = schema.GroupVersion{Group: "authentication.k8s.io", Version: 
 // AddToScheme registers the kinds of this package.
 func AddToScheme(s *scheme.Scheme) error {
 	return errors.Join(
-		scheme.Add[*SelfSubjectReview](s, GroupVersion, scheme.Kind{
-			Resource: "selfsubjectreviews",
-			Singular: "selfsubjectreview",
-			Verbs:    []string{"create"},
-		}),
-		scheme.Add[*TokenReview](s, GroupVersion, scheme.Kind{
-			Resource: "tokenreviews",
-			Singular: "tokenreview",
-			Verbs:    []string{"create"},
-		}),
+		scheme.Add[*SelfSubjectReview](s, GroupVersion, scheme.Kind{Resource: "selfsubjectreviews", Verbs: []string{"create"}}),
+		scheme.Add[*TokenReview](s, GroupVersion, scheme.Kind{Resource: "tokenreviews", Verbs: []string{"create"}}),
 	)
 }

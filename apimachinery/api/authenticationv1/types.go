@@ -10,7 +10,7 @@ import (
 type BoundObjectReference struct {
 	// Kind of the object: Pod, Secret or Node.
 	Kind string `json:"kind,omitempty" protobuf:"bytes,1,opt,name=kind"`
-	// API version of the object.
+	// API version of the object: v1 for the supported kinds.
 	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,2,opt,name=apiVersion"`
 	// Name of the object; the token becomes invalid when the object is deleted.
 	Name string `json:"name,omitempty" protobuf:"bytes,3,opt,name=name"`
@@ -18,7 +18,8 @@ type BoundObjectReference struct {
 	UID types.UID `json:"uid,omitempty" protobuf:"bytes,4,opt,name=uID"`
 }
 
-// SelfSubjectReview returns the user attributes of the requester.
+// SelfSubjectReview returns the user attributes of the requester; with impersonation, those of the
+// impersonated user. Keys of extra attributes that were sent in headers are in lower case.
 type SelfSubjectReview struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
@@ -44,11 +45,14 @@ type TokenRequest struct {
 
 // TokenRequestSpec describes the requested token.
 type TokenRequestSpec struct {
-	// Intended audiences of the token; that of the API server if empty.
+	// Intended audiences of the token, any of which accepts it; that of the API server if empty. A recipient
+	// should reject a token that is not intended for it.
 	Audiences []string `json:"audiences" listType:"atomic" protobuf:"bytes,1,rep,name=audiences"`
-	// Requested validity in seconds, at least 600; the server may choose another.
+	// Requested validity in seconds, 600 to 2^32; defaults to 3600. The server may choose another: see
+	// expirationTimestamp of the status.
 	ExpirationSeconds *int64 `json:"expirationSeconds" protobuf:"varint,4,opt,name=expirationSeconds"`
-	// Object that the token is bound to; its deletion invalidates the token.
+	// Object that the token is bound to; its deletion invalidates the token. The API server checks that the
+	// object exists. Other recipients may not, and accept the token until it expires.
 	BoundObjectRef *BoundObjectReference `json:"boundObjectRef" protobuf:"bytes,3,opt,name=boundObjectRef"`
 }
 
@@ -60,7 +64,7 @@ type TokenRequestStatus struct {
 	ExpirationTimestamp metav1.Time `json:"expirationTimestamp" protobuf:"bytes,2,opt,name=expirationTimestamp"`
 }
 
-// TokenReview authenticates a bearer token.
+// TokenReview authenticates a bearer token. A webhook authenticator may cache the result.
 type TokenReview struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
@@ -74,7 +78,8 @@ type TokenReview struct {
 type TokenReviewSpec struct {
 	// Bearer token to authenticate.
 	Token string `json:"token,omitempty" protobuf:"bytes,1,opt,name=token" openapi:"required"`
-	// Audiences that the requester identifies as; that of the API server if empty.
+	// Audiences that the requester identifies as; the token must be intended for at least one of them. That
+	// of the API server if empty.
 	Audiences []string `json:"audiences,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=audiences"`
 }
 
@@ -84,7 +89,9 @@ type TokenReviewStatus struct {
 	Authenticated bool `json:"authenticated,omitempty" protobuf:"varint,1,opt,name=authenticated"`
 	// User that the token belongs to; set if authenticated.
 	User UserInfo `json:"user,omitempty" protobuf:"bytes,2,opt,name=user"`
-	// Requested audiences that the token is valid for.
+	// Audiences of the review that the token is valid for. A client that sets spec.audiences should check
+	// that one of them is listed here. If empty although authenticated is true, the token is valid for the
+	// API server.
 	Audiences []string `json:"audiences,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=audiences"`
 	// Why the token could not be checked.
 	Error string `json:"error,omitempty" protobuf:"bytes,3,opt,name=error"`

@@ -15,24 +15,11 @@ func AddToScheme(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.Add[*LocalSubjectAccessReview](s, GroupVersion, scheme.Kind{
 			Resource:   "localsubjectaccessreviews",
-			Singular:   "localsubjectaccessreview",
 			Namespaced: true,
 			Verbs:      []string{"create"},
 		}),
-		scheme.Add[*SelfSubjectAccessReview](s, GroupVersion, scheme.Kind{
-			Resource: "selfsubjectaccessreviews",
-			Singular: "selfsubjectaccessreview",
-			Verbs:    []string{"create"},
-		}),
-		scheme.Add[*SelfSubjectRulesReview](s, GroupVersion, scheme.Kind{
-			Resource: "selfsubjectrulesreviews",
-			Singular: "selfsubjectrulesreview",
-			Verbs:    []string{"create"},
-		}),
-		scheme.Add[*SubjectAccessReview](s, GroupVersion, scheme.Kind{
-			Resource: "subjectaccessreviews",
-			Singular: "subjectaccessreview",
-			Verbs:    []string{"create"},
-		}),
+		scheme.Add[*SelfSubjectAccessReview](s, GroupVersion, scheme.Kind{Resource: "selfsubjectaccessreviews", Verbs: []string{"create"}}),
+		scheme.Add[*SelfSubjectRulesReview](s, GroupVersion, scheme.Kind{Resource: "selfsubjectrulesreviews", Verbs: []string{"create"}}),
+		scheme.Add[*SubjectAccessReview](s, GroupVersion, scheme.Kind{Resource: "subjectaccessreviews", Verbs: []string{"create"}}),
 	)
 }

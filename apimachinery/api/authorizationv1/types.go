@@ -7,7 +7,8 @@ import (
 
 // FieldSelectorAttributes is the field selector that a request is limited by.
 type FieldSelectorAttributes struct {
-	// Field selector as in the query of a request, for use by webhooks only; excludes requirements.
+	// Field selector as in the query of a request; excludes requirements. Reviews of the API server parse it,
+	// webhooks should ignore it.
 	RawSelector string `json:"rawSelector,omitempty" protobuf:"bytes,1,opt,name=rawSelector"`
 	// Requirements of the parsed selector; all must be satisfied.
 	Requirements []metav1.FieldSelectorRequirement `json:"requirements,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=requirements"`
@@ -15,7 +16,8 @@ type FieldSelectorAttributes struct {
 
 // LabelSelectorAttributes is the label selector that a request is limited by.
 type LabelSelectorAttributes struct {
-	// Label selector as in the query of a request, for use by webhooks only; excludes requirements.
+	// Label selector as in the query of a request; excludes requirements. Reviews of the API server parse it,
+	// webhooks should ignore it.
 	RawSelector string `json:"rawSelector,omitempty" protobuf:"bytes,1,opt,name=rawSelector"`
 	// Requirements of the parsed selector; all must be satisfied.
 	Requirements []metav1.LabelSelectorRequirement `json:"requirements,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=requirements"`
@@ -63,9 +65,9 @@ type ResourceAttributes struct {
 	Subresource string `json:"subresource,omitempty" protobuf:"bytes,6,opt,name=subresource"`
 	// Name of the object; empty for all objects.
 	Name string `json:"name,omitempty" protobuf:"bytes,7,opt,name=name"`
-	// Field selector that the action is limited by.
+	// Field selector that the action is limited by; it can limit access only.
 	FieldSelector *FieldSelectorAttributes `json:"fieldSelector,omitempty" protobuf:"bytes,8,opt,name=fieldSelector"`
-	// Label selector that the action is limited by.
+	// Label selector that the action is limited by; it can limit access only.
 	LabelSelector *LabelSelectorAttributes `json:"labelSelector,omitempty" protobuf:"bytes,9,opt,name=labelSelector"`
 }
 
@@ -75,7 +77,7 @@ type ResourceRule struct {
 	Verbs []string `json:"verbs" listType:"atomic" protobuf:"bytes,1,rep,name=verbs" openapi:"required"`
 	// API groups of the resources; * matches all.
 	APIGroups []string `json:"apiGroups,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=apiGroups"`
-	// Plural names of the resources; * matches all.
+	// Plural names of the resources; * matches all, and */NAME the subresource NAME of all.
 	Resources []string `json:"resources,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=resources"`
 	// Names of the objects; all objects if empty.
 	ResourceNames []string `json:"resourceNames,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=resourceNames"`

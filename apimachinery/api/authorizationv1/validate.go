@@ -31,7 +31,7 @@ func ValidateLocalSubjectAccessReview(s *LocalSubjectAccessReview) validation.Er
 	return r.List()
 }
 
-// ValidateSelfSubjectAccessReview checks a question about one's own access.
+// ValidateSelfSubjectAccessReview checks a review of the caller's own access.
 func ValidateSelfSubjectAccessReview(s *SelfSubjectAccessReview) validation.ErrorList {
 	var r check.Report
 	r.Add(validateAttributes(s.Spec.ResourceAttributes, s.Spec.NonResourceAttributes, at("spec")))
@@ -39,8 +39,7 @@ func ValidateSelfSubjectAccessReview(s *SelfSubjectAccessReview) validation.Erro
 	return r.List()
 }
 
-// validateBareMeta checks that metadata is what is left of it when all that means nothing to a review is
-// gone.
+// validateBareMeta checks that metadata m equals bare, a copy without the fields that a review must not set.
 func validateBareMeta(m, bare metav1.ObjectMeta, detail string) validation.ErrorList {
 	var r check.Report
 	r.If(!check.Same(m, bare), at("metadata"), m, detail)
@@ -88,7 +87,7 @@ func validateForm(raw string, requirements int, p *path) validation.ErrorList {
 	return r.List()
 }
 
-// validateFieldRequirement checks a requirement on a field; operators yet unknown are fine.
+// validateFieldRequirement checks a requirement on a field; unknown operators are allowed.
 func validateFieldRequirement(f *metav1.FieldSelectorRequirement, p *path) validation.ErrorList {
 	var r check.Report
 	if f.Key == "" {

@@ -20,10 +20,14 @@ func ValidateHorizontalPodAutoscalerUpdate(h, old *HorizontalPodAutoscaler) vali
 
 func validateSpec(s, old *HorizontalPodAutoscalerSpec) validation.ErrorList {
 	var r check.Report
-	p, ref := at("spec"), &s.ScaleTargetRef
-	lenient := old != nil && old.ScaleTargetRef.APIVersion == ref.APIVersion
+	p := at("spec")
+	ref := autoscalingv2.CrossVersionObjectReference(s.ScaleTargetRef)
+	var oldRef *autoscalingv2.CrossVersionObjectReference
+	if old != nil {
+		oldRef = new(autoscalingv2.CrossVersionObjectReference(old.ScaleTargetRef))
+	}
 	r.Add(autoscalingv2.ValidateScaling(s.MinReplicas, s.MaxReplicas, p))
-	r.Add(autoscalingv2.ValidateReference(ref.Kind, ref.Name, ref.APIVersion, ref.Kind != "ReplicationController" && !lenient, p.Child("scaleTargetRef")))
+	r.Add(autoscalingv2.ValidateScaleTarget(&ref, oldRef, p.Child("scaleTargetRef")))
 	if t := s.TargetCPUUtilizationPercentage; t != nil && *t < 1 {
 		// The field is the first metric of the stored form, and upstream reports that path.
 		r.Invalid(p.Child("metrics").Index(0).Child("resource", "target", "averageUtilization"), *t, "must be greater than 0")

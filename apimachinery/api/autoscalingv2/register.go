@@ -14,14 +14,8 @@ var GroupVersion = schema.GroupVersion{Group: "autoscaling", Version: "v2"}
 func AddToScheme(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.Add[*HorizontalPodAutoscaler](s, GroupVersion, scheme.Kind{
-			Resource:   "horizontalpodautoscalers",
-			Singular:   "horizontalpodautoscaler",
-			Namespaced: true,
-			ShortNames: []string{"hpa"},
-			Categories: []string{"all"},
-			Subresources: []scheme.Subresource{
-				{Name: "status", Kind: "HorizontalPodAutoscaler", Verbs: []string{"get", "patch", "update"}},
-			},
+			Resource: "horizontalpodautoscalers", Namespaced: true, ShortNames: []string{"hpa"}, Categories: []string{"all"},
+			Subresources: []scheme.Subresource{{Name: "status", Kind: "HorizontalPodAutoscaler", Verbs: []string{"get", "patch", "update"}}},
 		}),
 	)
 }

@@ -13,6 +13,22 @@ func TestCreateRules(t *testing.T) {
 	})
 }
 
+// Versions that were accepted once may stay: that of the target with its kind, and those of metrics if one of
+// them was malformed.
+func TestUpdateRules(t *testing.T) {
+	malformed := [2]string{"spec.scaleTargetRef.apiVersion", `"a/b/c"`}
+	metric := func(version string) string {
+		return `[{"type":"Object","object":{"describedObject":{"kind":"K","name":"n","apiVersion":"` + version + `"},"metric":{"name":"m"},"target":{"type":"Value","value":"1"}}}]`
+	}
+	apitest.Update(t, []apitest.Updated{
+		{Setup: [][2]string{malformed}, Alter: [4]string{"hpa-v2", "spec.maxReplicas", `7`, ""}},
+		{Setup: [][2]string{malformed}, Alter: [4]string{"hpa-v2", "spec.scaleTargetRef.kind", `"Other"`, "spec.scaleTargetRef.apiVersion Invalid"}},
+		{Alter: [4]string{"hpa-v2", "spec.scaleTargetRef.apiVersion", `"v1"`, "spec.scaleTargetRef.apiVersion Invalid"}},
+		{Setup: [][2]string{{"spec.metrics", metric("a/b/c")}}, Alter: [4]string{"hpa-v2", "spec.metrics", metric("x/y/z"), ""}},
+		{Setup: [][2]string{{"spec.metrics", metric("v1")}}, Alter: [4]string{"hpa-v2", "spec.metrics", metric("x/y/z"), "spec.metrics[0].object.describedObject.apiVersion Invalid"}},
+	})
+}
+
 // Objects are rejected for all that is wrong with them and nothing else.
 func TestFindings(t *testing.T) {
 	for _, f := range []struct {

@@ -31,11 +31,18 @@ func ValidateHorizontalPodAutoscalerUpdate(h, old *HorizontalPodAutoscaler) vali
 func validateSpec(s, old *HorizontalPodAutoscalerSpec) validation.ErrorList {
 	var r check.Report
 	p := at("spec")
-	// A version that was once accepted without its group may stay.
-	lenient := old != nil && old.ScaleTargetRef.APIVersion == s.ScaleTargetRef.APIVersion
+	var oldTarget *CrossVersionObjectReference
+	lenientMetrics := false
+	if old != nil {
+		oldTarget = &old.ScaleTargetRef
+		// One malformed version that was once accepted in a metric lets all of them stay.
+		lenientMetrics = slices.ContainsFunc(old.Metrics, func(m MetricSpec) bool {
+			return m.Type == ObjectMetricSourceType && m.Object != nil && checkAPIVersion(m.Object.DescribedObject.APIVersion, false) != ""
+		})
+	}
 	r.Add(ValidateScaling(s.MinReplicas, s.MaxReplicas, p))
-	r.Add(validateReference(&s.ScaleTargetRef, s.ScaleTargetRef.Kind != "ReplicationController" && !lenient, p.Child("scaleTargetRef")))
-	r.Add(validateMetrics(s, p.Child("metrics")))
+	r.Add(ValidateScaleTarget(&s.ScaleTargetRef, oldTarget, p.Child("scaleTargetRef")))
+	r.Add(validateMetrics(s, lenientMetrics, p.Child("metrics")))
 	if b := s.Behavior; b != nil {
 		r.Add(validateRules(b.ScaleUp, p.Child("behavior", "scaleUp")))
 		r.Add(validateRules(b.ScaleDown, p.Child("behavior", "scaleDown")))
@@ -55,24 +62,42 @@ func ValidateScaling(low *int32, high int32, p *path) validation.ErrorList {
 	return r.List()
 }
 
-func validateReference(ref *CrossVersionObjectReference, needGroup bool, p *path) validation.ErrorList {
-	return ValidateReference(ref.Kind, ref.Name, ref.APIVersion, needGroup, p)
-}
-
-// ValidateReference checks the parts of a reference at p to an object of any kind.
-func ValidateReference(kind, name, apiVersion string, needGroup bool, p *path) validation.ErrorList {
+// ValidateScaleTarget checks the reference at p to what an autoscaler scales. old is the previous reference,
+// nil for a new autoscaler: a version that stays with its kind is not checked.
+func ValidateScaleTarget(ref, old *CrossVersionObjectReference, p *path) validation.ErrorList {
 	var r check.Report
-	r.Name(p.Child("kind"), kind, validation.NameIsPathSegment)
-	r.Name(p.Child("name"), name, validation.NameIsPathSegment)
-	group, _, grouped := strings.Cut(apiVersion, "/")
-	r.If(strings.Count(apiVersion, "/") > 1 || needGroup && (!grouped || group == ""), p.Child("apiVersion"), apiVersion, "apiVersion must specify API group")
+	r.Add(validateNames(ref, p))
+	if old == nil || old.Kind != ref.Kind || old.APIVersion != ref.APIVersion {
+		// ReplicationController is the only kind of the core group that can be scaled.
+		problem := checkAPIVersion(ref.APIVersion, ref.Kind != "ReplicationController")
+		r.If(problem != "", p.Child("apiVersion"), ref.APIVersion, problem)
+	}
 	return r.List()
 }
 
-func validateMetrics(s *HorizontalPodAutoscalerSpec, p *path) validation.ErrorList {
+// validateNames checks the kind and the name of a reference.
+func validateNames(ref *CrossVersionObjectReference, p *path) validation.ErrorList {
+	var r check.Report
+	r.Name(p.Child("kind"), ref.Kind, validation.NameIsPathSegment)
+	r.Name(p.Child("name"), ref.Name, validation.NameIsPathSegment)
+	return r.List()
+}
+
+// checkAPIVersion returns what is wrong with the version of a reference, or "".
+func checkAPIVersion(apiVersion string, needGroup bool) string {
+	switch group, version, grouped := strings.Cut(apiVersion, "/"); {
+	case strings.Contains(version, "/"):
+		return "unexpected GroupVersion string: " + apiVersion
+	case needGroup && (!grouped || group == ""):
+		return "apiVersion must specify API group"
+	}
+	return ""
+}
+
+func validateMetrics(s *HorizontalPodAutoscalerSpec, lenient bool, p *path) validation.ErrorList {
 	var r check.Report
 	for i := range s.Metrics {
-		r.Add(validateMetric(&s.Metrics[i], p.Index(i)))
+		r.Add(validateMetric(&s.Metrics[i], lenient, p.Index(i)))
 	}
 	if s.MinReplicas != nil && *s.MinReplicas == 0 {
 		external := slices.ContainsFunc(s.Metrics, func(m MetricSpec) bool {
@@ -83,7 +108,8 @@ func validateMetrics(s *HorizontalPodAutoscalerSpec, p *path) validation.ErrorLi
 	return r.List()
 }
 
-func validateMetric(m *MetricSpec, p *path) validation.ErrorList {
+// validateMetric checks a metric at p; if lenient, not the version of the object that it describes.
+func validateMetric(m *MetricSpec, lenient bool, p *path) validation.ErrorList {
 	var r check.Report
 	types := []MetricSourceType{
 		ObjectMetricSourceType, PodsMetricSourceType, ResourceMetricSourceType, ExternalMetricSourceType, ContainerResourceMetricSourceType,
@@ -92,7 +118,7 @@ func validateMetric(m *MetricSpec, p *path) validation.ErrorList {
 		r.Required(p.Child("type"), "must specify a metric source type")
 	}
 	check.OneOf(&r, p.Child("type"), m.Type, types...)
-	// Of several sources only the first is looked at: it is the one that counts, if any.
+	// If several sources are set, only the first one is checked.
 	var sources []string
 	present := func(field string, set bool, body func(q *path)) {
 		if set {
@@ -102,7 +128,11 @@ func validateMetric(m *MetricSpec, p *path) validation.ErrorList {
 		}
 	}
 	present("object", m.Object != nil, func(q *path) {
-		r.Add(validateReference(&m.Object.DescribedObject, false, q.Child("describedObject")))
+		ref := &m.Object.DescribedObject
+		r.Add(validateNames(ref, q.Child("describedObject")))
+		if problem := checkAPIVersion(ref.APIVersion, false); !lenient {
+			r.If(problem != "", q.Child("describedObject", "apiVersion"), ref.APIVersion, problem)
+		}
 		r.Add(validateIdentifier(&m.Object.Metric, q.Child("metric")))
 		r.Add(validateTarget(&m.Object.Target, q.Child("target")))
 		if m.Object.Target.Value == nil && m.Object.Target.AverageValue == nil {

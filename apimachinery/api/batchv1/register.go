@@ -14,23 +14,12 @@ var GroupVersion = schema.GroupVersion{Group: "batch", Version: "v1"}
 func AddToScheme(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.Add[*CronJob](s, GroupVersion, scheme.Kind{
-			Resource:   "cronjobs",
-			Singular:   "cronjob",
-			Namespaced: true,
-			ShortNames: []string{"cj"},
-			Categories: []string{"all"},
-			Subresources: []scheme.Subresource{
-				{Name: "status", Kind: "CronJob", Verbs: []string{"get", "patch", "update"}},
-			},
+			Resource: "cronjobs", Namespaced: true, ShortNames: []string{"cj"}, Categories: []string{"all"},
+			Subresources: []scheme.Subresource{{Name: "status", Kind: "CronJob", Verbs: []string{"get", "patch", "update"}}},
 		}),
 		scheme.Add[*Job](s, GroupVersion, scheme.Kind{
-			Resource:   "jobs",
-			Singular:   "job",
-			Namespaced: true,
-			Categories: []string{"all"},
-			Subresources: []scheme.Subresource{
-				{Name: "status", Kind: "Job", Verbs: []string{"get", "patch", "update"}},
-			},
+			Resource: "jobs", Namespaced: true, Categories: []string{"all"},
+			Subresources: []scheme.Subresource{{Name: "status", Kind: "Job", Verbs: []string{"get", "patch", "update"}}},
 		}),
 	)
 }

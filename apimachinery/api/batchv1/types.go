@@ -85,7 +85,7 @@ type JobSpec struct {
 	// Seconds the job may be active before it is ended and marked as failed; no limit if unset.
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty" protobuf:"varint,3,opt,name=activeDeadlineSeconds"`
 	// How failed pods are handled, by exit code or pod condition; backoffLimit applies to those that match no
-	// rule.
+	// rule. The template must have restartPolicy Never.
 	PodFailurePolicy *PodFailurePolicy `json:"podFailurePolicy,omitempty" protobuf:"bytes,11,opt,name=podFailurePolicy"`
 	// When an indexed job has succeeded before all its indexes have; if unset, when completions pods have
 	// succeeded.
@@ -113,7 +113,8 @@ type JobSpec struct {
 	// Whether the job is suspended: its pods are deleted and no new ones are created.
 	Suspend *bool `json:"suspend,omitempty" protobuf:"varint,10,opt,name=suspend"`
 	// When a replacement pod is created: TerminatingOrFailed as soon as a pod is being deleted or has failed,
-	// Failed only once it has failed or succeeded.
+	// Failed only once it has failed or succeeded. Defaults to Failed with a podFailurePolicy, which allows
+	// no other value, otherwise to TerminatingOrFailed.
 	PodReplacementPolicy *PodReplacementPolicy `json:"podReplacementPolicy,omitempty" protobuf:"bytes,14,opt,name=podReplacementPolicy" openapi:"enum=Failed|TerminatingOrFailed"`
 	// Name of the controller that manages the job, domain/path; the built-in one if unset. Cannot be changed.
 	ManagedBy *string `json:"managedBy,omitempty" protobuf:"bytes,15,opt,name=managedBy"`

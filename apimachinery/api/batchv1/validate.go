@@ -128,7 +128,7 @@ func validateJobSpec(s *JobSpec, p *path) validation.ErrorList {
 	r.Add(corev1.ValidatePodTemplate(&s.Template, p.Child("template")))
 	restart := p.Child("template", "spec", "restartPolicy")
 	switch v := s.Template.Spec.RestartPolicy; v {
-	case "", corev1.RestartPolicyAlways: // Always is what pods get that say nothing
+	case "", corev1.RestartPolicyAlways: // Always is the default of pods
 		r.Required(restart, `valid values: "OnFailure", "Never"`)
 	case corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever:
 		r.If(s.PodFailurePolicy != nil && v != corev1.RestartPolicyNever, restart, v, `only "Never" is supported when podFailurePolicy is specified`)

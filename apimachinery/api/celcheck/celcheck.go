@@ -106,8 +106,8 @@ func environment(e api.Expression) (*celgo.Env, error) {
 
 // about is what expressions about requests may refer to, with the authorizer or without, with parameters or
 // without.
-func about(ask, params bool) (*celgo.Env, error) {
-	base, err := cel.Checking(ask)
+func about(authorizer, params bool) (*celgo.Env, error) {
+	base, err := cel.Checking(authorizer)
 	if err != nil {
 		return nil, err
 	}

@@ -14,9 +14,7 @@ var GroupVersion = schema.GroupVersion{Group: "certificates.k8s.io", Version: "v
 func AddToScheme(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.Add[*CertificateSigningRequest](s, GroupVersion, scheme.Kind{
-			Resource:   "certificatesigningrequests",
-			Singular:   "certificatesigningrequest",
-			ShortNames: []string{"csr"},
+			Resource: "certificatesigningrequests", ShortNames: []string{"csr"},
 			Subresources: []scheme.Subresource{
 				{Name: "approval", Kind: "CertificateSigningRequest", Verbs: []string{"get", "patch", "update"}},
 				{Name: "status", Kind: "CertificateSigningRequest", Verbs: []string{"get", "patch", "update"}},

@@ -18,7 +18,7 @@ type CertificateSigningRequest struct {
 
 // CertificateSigningRequestCondition records an approval, a denial, or a failure of the signer.
 type CertificateSigningRequestCondition struct {
-	// Type of the condition: Approved, Denied or Failed.
+	// Type of the condition: Approved, Denied, Failed, or another one of the signer.
 	Type RequestConditionType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
 	// Status of the condition; always True for the types Approved, Denied and Failed.
 	Status corev1.ConditionStatus `json:"status" protobuf:"bytes,6,opt,name=status" openapi:"required"`
@@ -36,7 +36,7 @@ type CertificateSigningRequestCondition struct {
 type CertificateSigningRequestSpec struct {
 	// PKCS#10 certificate request in PEM format.
 	Request []byte `json:"request" protobuf:"bytes,1,opt,name=request" openapi:"required"`
-	// Name of the requested signer, domain/path.
+	// Name of the requested signer, domain/path. Requests can be selected by this field.
 	SignerName string `json:"signerName" protobuf:"bytes,7,opt,name=signerName" openapi:"required"`
 	// Requested validity of the certificate in seconds, at least 600; the signer may choose another.
 	ExpirationSeconds *int32 `json:"expirationSeconds,omitempty" protobuf:"varint,8,opt,name=expirationSeconds"`

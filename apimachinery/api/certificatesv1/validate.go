@@ -56,7 +56,8 @@ func ValidateCertificateSigningRequest(c *CertificateSigningRequest) validation.
 	return r.List()
 }
 
-// checkRequest wants one PEM block with a request that is signed by the key it is for.
+// checkRequest checks that data is a single PEM block with a certificate request that is signed with its own
+// key.
 func checkRequest(data []byte) error {
 	block, rest := pem.Decode(data)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" {
@@ -115,10 +116,11 @@ func validateConditions(list []CertificateSigningRequestCondition, p *path) vali
 	return r.List()
 }
 
-// ValidateCertificateSigningRequestUpdate checks a change of a request, whose spec and verdict are as stored.
+// ValidateCertificateSigningRequestUpdate checks a change of a request; its certificate and its conditions of
+// approval, denial and failure may not change.
 func ValidateCertificateSigningRequestUpdate(c, old *CertificateSigningRequest) validation.ErrorList {
 	var r check.Report
-	r.Add(keepVerdicts(c, old, CertificateApproved, CertificateDenied, CertificateFailed))
+	r.Add(keepConditions(c, old, CertificateApproved, CertificateDenied, CertificateFailed))
 	r.If(!check.Same(c.Status.Certificate, old.Status.Certificate), at("status", "certificate"), "", "field is immutable")
 	return r.List()
 }
@@ -135,7 +137,7 @@ func ValidateCertificateSigningRequestStatus(c, old *CertificateSigningRequest) 
 		}
 	}
 	r.Add(validateConditions(c.Status.Conditions, at("status", "conditions")))
-	r.Add(keepVerdicts(c, old, CertificateApproved, CertificateDenied))
+	r.Add(keepConditions(c, old, CertificateApproved, CertificateDenied))
 	return r.List()
 }
 
@@ -154,8 +156,8 @@ func ValidateCertificateSigningRequestApproval(c, old *CertificateSigningRequest
 	return r.List()
 }
 
-// keepVerdicts forbids to add, change or remove conditions of the given types.
-func keepVerdicts(c, old *CertificateSigningRequest, types ...RequestConditionType) validation.ErrorList {
+// keepConditions forbids adding, changing or removing conditions of the given types.
+func keepConditions(c, old *CertificateSigningRequest, types ...RequestConditionType) validation.ErrorList {
 	var r check.Report
 	of := func(list []CertificateSigningRequestCondition, t RequestConditionType) []CertificateSigningRequestCondition {
 		return slices.DeleteFunc(slices.Clone(list), func(x CertificateSigningRequestCondition) bool { return x.Type != t })

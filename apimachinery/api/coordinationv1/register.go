@@ -13,10 +13,6 @@ var GroupVersion = schema.GroupVersion{Group: "coordination.k8s.io", Version: "v
 // AddToScheme registers the kinds of this package.
 func AddToScheme(s *scheme.Scheme) error {
 	return errors.Join(
-		scheme.Add[*Lease](s, GroupVersion, scheme.Kind{
-			Resource:   "leases",
-			Singular:   "lease",
-			Namespaced: true,
-		}),
+		scheme.Add[*Lease](s, GroupVersion, scheme.Kind{Resource: "leases", Namespaced: true}),
 	)
 }

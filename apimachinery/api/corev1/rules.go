@@ -3,6 +3,7 @@ package corev1
 import (
 	"errors"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
@@ -18,12 +19,12 @@ func AddRules(s *scheme.Scheme) error {
 		}.Attach(s),
 		scheme.RulesFor[*PodTemplate]{
 			Default:  func(t *PodTemplate) { DefaultPodTemplate(&t.Template) },
-			Validate: ValidatePodTemplateObject, ValidateUpdate: onUpdate(ValidatePodTemplateObject),
+			Validate: ValidatePodTemplateObject, ValidateUpdate: check.OnUpdate(ValidatePodTemplateObject),
 		}.Attach(s),
 		scheme.RulesFor[*ReplicationController]{
 			NameRule: controllerName, Warnings: controllerWarnings,
 			Default: DefaultReplicationController, Validate: ValidateReplicationController,
-			ValidateUpdate: onUpdate(ValidateReplicationController), ValidateStatus: ValidateReplicationControllerStatus,
+			ValidateUpdate: check.OnUpdate(ValidateReplicationController), ValidateStatus: ValidateReplicationControllerStatus,
 		}.Attach(s),
 		scheme.RulesFor[*Service]{
 			Default: DefaultService, Validate: ValidateService, ValidateUpdate: ValidateServiceUpdate, ValidateStatus: ValidateServiceStatus,
@@ -43,7 +44,7 @@ func AddRules(s *scheme.Scheme) error {
 		}.Attach(s),
 		scheme.RulesFor[*Namespace]{
 			Meta:    scheme.MetaStrict,
-			Default: DefaultNamespace, Validate: ValidateNamespace, ValidateUpdate: onUpdate(ValidateNamespace),
+			Default: DefaultNamespace, Validate: ValidateNamespace, ValidateUpdate: check.OnUpdate(ValidateNamespace),
 			ValidateStatus: ValidateNamespaceStatus, NameRule: validation.NameIsLabel,
 		}.Attach(s),
 		scheme.RulesFor[*PersistentVolume]{
@@ -58,21 +59,16 @@ func AddRules(s *scheme.Scheme) error {
 		scheme.RulesFor[*ConfigMap]{Meta: scheme.MetaStrict, Validate: ValidateConfigMap, ValidateUpdate: ValidateConfigMapUpdate}.Attach(s),
 		scheme.RulesFor[*Secret]{Meta: scheme.MetaStrict, Default: DefaultSecret, Validate: ValidateSecret, ValidateUpdate: ValidateSecretUpdate}.Attach(s),
 		scheme.RulesFor[*LimitRange]{
-			Default: DefaultLimitRange, Validate: ValidateLimitRange, ValidateUpdate: onUpdate(ValidateLimitRange),
+			Default: DefaultLimitRange, Validate: ValidateLimitRange, ValidateUpdate: check.OnUpdate(ValidateLimitRange),
 		}.Attach(s),
 		scheme.RulesFor[*ResourceQuota]{
 			Default: DefaultResourceQuota, Validate: ValidateResourceQuota, ValidateUpdate: ValidateResourceQuotaUpdate,
 			ValidateStatus: ValidateResourceQuotaStatus,
 		}.Attach(s),
-		scheme.RulesFor[*Event]{Meta: scheme.MetaLoose, Validate: ValidateEvent, ValidateUpdate: onUpdate(ValidateEvent)}.Attach(s),
+		scheme.RulesFor[*Event]{Meta: scheme.MetaLoose, Validate: ValidateEvent, ValidateUpdate: check.OnUpdate(ValidateEvent)}.Attach(s),
 		scheme.RulesFor[*ServiceAccount]{Meta: scheme.MetaStrict}.Attach(s),
 		scheme.RulesFor[*Binding]{Validate: ValidateBinding}.Attach(s),
 	)
-}
-
-// onUpdate checks the new object as if it were created.
-func onUpdate[T any](validate func(T) validation.ErrorList) func(obj, old T) validation.ErrorList {
-	return func(obj, _ T) validation.ErrorList { return validate(obj) }
 }
 
 // controllerName is the rule of replication controllers, which a prefix only has to fit into a URL for.

@@ -51,7 +51,8 @@ type Container struct {
 	// container with Always is a sidecar: it is not waited for and runs until the other containers have
 	// ended.
 	RestartPolicy *ContainerRestartPolicy `json:"restartPolicy,omitempty" protobuf:"bytes,24,opt,name=restartPolicy"`
-	// Rules, by exit code, that override restartPolicy; the first that matches applies.
+	// Rules, by exit code, that override restartPolicy, which must be set; the first that matches applies. At
+	// most 20.
 	RestartPolicyRules []ContainerRestartRule `json:"restartPolicyRules,omitempty" listType:"atomic" protobuf:"bytes,25,rep,name=restartPolicyRules"`
 	// Volumes to mount into the file system of the container.
 	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty" patchStrategy:"merge" patchMergeKey:"mountPath" listType:"map" listMapKey:"mountPath" protobuf:"bytes,9,rep,name=volumeMounts"`
@@ -111,7 +112,7 @@ type ContainerResizePolicy struct {
 
 // ContainerRestartRule describes what happens when a container ends in a certain way.
 type ContainerRestartRule struct {
-	// Action taken if the rule matches, such as Restart.
+	// Action taken if the rule matches; the only value is Restart.
 	Action ContainerRestartRuleAction `json:"action,omitempty" protobuf:"bytes,1,opt,name=action" openapi:"required"`
 	// Exit codes that the rule matches.
 	ExitCodes *ContainerRestartRuleOnExitCodes `json:"exitCodes,omitempty" protobuf:"bytes,2,opt,name=exitCodes"`
@@ -127,7 +128,7 @@ type ContainerRestartRuleOnExitCodes struct {
 
 // ContainerState is the state of a container; exactly one of its fields is set, waiting if none is.
 type ContainerState struct {
-	// Details of a container that has not started yet.
+	// Details of a container that is waiting to be started or restarted.
 	Waiting *ContainerStateWaiting `json:"waiting,omitempty" protobuf:"bytes,1,opt,name=waiting"`
 	// Details of a running container.
 	Running *ContainerStateRunning `json:"running,omitempty" protobuf:"bytes,2,opt,name=running"`
@@ -159,7 +160,7 @@ type ContainerStateTerminated struct {
 	ContainerID string `json:"containerID,omitempty" protobuf:"bytes,7,opt,name=containerID"`
 }
 
-// ContainerStateWaiting describes a container that has not started yet.
+// ContainerStateWaiting describes a container that is waiting to be started or restarted.
 type ContainerStateWaiting struct {
 	// Brief reason in CamelCase, such as ImagePullBackOff.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,1,opt,name=reason"`
@@ -222,7 +223,8 @@ type EnvFromSource struct {
 type EnvVar struct {
 	// Name of the variable.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name" openapi:"required"`
-	// Value of the variable. References $(VAR) to earlier variables are expanded; $$(VAR) escapes one.
+	// Value of the variable. References $(VAR) to earlier variables and those of services are expanded;
+	// $$(VAR) escapes one.
 	Value string `json:"value,omitempty" protobuf:"bytes,2,opt,name=value"`
 	// Source of the value; must be unset if value is not empty.
 	ValueFrom *EnvVarSource `json:"valueFrom,omitempty" protobuf:"bytes,3,opt,name=valueFrom"`
@@ -263,36 +265,32 @@ type EphemeralContainerCommon struct {
 	Args []string `json:"args,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=args"`
 	// Working directory of the container; that of the image if unset.
 	WorkingDir string `json:"workingDir,omitempty" protobuf:"bytes,5,opt,name=workingDir"`
-	// Ports that the container exposes. Informational, except for names and host ports: a port that is not
-	// listed can be reached, too.
+	// Not allowed for ephemeral containers.
 	Ports []ContainerPort `json:"ports,omitempty" patchStrategy:"merge" patchMergeKey:"containerPort" listType:"map" listMapKey:"containerPort,protocol" protobuf:"bytes,6,rep,name=ports"`
 	// Sources whose entries all become environment variables; if a key is in several, the last one takes
 	// precedence.
 	EnvFrom []EnvFromSource `json:"envFrom,omitempty" listType:"atomic" protobuf:"bytes,19,rep,name=envFrom"`
 	// Environment variables; they take precedence over those of envFrom.
 	Env []EnvVar `json:"env,omitempty" patchStrategy:"merge" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,7,rep,name=env"`
-	// Compute resources that the container requires.
+	// Not allowed for ephemeral containers, which use the spare resources of the pod.
 	Resources ResourceRequirements `json:"resources,omitempty" protobuf:"bytes,8,opt,name=resources"`
-	// Whether a resize of a resource restarts the container.
+	// Not allowed for ephemeral containers.
 	ResizePolicy []ContainerResizePolicy `json:"resizePolicy,omitempty" listType:"atomic" protobuf:"bytes,23,rep,name=resizePolicy"`
-	// Restart policy of the container: Always, OnFailure or Never; that of the pod if unset. An init
-	// container with Always is a sidecar: it is not waited for and runs until the other containers have
-	// ended.
+	// Not allowed for ephemeral containers.
 	RestartPolicy *ContainerRestartPolicy `json:"restartPolicy,omitempty" protobuf:"bytes,24,opt,name=restartPolicy"`
-	// Rules, by exit code, that override restartPolicy; the first that matches applies.
+	// Not allowed for ephemeral containers.
 	RestartPolicyRules []ContainerRestartRule `json:"restartPolicyRules,omitempty" listType:"atomic" protobuf:"bytes,25,rep,name=restartPolicyRules"`
-	// Volumes to mount into the file system of the container.
+	// Volumes to mount into the file system of the container, without subPath and subPathExpr.
 	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty" patchStrategy:"merge" patchMergeKey:"mountPath" listType:"map" listMapKey:"mountPath" protobuf:"bytes,9,rep,name=volumeMounts"`
 	// Block volumes to provide as devices in the container.
 	VolumeDevices []VolumeDevice `json:"volumeDevices,omitempty" patchStrategy:"merge" patchMergeKey:"devicePath" listType:"map" listMapKey:"devicePath" protobuf:"bytes,21,rep,name=volumeDevices"`
-	// Periodic probe of liveness; the container is restarted if it fails.
+	// Not allowed for ephemeral containers.
 	LivenessProbe *Probe `json:"livenessProbe,omitempty" protobuf:"bytes,10,opt,name=livenessProbe"`
-	// Periodic probe of readiness; the pod is removed from the endpoints of services while it fails.
+	// Not allowed for ephemeral containers.
 	ReadinessProbe *Probe `json:"readinessProbe,omitempty" protobuf:"bytes,11,opt,name=readinessProbe"`
-	// Probe of successful startup; the other probes do not run until it succeeds, and the container is
-	// restarted if it fails.
+	// Not allowed for ephemeral containers.
 	StartupProbe *Probe `json:"startupProbe,omitempty" protobuf:"bytes,22,opt,name=startupProbe"`
-	// Actions taken after the container starts and before it ends.
+	// Not allowed for ephemeral containers.
 	Lifecycle *Lifecycle `json:"lifecycle,omitempty" protobuf:"bytes,12,opt,name=lifecycle"`
 	// Path of the file whose contents become the termination message; defaults to /dev/termination-log.
 	// Cannot be changed.

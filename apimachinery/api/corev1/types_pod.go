@@ -94,9 +94,9 @@ type PodCondition struct {
 
 // PodDNSConfig describes DNS parameters that are added to those of dnsPolicy.
 type PodDNSConfig struct {
-	// IP addresses of name servers, used before those of the policy; at most 3 in total.
+	// IP addresses of name servers, used after those of the policy; at most 3 in total.
 	Nameservers []string `json:"nameservers,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=nameservers"`
-	// Search domains, used before those of the policy.
+	// Search domains, used after those of the policy.
 	Searches []string `json:"searches,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=searches"`
 	// Resolver options; they take precedence over those of the policy.
 	Options []PodDNSConfigOption `json:"options,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=options"`
@@ -323,7 +323,7 @@ type PodSpec struct {
 	Resources *ResourceRequirements `json:"resources,omitempty" protobuf:"bytes,40,opt,name=resources"`
 	// Host name of the pod, overriding hostname, subdomain and setHostnameAsFQDN.
 	HostnameOverride *string `json:"hostnameOverride,omitempty" protobuf:"bytes,41,opt,name=hostnameOverride"`
-	// Group of pods that the pod is scheduled with.
+	// Group of pods that the pod is scheduled with. Cannot be changed.
 	SchedulingGroup *PodSchedulingGroup `json:"schedulingGroup,omitempty" protobuf:"bytes,43,opt,name=schedulingGroup"`
 }
 

@@ -24,7 +24,7 @@ type NodeAffinity struct {
 
 // NodeSelector selects nodes that match at least one of its terms.
 type NodeSelector struct {
-	// Terms of the selector; at least one.
+	// Terms of the selector, at least one; a node matches if any of them does.
 	NodeSelectorTerms []NodeSelectorTerm `json:"nodeSelectorTerms" listType:"atomic" protobuf:"bytes,1,rep,name=nodeSelectorTerms" openapi:"required"`
 }
 
@@ -97,7 +97,7 @@ type Taint struct {
 	// Effect on pods that do not tolerate the taint: NoSchedule, PreferNoSchedule, or NoExecute to evict
 	// running pods, too.
 	Effect TaintEffect `json:"effect" protobuf:"bytes,3,opt,name=effect" openapi:"required,enum=NoExecute|NoSchedule|PreferNoSchedule"`
-	// When the taint was added; set only for NoExecute taints.
+	// When the taint was added.
 	TimeAdded *metav1.Time `json:"timeAdded,omitempty" protobuf:"bytes,4,opt,name=timeAdded"`
 }
 
@@ -112,7 +112,7 @@ type Toleration struct {
 	Value string `json:"value,omitempty" protobuf:"bytes,3,opt,name=value"`
 	// Effect of the tolerated taints; all effects if empty.
 	Effect TaintEffect `json:"effect,omitempty" protobuf:"bytes,4,opt,name=effect" openapi:"enum=NoExecute|NoSchedule|PreferNoSchedule"`
-	// How long a NoExecute taint is tolerated; forever if unset, not at all if zero or negative.
+	// Seconds a NoExecute taint is tolerated; forever if unset, not at all if zero or negative.
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty" protobuf:"varint,5,opt,name=tolerationSeconds"`
 }
 
@@ -143,7 +143,7 @@ type TopologySpreadConstraint struct {
 	// Label selector of the pods that are counted.
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty" protobuf:"bytes,4,opt,name=labelSelector"`
 	// Minimum number of eligible domains; while there are fewer, the minimum over all domains is taken as 0.
-	// Defaults to 1.
+	// Defaults to 1. Requires DoNotSchedule.
 	MinDomains *int32 `json:"minDomains,omitempty" protobuf:"varint,5,opt,name=minDomains"`
 	// Whether nodes that do not match the node selector and node affinity of the pod are ignored: Honor (the
 	// default) ignores them, Ignore includes them.

@@ -145,7 +145,7 @@ type ServiceSpec struct {
 	// node that receives it, preserving the client's IP address.
 	ExternalTrafficPolicy ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty" protobuf:"bytes,11,opt,name=externalTrafficPolicy" openapi:"enum=Cluster|Local"`
 	// Port of the nodes at which load balancers check for endpoints on the node; only for the type
-	// LoadBalancer with externalTrafficPolicy Local.
+	// LoadBalancer with externalTrafficPolicy Local. Cannot be changed once set.
 	HealthCheckNodePort int32 `json:"healthCheckNodePort,omitempty" protobuf:"varint,12,opt,name=healthCheckNodePort"`
 	// Whether endpoints are treated as ready even if their pods are not.
 	PublishNotReadyAddresses bool `json:"publishNotReadyAddresses,omitempty" protobuf:"varint,13,opt,name=publishNotReadyAddresses"`

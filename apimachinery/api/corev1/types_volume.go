@@ -179,7 +179,8 @@ type PodCertificateProjection struct {
 	SignerName string `json:"signerName,omitempty" protobuf:"bytes,1,opt,name=signerName" openapi:"required"`
 	// Type of the key: RSA3072, RSA4096, ECDSAP256, ECDSAP384, ECDSAP521 or ED25519.
 	KeyType string `json:"keyType,omitempty" protobuf:"bytes,2,opt,name=keyType" openapi:"required"`
-	// Maximum validity of the certificate in seconds; defaults to 86400 (24 hours).
+	// Maximum validity of the certificate in seconds, 3600 (1 hour) to 7862400 (91 days); defaults to 86400
+	// (24 hours).
 	MaxExpirationSeconds *int32 `json:"maxExpirationSeconds,omitempty" protobuf:"varint,3,opt,name=maxExpirationSeconds"`
 	// Path of the file with private key and certificate chain.
 	CredentialBundlePath string `json:"credentialBundlePath,omitempty" protobuf:"bytes,4,opt,name=credentialBundlePath"`

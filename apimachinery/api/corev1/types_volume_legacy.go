@@ -4,8 +4,7 @@ package corev1
 type AWSElasticBlockStoreVolumeSource struct {
 	// Identifier of the volume in the storage system.
 	VolumeID string `json:"volumeID" protobuf:"bytes,1,opt,name=volumeID" openapi:"required"`
-	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
-	// system.
+	// File system type of the volume, such as ext4 or xfs; defaults to ext4.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
 	// Number of the partition to mount; 0 means the whole disk.
 	Partition int32 `json:"partition,omitempty" protobuf:"varint,3,opt,name=partition"`
@@ -21,8 +20,7 @@ type AzureDiskVolumeSource struct {
 	DataDiskURI string `json:"diskURI" protobuf:"bytes,2,opt,name=diskURI" openapi:"required"`
 	// Host caching mode: None, ReadOnly or ReadWrite (the default).
 	CachingMode *AzureDataDiskCachingMode `json:"cachingMode,omitempty" default:"ReadWrite" protobuf:"bytes,3,opt,name=cachingMode" openapi:"enum=None|ReadOnly|ReadWrite"`
-	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
-	// system.
+	// File system type of the volume, such as ext4 or xfs; defaults to ext4.
 	FSType *string `json:"fsType,omitempty" default:"ext4" protobuf:"bytes,4,opt,name=fsType"`
 	// Whether the volume is mounted read-only.
 	ReadOnly *bool `json:"readOnly,omitempty" protobuf:"varint,5,opt,name=readOnly"`
@@ -88,8 +86,7 @@ type CephFSVolumeSource struct {
 type CinderPersistentVolumeSource struct {
 	// Identifier of the volume in the storage system.
 	VolumeID string `json:"volumeID" protobuf:"bytes,1,opt,name=volumeID" openapi:"required"`
-	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
-	// system.
+	// File system type of the volume, such as ext4 or xfs; defaults to ext4.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
 	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
@@ -101,8 +98,7 @@ type CinderPersistentVolumeSource struct {
 type CinderVolumeSource struct {
 	// Identifier of the volume in the storage system.
 	VolumeID string `json:"volumeID" protobuf:"bytes,1,opt,name=volumeID" openapi:"required"`
-	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
-	// system.
+	// File system type of the volume, such as ext4 or xfs; defaults to ext4.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
 	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
@@ -116,12 +112,11 @@ type FCVolumeSource struct {
 	TargetWWNs []string `json:"targetWWNs,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=targetWWNs"`
 	// Logical unit number at the targets.
 	Lun *int32 `json:"lun,omitempty" protobuf:"varint,2,opt,name=lun"`
-	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
-	// system.
+	// File system type of the volume, such as ext4 or xfs; defaults to ext4.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
 	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
-	// World wide identifiers of the volume.
+	// World wide identifiers of the volume; excludes targetWWNs and lun.
 	WWIDs []string `json:"wwids,omitempty" listType:"atomic" protobuf:"bytes,5,rep,name=wwids"`
 }
 
@@ -129,8 +124,7 @@ type FCVolumeSource struct {
 type FlexPersistentVolumeSource struct {
 	// Name of the driver on the node.
 	Driver string `json:"driver" protobuf:"bytes,1,opt,name=driver" openapi:"required"`
-	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
-	// system.
+	// File system type of the volume, such as ext4 or xfs; if unset, the default of the driver.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
 	// Secret with the credentials for the storage system.
 	SecretRef *SecretReference `json:"secretRef,omitempty" protobuf:"bytes,3,opt,name=secretRef"`
@@ -144,8 +138,7 @@ type FlexPersistentVolumeSource struct {
 type FlexVolumeSource struct {
 	// Name of the driver on the node.
 	Driver string `json:"driver" protobuf:"bytes,1,opt,name=driver" openapi:"required"`
-	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
-	// system.
+	// File system type of the volume, such as ext4 or xfs; if unset, the default of the driver.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
 	// Secret with the credentials for the storage system.
 	SecretRef *LocalObjectReference `json:"secretRef,omitempty" protobuf:"bytes,3,opt,name=secretRef"`
@@ -167,8 +160,7 @@ type FlockerVolumeSource struct {
 type GCEPersistentDiskVolumeSource struct {
 	// Name of the disk.
 	PDName string `json:"pdName" protobuf:"bytes,1,opt,name=pdName" openapi:"required"`
-	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
-	// system.
+	// File system type of the volume, such as ext4 or xfs; defaults to ext4.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
 	// Number of the partition to mount; 0 means the whole disk.
 	Partition int32 `json:"partition,omitempty" protobuf:"varint,3,opt,name=partition"`
@@ -219,8 +211,7 @@ type ISCSIPersistentVolumeSource struct {
 	Lun int32 `json:"lun" protobuf:"varint,3,opt,name=lun" openapi:"required"`
 	// Name of the iSCSI interface; defaults to default (TCP).
 	ISCSIInterface string `json:"iscsiInterface,omitempty" default:"default" protobuf:"bytes,4,opt,name=iscsiInterface"`
-	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
-	// system.
+	// File system type of the volume, such as ext4 or xfs; defaults to ext4.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,5,opt,name=fsType"`
 	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,6,opt,name=readOnly"`
@@ -246,8 +237,7 @@ type ISCSIVolumeSource struct {
 	Lun int32 `json:"lun" protobuf:"varint,3,opt,name=lun" openapi:"required"`
 	// Name of the iSCSI interface; defaults to default (TCP).
 	ISCSIInterface string `json:"iscsiInterface,omitempty" default:"default" protobuf:"bytes,4,opt,name=iscsiInterface"`
-	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
-	// system.
+	// File system type of the volume, such as ext4 or xfs; defaults to ext4.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,5,opt,name=fsType"`
 	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,6,opt,name=readOnly"`
@@ -267,8 +257,7 @@ type ISCSIVolumeSource struct {
 type PhotonPersistentDiskVolumeSource struct {
 	// ID of the disk.
 	PdID string `json:"pdID" protobuf:"bytes,1,opt,name=pdID" openapi:"required"`
-	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
-	// system.
+	// File system type of the volume, such as ext4 or xfs; defaults to ext4.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
 }
 
@@ -276,8 +265,7 @@ type PhotonPersistentDiskVolumeSource struct {
 type PortworxVolumeSource struct {
 	// Identifier of the volume in the storage system.
 	VolumeID string `json:"volumeID" protobuf:"bytes,1,opt,name=volumeID" openapi:"required"`
-	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
-	// system.
+	// File system type of the volume, such as ext4 or xfs; defaults to ext4.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
 	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,3,opt,name=readOnly"`
@@ -305,8 +293,7 @@ type RBDPersistentVolumeSource struct {
 	CephMonitors []string `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
 	// Name of the RADOS image.
 	RBDImage string `json:"image" protobuf:"bytes,2,opt,name=image" openapi:"required"`
-	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
-	// system.
+	// File system type of the volume, such as ext4 or xfs; defaults to ext4.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
 	// Name of the RADOS pool; defaults to rbd.
 	RBDPool string `json:"pool,omitempty" default:"rbd" protobuf:"bytes,4,opt,name=pool"`
@@ -326,8 +313,7 @@ type RBDVolumeSource struct {
 	CephMonitors []string `json:"monitors" listType:"atomic" protobuf:"bytes,1,rep,name=monitors" openapi:"required"`
 	// Name of the RADOS image.
 	RBDImage string `json:"image" protobuf:"bytes,2,opt,name=image" openapi:"required"`
-	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
-	// system.
+	// File system type of the volume, such as ext4 or xfs; defaults to ext4.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
 	// Name of the RADOS pool; defaults to rbd.
 	RBDPool string `json:"pool,omitempty" default:"rbd" protobuf:"bytes,4,opt,name=pool"`
@@ -359,8 +345,7 @@ type ScaleIOPersistentVolumeSource struct {
 	StorageMode string `json:"storageMode,omitempty" default:"ThinProvisioned" protobuf:"bytes,7,opt,name=storageMode"`
 	// Name of an existing volume.
 	VolumeName string `json:"volumeName,omitempty" protobuf:"bytes,8,opt,name=volumeName"`
-	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
-	// system.
+	// File system type of the volume, such as ext4 or xfs; defaults to xfs.
 	FSType string `json:"fsType,omitempty" default:"xfs" protobuf:"bytes,9,opt,name=fsType"`
 	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,10,opt,name=readOnly"`
@@ -384,8 +369,7 @@ type ScaleIOVolumeSource struct {
 	StorageMode string `json:"storageMode,omitempty" default:"ThinProvisioned" protobuf:"bytes,7,opt,name=storageMode"`
 	// Name of an existing volume.
 	VolumeName string `json:"volumeName,omitempty" protobuf:"bytes,8,opt,name=volumeName"`
-	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
-	// system.
+	// File system type of the volume, such as ext4 or xfs; defaults to xfs.
 	FSType string `json:"fsType,omitempty" default:"xfs" protobuf:"bytes,9,opt,name=fsType"`
 	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,10,opt,name=readOnly"`
@@ -397,8 +381,7 @@ type StorageOSPersistentVolumeSource struct {
 	VolumeName string `json:"volumeName,omitempty" protobuf:"bytes,1,opt,name=volumeName"`
 	// StorageOS namespace of the volume; that of the claim if unset.
 	VolumeNamespace string `json:"volumeNamespace,omitempty" protobuf:"bytes,2,opt,name=volumeNamespace"`
-	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
-	// system.
+	// File system type of the volume, such as ext4 or xfs; defaults to ext4.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
 	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
@@ -412,8 +395,7 @@ type StorageOSVolumeSource struct {
 	VolumeName string `json:"volumeName,omitempty" protobuf:"bytes,1,opt,name=volumeName"`
 	// StorageOS namespace of the volume; that of the pod if unset.
 	VolumeNamespace string `json:"volumeNamespace,omitempty" protobuf:"bytes,2,opt,name=volumeNamespace"`
-	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
-	// system.
+	// File system type of the volume, such as ext4 or xfs; defaults to ext4.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,3,opt,name=fsType"`
 	// Whether the volume is mounted read-only.
 	ReadOnly bool `json:"readOnly,omitempty" protobuf:"varint,4,opt,name=readOnly"`
@@ -425,8 +407,7 @@ type StorageOSVolumeSource struct {
 type VsphereVirtualDiskVolumeSource struct {
 	// Path of the disk in vSphere, including its datastore.
 	VolumePath string `json:"volumePath" protobuf:"bytes,1,opt,name=volumePath" openapi:"required"`
-	// File system type of the volume, such as ext4 or xfs; if unset, ext4 or the default of the storage
-	// system.
+	// File system type of the volume, such as ext4 or xfs; defaults to ext4.
 	FSType string `json:"fsType,omitempty" protobuf:"bytes,2,opt,name=fsType"`
 	// Name of the storage policy profile.
 	StoragePolicyName string `json:"storagePolicyName,omitempty" protobuf:"bytes,3,opt,name=storagePolicyName"`

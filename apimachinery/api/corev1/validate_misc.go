@@ -96,8 +96,8 @@ func ValidateBinding(b *Binding) validation.ErrorList {
 	return r.List()
 }
 
-// ValidateEvent checks an event as this version of the API does, mildly: it agrees with its object's
-// namespace, and one with an eventTime names who reports it.
+// ValidateEvent checks a core/v1 event, with the few rules that this version of the API has: its namespace
+// agrees with that of its object, and an event with an eventTime names its reporting component.
 func ValidateEvent(e *Event) validation.ErrorList { return ValidateEventParts(e, "reportingComponent") }
 
 // ValidateEventParts checks what all versions of an event have; controllerField is what the version

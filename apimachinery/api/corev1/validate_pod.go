@@ -17,8 +17,7 @@ func at(name string, more ...string) *path { return validation.NewPath(name, mor
 type podScope struct {
 	// pod is true in a Pod, false in a template.
 	pod bool
-	// created is true of a pod that is new: its addresses must be canonical, which those of old are not
-	// always.
+	// created is true for a new pod: its addresses must be in canonical form, which stored ones may not be.
 	created bool
 }
 

@@ -10,7 +10,8 @@ import (
 )
 
 // ValidatePodUpdate checks a change of a pod. Of its spec only images, a shorter deadline, added
-// tolerations and removed scheduling gates may differ; a gated pod may also be narrowed to fewer nodes.
+// tolerations and removed scheduling gates may differ; the node selector and the required node affinity of a
+// gated pod may also become stricter.
 func ValidatePodUpdate(p, old *Pod) validation.ErrorList {
 	var r check.Report
 	r.Add(validatePodBody(p, podScope{pod: true}))
@@ -96,8 +97,8 @@ func validateRemovedGates(now, was []PodSchedulingGate, p *path) validation.Erro
 	return r.List()
 }
 
-// narrowed allows a gated pod's node selector and required node affinity to become stricter, and
-// makes those fields of now as in old when they did.
+// narrowed checks that a gated pod's node selector and required node affinity only become stricter, and
+// copies those fields from old to now so that the comparison that follows ignores them.
 func narrowed(now, old *PodSpec, p *path) validation.ErrorList {
 	var r check.Report
 	if !maps.Equal(now.NodeSelector, old.NodeSelector) {
@@ -148,7 +149,8 @@ func hasAll(list, want []NodeSelectorRequirement) bool {
 	return true
 }
 
-// withNodeAffinity is now with the node affinity of old; nil if nothing is left and old had none.
+// withNodeAffinity returns a copy of now with the node affinity that old has, or nil if that copy would be
+// empty and old is nil.
 func withNodeAffinity(now, old *Affinity) *Affinity {
 	out := Affinity{}
 	if now != nil {

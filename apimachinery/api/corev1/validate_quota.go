@@ -113,7 +113,7 @@ func quotaScopes() []ResourceQuotaScope {
 	}
 }
 
-// scopeCovers reports whether a quota of name can be narrowed to scope.
+// scopeCovers reports whether a quota for the named resource can be limited to scope.
 func scopeCovers(scope ResourceQuotaScope, name ResourceName) bool {
 	n := string(name)
 	switch scope {

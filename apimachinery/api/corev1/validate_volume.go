@@ -9,7 +9,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
-// validateVolumes checks the volumes of a pod and returns those that are fine by name.
+// validateVolumes checks the volumes of a pod and returns the valid ones by name.
 func validateVolumes(list []Volume, p *check.Path) (map[string]*Volume, validation.ErrorList) {
 	var r check.Report
 	good, names := map[string]*Volume{}, map[string]bool{}
@@ -29,7 +29,7 @@ func validateVolumes(list []Volume, p *check.Path) (map[string]*Volume, validati
 	return good, r.List()
 }
 
-// sources checks the alternatives of a volume: each through add, which lets only the first be checked.
+// sources checks the alternatives of a volume, of which only the first is checked.
 type sources struct {
 	check.Report
 	p *check.Path
@@ -38,120 +38,127 @@ type sources struct {
 	all bool
 }
 
-func (s *sources) add(name string, set bool, body func(q *check.Path)) {
-	s.addAs(name, name, set, body)
+// source checks one alternative of a volume, if it is set.
+func source[T any](s *sources, name string, v *T, validate func(v *T, p *check.Path) validation.ErrorList) {
+	sourceAs(s, name, name, v, validate)
 }
 
-// addAs is add for a source that is known by another name where there is one too many of them.
-func (s *sources) addAs(name, surplus string, set bool, body func(q *check.Path)) {
-	if !set {
+// sourceAs is source for one that has another name where there is one too many of them.
+func sourceAs[T any](s *sources, name, surplus string, v *T, validate func(v *T, p *check.Path) validation.ErrorList) {
+	if v == nil {
 		return
 	}
 	if s.n++; s.n > 1 && !s.all {
 		s.Forbidden(s.p.Child(surplus), "may not specify more than 1 volume type")
 		return
 	}
-	body(s.p.Child(name))
+	s.Add(validate(v, s.p.Child(name)))
+}
+
+// some reports an error if no alternative was set, and returns all errors.
+func (s *sources) some() validation.ErrorList {
+	if s.n == 0 {
+		s.Required(s.p, "must specify a volume type")
+	}
+	return s.List()
 }
 
 func validateVolumeSource(v *Volume, p *check.Path) validation.ErrorList {
 	s := &sources{p: p}
 	// The order decides which of two sources is the one too many: it is upstream's.
-	s.add("emptyDir", v.EmptyDir != nil, func(q *check.Path) {
-		if size := v.EmptyDir.SizeLimit; size != nil && size.Sign() < 0 {
-			s.Forbidden(q.Child("sizeLimit"), "must not be negative")
-		}
-	})
-	s.add("hostPath", v.HostPath != nil, func(q *check.Path) { s.Add(validateHostPath(v.HostPath, q)) })
-	s.add("gitRepo", v.GitRepo != nil, func(q *check.Path) {
-		s.NonEmpty(q.Child("repository"), v.GitRepo.Repository)
-		s.Add(descendingPath(v.GitRepo.Directory, q.Child("directory")))
-	})
-	s.add("gcePersistentDisk", v.GCEPersistentDisk != nil, func(q *check.Path) { s.Add(validateGCE(v.GCEPersistentDisk, q)) })
-	s.add("awsElasticBlockStore", v.AWSElasticBlockStore != nil, func(q *check.Path) { s.Add(validateAWS(v.AWSElasticBlockStore, q)) })
-	s.add("secret", v.Secret != nil, func(q *check.Path) {
-		s.NonEmpty(q.Child("secretName"), v.Secret.SecretName)
-		s.Add(validateMode(v.Secret.DefaultMode, q.Child("defaultMode")))
-		s.Add(validateKeyPaths(v.Secret.Items, q.Child("items")))
-	})
-	s.add("nfs", v.NFS != nil, func(q *check.Path) { s.Add(validateNFS(v.NFS, q)) })
-	s.add("iscsi", v.ISCSI != nil, func(q *check.Path) {
-		i := v.ISCSI
-		s.Add(validateISCSI(i.TargetPortal, i.IQN, i.InitiatorName, i.Lun, i.DiscoveryCHAPAuth || i.SessionCHAPAuth, i.SecretRef != nil, q))
-	})
-	s.add("glusterfs", v.Glusterfs != nil, func(q *check.Path) {
-		s.NonEmpty(q.Child("endpoints"), v.Glusterfs.EndpointsName)
-		s.NonEmpty(q.Child("path"), v.Glusterfs.Path)
-	})
-	s.add("flocker", v.Flocker != nil, func(q *check.Path) { s.Add(validateFlocker(v.Flocker, q)) })
-	s.add("persistentVolumeClaim", v.PersistentVolumeClaim != nil, func(q *check.Path) {
-		s.NonEmpty(q.Child("claimName"), v.PersistentVolumeClaim.ClaimName)
-	})
-	s.add("rbd", v.RBD != nil, func(q *check.Path) { s.Add(validateRBD(v.RBD.CephMonitors, v.RBD.RBDImage, q)) })
-	s.add("cinder", v.Cinder != nil, func(q *check.Path) {
-		s.NonEmpty(q.Child("volumeID"), v.Cinder.VolumeID)
-		if v.Cinder.SecretRef != nil {
-			s.NonEmpty(q.Child("secretRef", "name"), v.Cinder.SecretRef.Name)
-		}
-	})
-	s.addAs("cephfs", "cephFS", v.CephFS != nil, func(q *check.Path) { s.Add(required(len(v.CephFS.Monitors) == 0, q.Child("monitors"))) })
-	s.add("quobyte", v.Quobyte != nil, func(q *check.Path) { s.Add(validateQuobyte(v.Quobyte, q)) })
-	s.addAs("downwardAPI", "downwarAPI", v.DownwardAPI != nil, func(q *check.Path) {
-		s.Add(validateMode(v.DownwardAPI.DefaultMode, q.Child("defaultMode")))
-		for i := range v.DownwardAPI.Items {
-			s.Add(validateDownwardFile(&v.DownwardAPI.Items[i], q))
-		}
-	})
-	s.add("fc", v.FC != nil, func(q *check.Path) { s.Add(validateFC(v.FC, q)) })
-	s.add("flexVolume", v.FlexVolume != nil, func(q *check.Path) { s.NonEmpty(q.Child("driver"), v.FlexVolume.Driver) })
-	s.add("configMap", v.ConfigMap != nil, func(q *check.Path) {
-		s.NonEmpty(q.Child("name"), v.ConfigMap.Name)
-		s.Add(validateMode(v.ConfigMap.DefaultMode, q.Child("defaultMode")))
-		s.Add(validateKeyPaths(v.ConfigMap.Items, q.Child("items")))
-	})
-	s.add("azureFile", v.AzureFile != nil, func(q *check.Path) {
-		s.NonEmpty(q.Child("secretName"), v.AzureFile.SecretName)
-		s.NonEmpty(q.Child("shareName"), v.AzureFile.ShareName)
-	})
-	s.add("vsphereVolume", v.VsphereVolume != nil, func(q *check.Path) { s.NonEmpty(q.Child("volumePath"), v.VsphereVolume.VolumePath) })
-	s.add("photonPersistentDisk", v.PhotonPersistentDisk != nil, func(q *check.Path) { s.NonEmpty(q.Child("pdID"), v.PhotonPersistentDisk.PdID) })
-	s.add("portworxVolume", v.PortworxVolume != nil, func(q *check.Path) { s.NonEmpty(q.Child("volumeID"), v.PortworxVolume.VolumeID) })
-	s.add("azureDisk", v.AzureDisk != nil, func(q *check.Path) { s.Add(validateAzureDisk(v.AzureDisk, q)) })
-	s.add("storageos", v.StorageOS != nil, func(q *check.Path) {
-		s.NonEmpty(q.Child("volumeName"), v.StorageOS.VolumeName)
-		if ref := v.StorageOS.SecretRef; ref != nil {
-			s.NonEmpty(q.Child("secretRef", "name"), ref.Name)
-		}
-	})
-	s.add("projected", v.Projected != nil, func(q *check.Path) { s.Add(validateProjected(v.Projected, q)) })
-	s.add("scaleIO", v.ScaleIO != nil, func(q *check.Path) {
-		s.NonEmpty(q.Child("gateway"), v.ScaleIO.Gateway)
-		s.NonEmpty(q.Child("system"), v.ScaleIO.System)
-		s.NonEmpty(q.Child("volumeName"), v.ScaleIO.VolumeName)
-	})
-	s.add("csi", v.CSI != nil, func(q *check.Path) {
-		s.Add(ValidateCSIDriverName(v.CSI.Driver, q.Child("driver")))
-		if ref := v.CSI.NodePublishSecretRef; ref != nil {
-			s.NonEmpty(q.Child("nodePublishSecretRef", "name"), ref.Name)
-		}
-	})
-	s.add("ephemeral", v.Ephemeral != nil, func(q *check.Path) {
-		t, f := v.Ephemeral.VolumeClaimTemplate, q.Child("volumeClaimTemplate")
-		if t == nil {
-			s.Required(f, "")
-			return
-		}
-		s.Add(metav1.ValidateTemplateMeta(&t.ObjectMeta, f.Child("metadata")))
-		s.Add(validateClaimSpec(&t.Spec, f.Child("spec")))
-	})
-	s.add("image", v.Image != nil, func(q *check.Path) {
-		s.NonEmpty(q.Child("reference"), v.Image.Reference)
-		check.OneOf(&s.Report, q.Child("pullPolicy"), v.Image.PullPolicy, PullAlways, PullIfNotPresent, PullNever)
-	})
-	if s.n == 0 {
-		s.Required(p, "must specify a volume type")
+	source(s, "emptyDir", v.EmptyDir, validateEmptyDir)
+	source(s, "hostPath", v.HostPath, validateHostPath)
+	source(s, "gitRepo", v.GitRepo, validateGitRepo)
+	source(s, "gcePersistentDisk", v.GCEPersistentDisk, validateGCE)
+	source(s, "awsElasticBlockStore", v.AWSElasticBlockStore, validateAWS)
+	source(s, "secret", v.Secret, validateSecretVolume)
+	source(s, "nfs", v.NFS, validateNFS)
+	source(s, "iscsi", v.ISCSI, validateISCSI)
+	source(s, "glusterfs", v.Glusterfs, validateGlusterfs)
+	source(s, "flocker", v.Flocker, validateFlocker)
+	source(s, "persistentVolumeClaim", v.PersistentVolumeClaim, validateClaimVolume)
+	source(s, "rbd", v.RBD, validateRBD)
+	source(s, "cinder", v.Cinder, validateCinder)
+	sourceAs(s, "cephfs", "cephFS", v.CephFS, validateCephFS)
+	source(s, "quobyte", v.Quobyte, validateQuobyte)
+	sourceAs(s, "downwardAPI", "downwarAPI", v.DownwardAPI, validateDownwardVolume)
+	source(s, "fc", v.FC, validateFC)
+	source(s, "flexVolume", v.FlexVolume, validateFlex)
+	source(s, "configMap", v.ConfigMap, validateConfigMapVolume)
+	source(s, "azureFile", v.AzureFile, validateAzureFile)
+	source(s, "vsphereVolume", v.VsphereVolume, validateVsphere)
+	source(s, "photonPersistentDisk", v.PhotonPersistentDisk, validatePhoton)
+	source(s, "portworxVolume", v.PortworxVolume, validatePortworx)
+	source(s, "azureDisk", v.AzureDisk, validateAzureDisk)
+	source(s, "storageos", v.StorageOS, validateStorageOS)
+	source(s, "projected", v.Projected, validateProjected)
+	source(s, "scaleIO", v.ScaleIO, validateScaleIO)
+	source(s, "csi", v.CSI, validateCSIVolume)
+	source(s, "ephemeral", v.Ephemeral, validateEphemeral)
+	source(s, "image", v.Image, validateImageVolume)
+	return s.some()
+}
+
+func validateEmptyDir(v *EmptyDirVolumeSource, p *check.Path) validation.ErrorList {
+	var r check.Report
+	r.ForbidIf(v.SizeLimit != nil && v.SizeLimit.Sign() < 0, p.Child("sizeLimit"), "must not be negative")
+	return r.List()
+}
+
+func validateSecretVolume(v *SecretVolumeSource, p *check.Path) validation.ErrorList {
+	var r check.Report
+	r.NonEmpty(p.Child("secretName"), v.SecretName)
+	r.Add(validateMode(v.DefaultMode, p.Child("defaultMode")))
+	r.Add(validateKeyPaths(v.Items, p.Child("items")))
+	return r.List()
+}
+
+func validateConfigMapVolume(v *ConfigMapVolumeSource, p *check.Path) validation.ErrorList {
+	var r check.Report
+	r.NonEmpty(p.Child("name"), v.Name)
+	r.Add(validateMode(v.DefaultMode, p.Child("defaultMode")))
+	r.Add(validateKeyPaths(v.Items, p.Child("items")))
+	return r.List()
+}
+
+func validateDownwardVolume(v *DownwardAPIVolumeSource, p *check.Path) validation.ErrorList {
+	var r check.Report
+	r.Add(validateMode(v.DefaultMode, p.Child("defaultMode")))
+	for i := range v.Items {
+		r.Add(validateDownwardFile(&v.Items[i], p))
 	}
-	return s.List()
+	return r.List()
+}
+
+func validateClaimVolume(v *PersistentVolumeClaimVolumeSource, p *check.Path) validation.ErrorList {
+	return required(v.ClaimName == "", p.Child("claimName"))
+}
+
+func validateCSIVolume(v *CSIVolumeSource, p *check.Path) validation.ErrorList {
+	var r check.Report
+	r.Add(ValidateCSIDriverName(v.Driver, p.Child("driver")))
+	if ref := v.NodePublishSecretRef; ref != nil {
+		r.NonEmpty(p.Child("nodePublishSecretRef", "name"), ref.Name)
+	}
+	return r.List()
+}
+
+func validateEphemeral(v *EphemeralVolumeSource, p *check.Path) validation.ErrorList {
+	t, p := v.VolumeClaimTemplate, p.Child("volumeClaimTemplate")
+	if t == nil {
+		return required(true, p)
+	}
+	var r check.Report
+	r.Add(metav1.ValidateTemplateMeta(&t.ObjectMeta, p.Child("metadata")))
+	r.Add(validateClaimSpec(&t.Spec, p.Child("spec")))
+	return r.List()
+}
+
+func validateImageVolume(v *ImageVolumeSource, p *check.Path) validation.ErrorList {
+	var r check.Report
+	r.NonEmpty(p.Child("reference"), v.Reference)
+	check.OneOf(&r, p.Child("pullPolicy"), v.PullPolicy, PullAlways, PullIfNotPresent, PullNever)
+	return r.List()
 }
 
 func validateMode(mode *int32, p *check.Path) validation.ErrorList {
@@ -187,92 +194,6 @@ func validateDownwardFile(f *DownwardAPIVolumeFile, p *check.Path) validation.Er
 		r.Required(p, "one of fieldRef and resourceFieldRef is required")
 	}
 	r.Add(validateMode(f.Mode, p.Child("mode")))
-	return r.List()
-}
-
-func validateProjected(v *ProjectedVolumeSource, p *check.Path) validation.ErrorList {
-	const minExpiration, maxExpiration = 10 * 60, 1 << 32
-	var r check.Report
-	r.Add(validateMode(v.DefaultMode, p.Child("defaultMode")))
-	paths := map[string]bool{}
-	unique := func(name string, q *check.Path) {
-		if name != "" && !check.Unique(paths, name) {
-			r.Invalid(q, name, "conflicting duplicate paths")
-		}
-	}
-	for i := range v.Sources {
-		s := &sources{p: p.Child("sources").Index(i), all: true}
-		src := &v.Sources[i]
-		s.add("secret", src.Secret != nil, func(q *check.Path) {
-			s.NonEmpty(q.Child("name"), src.Secret.Name)
-			s.Add(validateKeyPaths(src.Secret.Items, q.Child("items")))
-			for _, item := range src.Secret.Items {
-				unique(item.Path, p)
-			}
-		})
-		s.add("configMap", src.ConfigMap != nil, func(q *check.Path) {
-			s.NonEmpty(q.Child("name"), src.ConfigMap.Name)
-			s.Add(validateKeyPaths(src.ConfigMap.Items, q.Child("items")))
-			for _, item := range src.ConfigMap.Items {
-				unique(item.Path, p)
-			}
-		})
-		s.add("downwardAPI", src.DownwardAPI != nil, func(q *check.Path) {
-			for j := range src.DownwardAPI.Items {
-				s.Add(validateDownwardFile(&src.DownwardAPI.Items[j], q))
-				unique(src.DownwardAPI.Items[j].Path, p)
-			}
-		})
-		s.add("serviceAccountToken", src.ServiceAccountToken != nil, func(q *check.Path) {
-			t := src.ServiceAccountToken
-			if e := t.ExpirationSeconds; e != nil {
-				s.If(*e < minExpiration, q.Child("expirationSeconds"), *e, "may not specify a duration less than 10 minutes")
-				s.If(*e > maxExpiration, q.Child("expirationSeconds"), *e, "may not specify a duration larger than 2^32 seconds")
-			}
-			s.NonEmpty(q.Child("path"), t.Path)
-			s.Add(unreservedPath(t.Path, q.Child("path")))
-			unique(t.Path, p)
-		})
-		s.add("clusterTrustBundle", src.ClusterTrustBundle != nil, func(q *check.Path) {
-			s.Add(validateTrustBundle(src.ClusterTrustBundle, q))
-			unique(src.ClusterTrustBundle.Path, p)
-		})
-		s.add("podCertificate", src.PodCertificate != nil, func(q *check.Path) {
-			c := src.PodCertificate
-			s.NonEmpty(q.Child("signerName"), c.SignerName)
-			check.Chosen(&s.Report, q.Child("keyType"), c.KeyType, "RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
-			if c.CredentialBundlePath == "" && c.KeyPath == "" && c.CertificateChainPath == "" {
-				s.Required(q, "specify at least one of credentialBundlePath, keyPath and certificateChainPath")
-			}
-			for _, f := range [][2]string{
-				{"credentialBundlePath", c.CredentialBundlePath}, {"keyPath", c.KeyPath}, {"certificateChainPath", c.CertificateChainPath},
-			} {
-				s.Add(unreservedPath(f[1], q.Child(f[0])))
-				unique(f[1], p)
-			}
-		})
-		s.ForbidIf(s.n > 1, s.p, "may not specify more than 1 volume type")
-		r.Add(s.List())
-	}
-	return r.List()
-}
-
-func validateTrustBundle(b *ClusterTrustBundleProjection, p *check.Path) validation.ErrorList {
-	var r check.Report
-	switch {
-	case b.SignerName == nil && b.Name == nil:
-		r.Required(p, "either name or signerName must be specified")
-	case b.SignerName != nil && b.Name != nil:
-		r.Invalid(p, "", "only one of name and signerName may be used")
-	case b.SignerName != nil:
-		r.NonEmpty(p.Child("signerName"), *b.SignerName)
-		r.Add(metav1.ValidateLabelSelector(b.LabelSelector, metav1.SelectorRule{}, p.Child("labelSelector")))
-	default:
-		r.NonEmpty(p.Child("name"), *b.Name)
-		r.If(b.LabelSelector != nil, p.Child("labelSelector"), "", "labelSelector must be unset if name is specified")
-	}
-	r.NonEmpty(p.Child("path"), b.Path)
-	r.Add(unreservedPath(b.Path, p.Child("path")))
 	return r.List()
 }
 

@@ -48,7 +48,11 @@ func iscsiName(name string) bool {
 	return iqnName.MatchString(name) || euiName.MatchString(name) || naaName.MatchString(name)
 }
 
-func validateISCSI(portal, iqn string, initiator *string, lun int32, chap, secret bool, p *check.Path) validation.ErrorList {
+func validateISCSI(v *ISCSIVolumeSource, p *check.Path) validation.ErrorList {
+	return validateISCSITarget(v.TargetPortal, v.IQN, v.InitiatorName, v.Lun, v.DiscoveryCHAPAuth || v.SessionCHAPAuth, v.SecretRef != nil, p)
+}
+
+func validateISCSITarget(portal, iqn string, initiator *string, lun int32, chap, secret bool, p *check.Path) validation.ErrorList {
 	var r check.Report
 	r.NonEmpty(p.Child("targetPortal"), portal)
 	if iqn == "" {
@@ -66,12 +70,85 @@ func validateISCSI(portal, iqn string, initiator *string, lun int32, chap, secre
 	return r.List()
 }
 
-func validateRBD(monitors []string, image string, p *check.Path) validation.ErrorList {
+func validateGitRepo(v *GitRepoVolumeSource, p *check.Path) validation.ErrorList {
 	var r check.Report
-	if len(monitors) == 0 {
-		r.Required(p.Child("monitors"), "")
-	}
+	r.NonEmpty(p.Child("repository"), v.Repository)
+	r.Add(descendingPath(v.Directory, p.Child("directory")))
+	return r.List()
+}
+
+func validateGlusterfs(v *GlusterfsVolumeSource, p *check.Path) validation.ErrorList {
+	var r check.Report
+	r.NonEmpty(p.Child("endpoints"), v.EndpointsName)
+	r.NonEmpty(p.Child("path"), v.Path)
+	return r.List()
+}
+
+func validateRBD(v *RBDVolumeSource, p *check.Path) validation.ErrorList {
+	return validateRBDImage(v.CephMonitors, v.RBDImage, p)
+}
+
+func validateRBDImage(monitors []string, image string, p *check.Path) validation.ErrorList {
+	var r check.Report
+	r.Add(required(len(monitors) == 0, p.Child("monitors")))
 	r.NonEmpty(p.Child("image"), image)
+	return r.List()
+}
+
+func validateCephFS(v *CephFSVolumeSource, p *check.Path) validation.ErrorList {
+	return required(len(v.Monitors) == 0, p.Child("monitors"))
+}
+
+func validateCinder(v *CinderVolumeSource, p *check.Path) validation.ErrorList {
+	var r check.Report
+	r.NonEmpty(p.Child("volumeID"), v.VolumeID)
+	if v.SecretRef != nil {
+		r.NonEmpty(p.Child("secretRef", "name"), v.SecretRef.Name)
+	}
+	return r.List()
+}
+
+func validateFlex(v *FlexVolumeSource, p *check.Path) validation.ErrorList {
+	return required(v.Driver == "", p.Child("driver"))
+}
+
+func validateVsphere(v *VsphereVirtualDiskVolumeSource, p *check.Path) validation.ErrorList {
+	return required(v.VolumePath == "", p.Child("volumePath"))
+}
+
+func validatePhoton(v *PhotonPersistentDiskVolumeSource, p *check.Path) validation.ErrorList {
+	return required(v.PdID == "", p.Child("pdID"))
+}
+
+func validatePortworx(v *PortworxVolumeSource, p *check.Path) validation.ErrorList {
+	return required(v.VolumeID == "", p.Child("volumeID"))
+}
+
+func validateAzureFile(v *AzureFileVolumeSource, p *check.Path) validation.ErrorList {
+	var r check.Report
+	r.NonEmpty(p.Child("secretName"), v.SecretName)
+	r.NonEmpty(p.Child("shareName"), v.ShareName)
+	return r.List()
+}
+
+func validateStorageOS(v *StorageOSVolumeSource, p *check.Path) validation.ErrorList {
+	var r check.Report
+	r.NonEmpty(p.Child("volumeName"), v.VolumeName)
+	if v.SecretRef != nil {
+		r.NonEmpty(p.Child("secretRef", "name"), v.SecretRef.Name)
+	}
+	return r.List()
+}
+
+func validateScaleIO(v *ScaleIOVolumeSource, p *check.Path) validation.ErrorList {
+	return validateScaleIOVolume(v.Gateway, v.System, v.VolumeName, p)
+}
+
+func validateScaleIOVolume(gateway, system, volume string, p *check.Path) validation.ErrorList {
+	var r check.Report
+	r.NonEmpty(p.Child("gateway"), gateway)
+	r.NonEmpty(p.Child("system"), system)
+	r.NonEmpty(p.Child("volumeName"), volume)
 	return r.List()
 }
 

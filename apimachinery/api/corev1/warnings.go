@@ -11,7 +11,11 @@ func podWarnings(p, old *Pod) []string {
 	if old != nil {
 		return nil // its spec was warned about when it was created
 	}
-	return PodSpecWarnings(&p.Spec, at("spec"))
+	var out []string
+	if wrong := validation.IsDNS1123Label(p.Name); len(wrong) > 0 {
+		out = append(out, fmt.Sprintf("metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: %v", wrong))
+	}
+	return append(out, PodSpecWarnings(&p.Spec, at("spec"))...)
 }
 
 // PodSpecWarnings says what is unwise in the pod spec at spec although it is accepted.
@@ -91,8 +95,8 @@ func containerWarnings(c *Container, p *path) []string {
 }
 
 func serviceWarnings(svc, _ *Service) []string {
-	var out []string
 	s, p := &svc.Spec, at("spec")
+	out := headlessWarnings(s)
 	add := func(w string) {
 		if w != "" {
 			out = append(out, w)
@@ -187,6 +191,24 @@ func selectorWarnings(s *PodSpec, spec *path) []string {
 		if c.LabelSelector == nil {
 			out = append(out, spec.Child("topologySpreadConstraints").Index(i).Child("labelSelector").String()+": a null labelSelector results in matching no pod")
 		}
+	}
+	return out
+}
+
+// headlessWarnings returns warnings about fields that have no effect without a cluster IP.
+func headlessWarnings(s *ServiceSpec) []string {
+	if s.ClusterIP != ClusterIPNone && (len(s.ClusterIPs) == 0 || s.ClusterIPs[0] != ClusterIPNone) {
+		return nil
+	}
+	var out []string
+	if s.LoadBalancerIP != "" {
+		out = append(out, "spec.loadBalancerIP is ignored for headless services")
+	}
+	if len(s.ExternalIPs) > 0 {
+		out = append(out, "spec.externalIPs is ignored for headless services")
+	}
+	if s.SessionAffinity != "" && s.SessionAffinity != ServiceAffinityNone {
+		out = append(out, "spec.SessionAffinity is ignored for headless services")
 	}
 	return out
 }

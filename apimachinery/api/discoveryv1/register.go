@@ -13,10 +13,6 @@ var GroupVersion = schema.GroupVersion{Group: "discovery.k8s.io", Version: "v1"}
 // AddToScheme registers the kinds of this package.
 func AddToScheme(s *scheme.Scheme) error {
 	return errors.Join(
-		scheme.Add[*EndpointSlice](s, GroupVersion, scheme.Kind{
-			Resource:   "endpointslices",
-			Singular:   "endpointslice",
-			Namespaced: true,
-		}),
+		scheme.Add[*EndpointSlice](s, GroupVersion, scheme.Kind{Resource: "endpointslices", Namespaced: true}),
 	)
 }

@@ -8,16 +8,18 @@ import (
 
 // Endpoint is one backend of a service.
 type Endpoint struct {
-	// Addresses of the endpoint, of the type addressType. They are interchangeable; clients may use only the
-	// first.
+	// Addresses of the endpoint, of the type addressType, at least 1 and at most 100. IP addresses are in
+	// canonical form. Only the first one has a meaning: kube-proxy ignores the others.
 	Addresses []string `json:"addresses" listType:"set" protobuf:"bytes,1,rep,name=addresses" openapi:"required"`
 	// Conditions of the endpoint.
 	Conditions EndpointConditions `json:"conditions,omitempty" protobuf:"bytes,2,opt,name=conditions"`
-	// Host name of the endpoint, used for its DNS name below that of a headless service.
+	// Host name of the endpoint, a DNS label, used for its DNS name below that of a headless service.
+	// Endpoints with the same host name are interchangeable.
 	Hostname *string `json:"hostname,omitempty" protobuf:"bytes,3,opt,name=hostname"`
 	// Object that the endpoint represents, usually a pod.
 	TargetRef *corev1.ObjectReference `json:"targetRef,omitempty" protobuf:"bytes,4,opt,name=targetRef"`
-	// Topology labels of endpoints created through v1beta1; read-only.
+	// Topology labels of endpoints created through v1beta1. Deprecated: use zone and nodeName. Writes are
+	// ignored.
 	DeprecatedTopology map[string]string `json:"deprecatedTopology,omitempty" protobuf:"bytes,5,rep,name=deprecatedTopology"`
 	// Name of the node that hosts the endpoint.
 	NodeName *string `json:"nodeName,omitempty" protobuf:"bytes,6,opt,name=nodeName"`
@@ -29,9 +31,11 @@ type Endpoint struct {
 
 // EndpointConditions describes whether an endpoint can be used.
 type EndpointConditions struct {
-	// Whether the endpoint accepts new traffic; unset means true. Normally serving and not terminating.
+	// Whether the endpoint accepts new traffic; unset means true. Normally serving and not terminating,
+	// unless the service sets publishNotReadyAddresses.
 	Ready *bool `json:"ready,omitempty" protobuf:"varint,1,opt,name="`
-	// Whether the endpoint responds to requests, even if it is terminating; unset means the value of ready.
+	// Whether the endpoint responds to requests, even if it is terminating; unset means true. For a pod, the
+	// status of its condition Ready.
 	Serving *bool `json:"serving,omitempty" protobuf:"varint,2,opt,name="`
 	// Whether the endpoint is terminating; unset means false.
 	Terminating *bool `json:"terminating,omitempty" protobuf:"varint,3,opt,name="`
@@ -47,13 +51,15 @@ type EndpointHints struct {
 
 // EndpointPort is a port of the endpoints.
 type EndpointPort struct {
-	// Name of the port, that of the service's port; may be empty if there is only one.
+	// Name of the port, that of the port of the service: unique in the slice, empty (the default) or a DNS
+	// label.
 	Name *string `json:"name,omitempty" protobuf:"bytes,1,opt,name="`
 	// Protocol of the port: TCP (the default), UDP or SCTP.
 	Protocol *corev1.Protocol `json:"protocol,omitempty" protobuf:"bytes,2,opt,name=" openapi:"enum=SCTP|TCP|UDP"`
-	// Port number; unset means all ports.
+	// Port number; in slices of a service, its target port.
 	Port *int32 `json:"port,omitempty" protobuf:"varint,3,opt,name=port"`
-	// Application protocol of the port, such as kubernetes.io/h2c.
+	// Application protocol of the port: a standard service name of IANA, kubernetes.io/h2c, kubernetes.io/ws,
+	// kubernetes.io/wss, or a name with another prefix.
 	AppProtocol *string `json:"appProtocol,omitempty" protobuf:"bytes,4,opt,name="`
 }
 
@@ -61,11 +67,12 @@ type EndpointPort struct {
 type EndpointSlice struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Type of the addresses: IPv4, IPv6 or FQDN. Cannot be changed.
+	// Type of the addresses: IPv4, IPv6 or FQDN (deprecated; no component uses it). Cannot be changed.
 	AddressType AddressType `json:"addressType" protobuf:"bytes,4,opt,name=addressType" openapi:"required,enum=FQDN|IPv4|IPv6"`
 	// Endpoints of the slice; at most 1000.
 	Endpoints []Endpoint `json:"endpoints" listType:"atomic" protobuf:"bytes,2,rep,name=endpoints"`
-	// Ports that all endpoints of the slice provide; at most 100.
+	// Ports that all endpoints of the slice provide, at most 100, with unique names; slices of a service have
+	// at least one.
 	Ports []EndpointPort `json:"ports" listType:"atomic" protobuf:"bytes,3,rep,name=ports"`
 }
 

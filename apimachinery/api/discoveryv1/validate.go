@@ -19,7 +19,7 @@ const (
 	maxHints     = 8
 )
 
-// endpointSliceWarnings reports addresses that are ignored.
+// endpointSliceWarnings reports the deprecated address type.
 func endpointSliceWarnings(e, _ *EndpointSlice) []string {
 	if e.AddressType != AddressTypeFQDN {
 		return nil

@@ -13,11 +13,6 @@ var GroupVersion = schema.GroupVersion{Group: "events.k8s.io", Version: "v1"}
 // AddToScheme registers the kinds of this package.
 func AddToScheme(s *scheme.Scheme) error {
 	return errors.Join(
-		scheme.Add[*Event](s, GroupVersion, scheme.Kind{
-			Resource:   "events",
-			Singular:   "event",
-			Namespaced: true,
-			ShortNames: []string{"ev"},
-		}),
+		scheme.Add[*Event](s, GroupVersion, scheme.Kind{Resource: "events", Namespaced: true, ShortNames: []string{"ev"}}),
 	)
 }

@@ -120,7 +120,7 @@ func (w *writer) embedded(x ast.Expr) string {
 	panic(fmt.Sprintf("an embedded %T", x))
 }
 
-// onTheWire tells API types from the rest of a package.
+// onTheWire reports whether s is an API type: whether its fields have json tags.
 func onTheWire(s *ast.StructType) bool {
 	for _, f := range s.Fields.List {
 		if _, _, ok := jsonTag(f); ok {

@@ -14,18 +14,12 @@ var GroupVersion = schema.GroupVersion{Group: "flowcontrol.apiserver.k8s.io", Ve
 func AddToScheme(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.Add[*FlowSchema](s, GroupVersion, scheme.Kind{
-			Resource: "flowschemas",
-			Singular: "flowschema",
-			Subresources: []scheme.Subresource{
-				{Name: "status", Kind: "FlowSchema", Verbs: []string{"get", "patch", "update"}},
-			},
+			Resource:     "flowschemas",
+			Subresources: []scheme.Subresource{{Name: "status", Kind: "FlowSchema", Verbs: []string{"get", "patch", "update"}}},
 		}),
 		scheme.Add[*PriorityLevelConfiguration](s, GroupVersion, scheme.Kind{
-			Resource: "prioritylevelconfigurations",
-			Singular: "prioritylevelconfiguration",
-			Subresources: []scheme.Subresource{
-				{Name: "status", Kind: "PriorityLevelConfiguration", Verbs: []string{"get", "patch", "update"}},
-			},
+			Resource:     "prioritylevelconfigurations",
+			Subresources: []scheme.Subresource{{Name: "status", Kind: "PriorityLevelConfiguration", Verbs: []string{"get", "patch", "update"}}},
 		}),
 	)
 }

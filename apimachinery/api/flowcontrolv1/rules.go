@@ -3,8 +3,8 @@ package flowcontrolv1
 import (
 	"errors"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
-	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
 // AddRules attaches what a server applies to the kinds of this package: defaults, validation of
@@ -12,18 +12,13 @@ import (
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.RulesFor[*FlowSchema]{
-			Default: DefaultFlowSchema, Validate: ValidateFlowSchema, ValidateUpdate: onUpdate(ValidateFlowSchema),
+			Default: DefaultFlowSchema, Validate: ValidateFlowSchema, ValidateUpdate: check.OnUpdate(ValidateFlowSchema),
 			ValidateStatus: ValidateFlowSchemaStatus,
 		}.Attach(s),
 		scheme.RulesFor[*PriorityLevelConfiguration]{
 			Default: DefaultPriorityLevelConfiguration, Validate: ValidatePriorityLevelConfiguration,
-			ValidateUpdate: onUpdate(ValidatePriorityLevelConfiguration),
+			ValidateUpdate: check.OnUpdate(ValidatePriorityLevelConfiguration),
 			ValidateStatus: ValidatePriorityLevelConfigurationStatus,
 		}.Attach(s),
 	)
-}
-
-// onUpdate checks the new object as if it were created.
-func onUpdate[T any](validate func(T) validation.ErrorList) func(obj, old T) validation.ErrorList {
-	return func(obj, _ T) validation.ErrorList { return validate(obj) }
 }

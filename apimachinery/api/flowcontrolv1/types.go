@@ -5,18 +5,20 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// ExemptPriorityLevelConfiguration describes a priority level whose requests are never limited.
+// ExemptPriorityLevelConfiguration describes a priority level whose requests are never limited. Its fields
+// are the only ones of the spec of the level exempt that can be changed.
 type ExemptPriorityLevelConfiguration struct {
-	// Weight of the level in the division of the server's concurrency; other levels can borrow it. Defaults
-	// to 0.
+	// Weight of the level in the division of the server's concurrency among all levels; at least 0, defaults
+	// to 0. It does not limit the level; the larger it is, the fewer seats other levels have.
 	NominalConcurrencyShares *int32 `json:"nominalConcurrencyShares,omitempty" protobuf:"varint,1,opt,name=nominalConcurrencyShares"`
-	// Percentage, 0 to 100, of the level's concurrency that other levels can borrow; defaults to 0.
+	// Percentage, 0 to 100, of the level's nominal seats that other levels can borrow; defaults to 0.
 	LendablePercent *int32 `json:"lendablePercent,omitempty" protobuf:"varint,2,opt,name=lendablePercent"`
 }
 
 // FlowDistinguisherMethod describes how the requests of a flow schema are divided into flows.
 type FlowDistinguisherMethod struct {
-	// What distinguishes flows: ByUser or ByNamespace.
+	// What distinguishes flows: ByUser, the name of the user, or ByNamespace, the namespace of the requested
+	// object. Requests without a namespace are one flow of ByNamespace.
 	Type FlowDistinguisherMethodType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
 }
 
@@ -46,14 +48,15 @@ type FlowSchemaCondition struct {
 
 // FlowSchemaSpec describes the requests of a flow schema and how they are handled.
 type FlowSchemaSpec struct {
-	// Priority level of the requests; the schema has no effect while the level does not exist.
+	// Priority level of the requests; required. The schema has no effect while the level does not exist.
 	PriorityLevelConfiguration PriorityLevelConfigurationReference `json:"priorityLevelConfiguration" protobuf:"bytes,1,opt,name=priorityLevelConfiguration" openapi:"required"`
 	// Order in which schemas are tried, 1 to 10000, lowest first; schemas of the same precedence are ordered
-	// by name. Defaults to 1000.
+	// by name. Defaults to 1000; 1 is only for the schema exempt.
 	MatchingPrecedence int32 `json:"matchingPrecedence" protobuf:"varint,2,opt,name=matchingPrecedence"`
 	// How the requests are divided into flows, which are queued fairly; a single flow if unset.
 	DistinguisherMethod *FlowDistinguisherMethod `json:"distinguisherMethod,omitempty" protobuf:"bytes,3,opt,name=distinguisherMethod"`
-	// Rules that describe the requests; a request matches the schema if it matches any of them.
+	// Rules that describe the requests; a request matches the schema if it matches any of them. No request
+	// matches if empty.
 	Rules []PolicyRulesWithSubjects `json:"rules,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=rules"`
 }
 
@@ -71,41 +74,46 @@ type GroupSubject struct {
 
 // LimitResponse describes how requests that cannot be executed immediately are handled.
 type LimitResponse struct {
-	// Queue to queue the requests, Reject to reject them with status 429.
+	// Queue to queue the requests until seats are free, as long as the queues have room; Reject to reject
+	// them. Rejected requests fail with status 429.
 	Type LimitResponseType `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
-	// Configuration of the queues; only if type is Queue.
+	// Configuration of the queues; required if type is Queue, otherwise unset.
 	Queuing *QueuingConfiguration `json:"queuing,omitempty" protobuf:"bytes,2,opt,name=queuing"`
 }
 
 // LimitedPriorityLevelConfiguration describes a priority level whose requests are limited.
 type LimitedPriorityLevelConfiguration struct {
-	// Weight of the level in the division of the server's concurrency; defaults to 30.
+	// Weight of the level in the division of the server's concurrency: its seats are those of the server
+	// times its weight, divided by the weights of all levels and rounded up. At least 0; defaults to 30.
 	NominalConcurrencyShares *int32 `json:"nominalConcurrencyShares" protobuf:"varint,1,opt,name=nominalConcurrencyShares"`
 	// How requests are handled when all seats of the level are in use.
 	LimitResponse LimitResponse `json:"limitResponse,omitempty" protobuf:"bytes,2,opt,name=limitResponse"`
 	// Percentage, 0 to 100, of the level's seats that other levels can borrow while it does not use them;
 	// defaults to 0.
 	LendablePercent *int32 `json:"lendablePercent,omitempty" protobuf:"varint,3,opt,name=lendablePercent"`
-	// Maximum number of seats that the level can borrow, as a percentage of its own; not limited if unset.
+	// Maximum number of seats that the level can borrow at a time, as a percentage of its own: at least 0,
+	// also more than 100. Not limited if unset.
 	BorrowingLimitPercent *int32 `json:"borrowingLimitPercent,omitempty" protobuf:"varint,4,opt,name=borrowingLimitPercent"`
 }
 
-// NonResourcePolicyRule matches requests for URL paths outside the resource API.
+// NonResourcePolicyRule matches requests for URL paths outside the resource API. Verb and path must match.
 type NonResourcePolicyRule struct {
-	// HTTP methods in lower case; * matches all and must be the only entry.
+	// Verbs, which are HTTP methods in lower case, at least one; * matches all and must be the only entry.
 	Verbs []string `json:"verbs" listType:"set" protobuf:"bytes,1,rep,name=verbs" openapi:"required"`
-	// URL paths, such as /healthz or /metrics/*; * matches all and must be the only entry.
+	// URL paths, such as /healthz or /metrics/*, at least one. A * is allowed only after the last slash; *
+	// alone matches all and must be the only entry.
 	NonResourceURLs []string `json:"nonResourceURLs" listType:"set" protobuf:"bytes,6,rep,name=nonResourceURLs" openapi:"required"`
 }
 
 // PolicyRulesWithSubjects matches requests by subject and by resource or path. One of the subjects and one of
 // the resource or non-resource rules must match.
 type PolicyRulesWithSubjects struct {
-	// Users, groups and service accounts that the rule matches; must not be empty.
+	// Users, groups and service accounts that the rule matches; must not be empty. The groups
+	// system:authenticated and system:unauthenticated together match every request.
 	Subjects []Subject `json:"subjects" listType:"atomic" protobuf:"bytes,1,rep,name=subjects" openapi:"required"`
 	// Rules that match requests for resources; this or nonResourceRules must not be empty.
 	ResourceRules []ResourcePolicyRule `json:"resourceRules,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=resourceRules"`
-	// Rules that match requests for other URL paths.
+	// Rules that match requests for other URL paths; this or resourceRules must not be empty.
 	NonResourceRules []NonResourcePolicyRule `json:"nonResourceRules,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name=nonResourceRules"`
 }
 
@@ -142,11 +150,12 @@ type PriorityLevelConfigurationReference struct {
 
 // PriorityLevelConfigurationSpec describes a priority level.
 type PriorityLevelConfigurationSpec struct {
-	// Exempt if requests of the level are never limited, otherwise Limited.
+	// Exempt if requests of the level are never limited, otherwise Limited. Exempt is for the level named
+	// exempt, and for no other.
 	Type PriorityLevelEnablement `json:"type" protobuf:"bytes,1,opt,name=type" openapi:"required"`
 	// Limits of the level; required if type is Limited, otherwise unset.
 	Limited *LimitedPriorityLevelConfiguration `json:"limited,omitempty" protobuf:"bytes,2,opt,name=limited"`
-	// Concurrency reserved for the level; only if type is Exempt.
+	// Concurrency reserved for the level; only if type is Exempt. The defaults of its fields apply if unset.
 	Exempt *ExemptPriorityLevelConfiguration `json:"exempt,omitempty" protobuf:"bytes,3,opt,name=exempt"`
 }
 
@@ -158,27 +167,32 @@ type PriorityLevelConfigurationStatus struct {
 
 // QueuingConfiguration describes the queues of a priority level.
 type QueuingConfiguration struct {
-	// Number of queues; defaults to 64. More queues reduce the chance that flows share one.
+	// Number of queues, which each API server has for itself, 1 to 10000000; defaults to 64. More queues
+	// reduce the chance that flows share one; with 1, flows are not distinguished.
 	Queues int32 `json:"queues" protobuf:"varint,1,opt,name=queues"`
-	// Number of queues that a flow is dealt; a request joins the shortest of them. Defaults to 8, must not
-	// exceed queues.
+	// Number of queues that a flow is dealt; a request joins the shortest of them. At least 1, at most
+	// queues; defaults to 8. If it is much smaller than queues, a few flows cannot fill most of them.
 	HandSize int32 `json:"handSize" protobuf:"varint,2,opt,name=handSize"`
-	// Maximum number of requests waiting in a queue; further ones are rejected. Defaults to 50.
+	// Maximum number of requests waiting in a queue, at least 1; further ones are rejected. Defaults to 50.
 	QueueLengthLimit int32 `json:"queueLengthLimit" protobuf:"varint,3,opt,name=queueLengthLimit"`
 }
 
-// ResourcePolicyRule matches requests for resources. All its fields must match.
+// ResourcePolicyRule matches requests for resources. Verb, group and resource must match, and either the
+// request has no namespace and clusterScope is true, or its namespace matches.
 type ResourcePolicyRule struct {
-	// API verbs, such as get and list; * matches all and must be the only entry.
+	// API verbs, such as get and list, at least one; * matches all and must be the only entry.
 	Verbs []string `json:"verbs" listType:"set" protobuf:"bytes,1,rep,name=verbs" openapi:"required"`
-	// API groups, the empty string for the core group; * matches all and must be the only entry.
+	// API groups, at least one, the empty string for the core group; * matches all and must be the only
+	// entry.
 	APIGroups []string `json:"apiGroups" listType:"set" protobuf:"bytes,2,rep,name=apiGroups" openapi:"required"`
-	// Resources, a subresource as resource/subresource; * matches all and must be the only entry.
+	// Plural names of resources, at least one, a subresource as resource/subresource; * matches all and must
+	// be the only entry.
 	Resources []string `json:"resources" listType:"set" protobuf:"bytes,3,rep,name=resources" openapi:"required"`
-	// Whether requests without a namespace match: for cluster-scoped resources, or across all namespaces.
+	// Whether requests without a namespace match: for cluster-scoped resources, or across all namespaces. If
+	// false, namespaces must not be empty.
 	ClusterScope bool `json:"clusterScope,omitempty" protobuf:"varint,4,opt,name=clusterScope"`
-	// Namespaces of the requests; * matches all and must be the only entry. May be empty only with
-	// clusterScope.
+	// Namespaces of the requests; * matches all namespaces, but not requests without one, and must be the
+	// only entry. May be empty only with clusterScope.
 	Namespaces []string `json:"namespaces" listType:"set" protobuf:"bytes,5,rep,name=namespaces"`
 }
 

@@ -148,15 +148,20 @@ func validateSubject(s *Subject, p *path) validation.ErrorList {
 
 // ValidateFlowSchemaStatus checks a change of a schema's conditions.
 func ValidateFlowSchemaStatus(f, _ *FlowSchema) validation.ErrorList {
+	return validateConditions(f.Status.Conditions, func(c *FlowSchemaCondition) FlowSchemaConditionType { return c.Type })
+}
+
+// validateConditions checks that conditions have types, each once.
+func validateConditions[C any, T ~string](list []C, typeOf func(*C) T) validation.ErrorList {
 	var r check.Report
-	seen := map[FlowSchemaConditionType]bool{}
-	for i, c := range f.Status.Conditions {
-		q := at("status", "conditions").Index(i)
-		if !check.Unique(seen, c.Type) {
-			r.Duplicate(q.Child("type"), c.Type)
+	seen := map[T]bool{}
+	for i := range list {
+		t, q := typeOf(&list[i]), at("status", "conditions").Index(i).Child("type")
+		if !check.Unique(seen, t) {
+			r.Duplicate(q, t)
 		}
-		if c.Type == "" {
-			r.Required(q.Child("type"), "must not be empty")
+		if t == "" {
+			r.Required(q, "must not be empty")
 		}
 	}
 	return r.List()
@@ -236,16 +241,5 @@ func validateQueuing(c *QueuingConfiguration, p *path) validation.ErrorList {
 
 // ValidatePriorityLevelConfigurationStatus checks a change of a level's conditions.
 func ValidatePriorityLevelConfigurationStatus(c, _ *PriorityLevelConfiguration) validation.ErrorList {
-	var r check.Report
-	seen := map[PriorityLevelConfigurationConditionType]bool{}
-	for i, k := range c.Status.Conditions {
-		q := at("status", "conditions").Index(i)
-		if !check.Unique(seen, k.Type) {
-			r.Duplicate(q.Child("type"), k.Type)
-		}
-		if k.Type == "" {
-			r.Required(q.Child("type"), "must not be empty")
-		}
-	}
-	return r.List()
+	return validateConditions(c.Status.Conditions, func(k *PriorityLevelConfigurationCondition) PriorityLevelConfigurationConditionType { return k.Type })
 }

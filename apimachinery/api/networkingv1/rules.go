@@ -3,8 +3,8 @@ package networkingv1
 import (
 	"errors"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
-	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
 // AddRules attaches what a server applies to the kinds of this package: defaults, validation of
@@ -12,11 +12,11 @@ import (
 func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.RulesFor[*NetworkPolicy]{
-			Default: DefaultNetworkPolicy, Validate: ValidateNetworkPolicy, ValidateUpdate: onUpdate(ValidateNetworkPolicy),
+			Default: DefaultNetworkPolicy, Validate: ValidateNetworkPolicy, ValidateUpdate: check.OnUpdate(ValidateNetworkPolicy),
 		}.Attach(s),
 		scheme.RulesFor[*Ingress]{
 			Meta:     scheme.MetaStrict,
-			Validate: ValidateIngress, ValidateUpdate: onUpdate(validateIngress), ValidateStatus: ValidateIngressStatus,
+			Validate: ValidateIngress, ValidateUpdate: check.OnUpdate(validateIngress), ValidateStatus: ValidateIngressStatus,
 		}.Attach(s),
 		scheme.RulesFor[*IngressClass]{
 			Meta:    scheme.MetaStrict,
@@ -28,9 +28,4 @@ func AddRules(s *scheme.Scheme) error {
 			Validate: ValidateServiceCIDR, ValidateUpdate: ValidateServiceCIDRUpdate,
 		}.Attach(s),
 	)
-}
-
-// onUpdate checks the new object as if it were created.
-func onUpdate[T any](validate func(T) validation.ErrorList) func(obj, old T) validation.ErrorList {
-	return func(obj, _ T) validation.ErrorList { return validate(obj) }
 }

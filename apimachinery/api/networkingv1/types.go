@@ -163,7 +163,7 @@ type IngressStatus struct {
 
 // IngressTLS is the TLS configuration of some hosts.
 type IngressTLS struct {
-	// Hosts that the certificate is valid for; all hosts of the ingress if unset.
+	// Hosts that the certificate is valid for; if unset, the default of the ingress controller.
 	Hosts []string `json:"hosts,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=hosts"`
 	// Name of a secret of type kubernetes.io/tls with the certificate and its private key.
 	SecretName string `json:"secretName,omitempty" protobuf:"bytes,2,opt,name=secretName"`

@@ -52,7 +52,7 @@ func ValidateIngressClassUpdate(c, old *IngressClass) validation.ErrorList {
 	return r.List()
 }
 
-// NameIsIP is the name rule of IPAddress objects: an address in canonical form, which no name is that is
+// NameIsIP is the name rule of IPAddress objects: an address in canonical form, so that names cannot be
 // generated.
 func NameIsIP(name string, _ bool) []string { return validation.IsIP(name) }
 
@@ -75,7 +75,7 @@ func ValidateIPAddress(a *IPAddress) validation.ErrorList {
 	return r.List()
 }
 
-// ValidateIPAddressUpdate checks a change of an address; who holds it stays.
+// ValidateIPAddressUpdate checks a change of an address; its parentRef is immutable.
 func ValidateIPAddressUpdate(a, old *IPAddress) validation.ErrorList {
 	var r check.Report
 	r.Add(ValidateIPAddress(a))

@@ -13,9 +13,6 @@ var GroupVersion = schema.GroupVersion{Group: "node.k8s.io", Version: "v1"}
 // AddToScheme registers the kinds of this package.
 func AddToScheme(s *scheme.Scheme) error {
 	return errors.Join(
-		scheme.Add[*RuntimeClass](s, GroupVersion, scheme.Kind{
-			Resource: "runtimeclasses",
-			Singular: "runtimeclass",
-		}),
+		scheme.Add[*RuntimeClass](s, GroupVersion, scheme.Kind{Resource: "runtimeclasses"}),
 	)
 }

@@ -16,7 +16,8 @@ type Overhead struct {
 type RuntimeClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Name of the configuration at the container runtime of the nodes. Cannot be changed.
+	// Name of the configuration at the container runtime of the nodes, a DNS label. It must mean the same on
+	// every node. Cannot be changed.
 	Handler string `json:"handler" protobuf:"bytes,2,opt,name=handler" openapi:"required"`
 	// Resource overhead of the pods of this class.
 	Overhead *Overhead `json:"overhead,omitempty" protobuf:"bytes,3,opt,name=overhead"`
@@ -27,9 +28,10 @@ type RuntimeClass struct {
 
 // Scheduling describes the nodes that support a runtime class.
 type Scheduling struct {
-	// Labels of the nodes that support the class; merged into the node selector of the pods.
+	// Labels of the nodes that support the class; merged into the node selector of the pods. A pod whose own
+	// node selector contradicts them is rejected.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty" mapType:"atomic" protobuf:"bytes,1,rep,name=nodeSelector"`
-	// Tolerations added to those of the pods.
+	// Tolerations added to those of the pods, except for duplicates.
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=tolerations"`
 }
 

@@ -14,13 +14,8 @@ var GroupVersion = schema.GroupVersion{Group: "policy", Version: "v1"}
 func AddToScheme(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.Add[*PodDisruptionBudget](s, GroupVersion, scheme.Kind{
-			Resource:   "poddisruptionbudgets",
-			Singular:   "poddisruptionbudget",
-			Namespaced: true,
-			ShortNames: []string{"pdb"},
-			Subresources: []scheme.Subresource{
-				{Name: "status", Kind: "PodDisruptionBudget", Verbs: []string{"get", "patch", "update"}},
-			},
+			Resource: "poddisruptionbudgets", Namespaced: true, ShortNames: []string{"pdb"},
+			Subresources: []scheme.Subresource{{Name: "status", Kind: "PodDisruptionBudget", Verbs: []string{"get", "patch", "update"}}},
 		}),
 	)
 }

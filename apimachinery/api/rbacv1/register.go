@@ -13,23 +13,9 @@ var GroupVersion = schema.GroupVersion{Group: "rbac.authorization.k8s.io", Versi
 // AddToScheme registers the kinds of this package.
 func AddToScheme(s *scheme.Scheme) error {
 	return errors.Join(
-		scheme.Add[*ClusterRoleBinding](s, GroupVersion, scheme.Kind{
-			Resource: "clusterrolebindings",
-			Singular: "clusterrolebinding",
-		}),
-		scheme.Add[*ClusterRole](s, GroupVersion, scheme.Kind{
-			Resource: "clusterroles",
-			Singular: "clusterrole",
-		}),
-		scheme.Add[*RoleBinding](s, GroupVersion, scheme.Kind{
-			Resource:   "rolebindings",
-			Singular:   "rolebinding",
-			Namespaced: true,
-		}),
-		scheme.Add[*Role](s, GroupVersion, scheme.Kind{
-			Resource:   "roles",
-			Singular:   "role",
-			Namespaced: true,
-		}),
+		scheme.Add[*ClusterRoleBinding](s, GroupVersion, scheme.Kind{Resource: "clusterrolebindings"}),
+		scheme.Add[*ClusterRole](s, GroupVersion, scheme.Kind{Resource: "clusterroles"}),
+		scheme.Add[*RoleBinding](s, GroupVersion, scheme.Kind{Resource: "rolebindings", Namespaced: true}),
+		scheme.Add[*Role](s, GroupVersion, scheme.Kind{Resource: "roles", Namespaced: true}),
 	)
 }

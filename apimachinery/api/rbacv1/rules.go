@@ -3,6 +3,7 @@ package rbacv1
 import (
 	"errors"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
@@ -13,11 +14,11 @@ func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.RulesFor[*Role]{
 			Meta:     scheme.MetaStrict,
-			Validate: ValidateRole, ValidateUpdate: onUpdate(ValidateRole), NameRule: nameRule,
+			Validate: ValidateRole, ValidateUpdate: check.OnUpdate(ValidateRole), NameRule: nameRule,
 		}.Attach(s),
 		scheme.RulesFor[*ClusterRole]{
 			Meta:     scheme.MetaStrict,
-			Validate: ValidateClusterRole, ValidateUpdate: onUpdate(ValidateClusterRole),
+			Validate: ValidateClusterRole, ValidateUpdate: check.OnUpdate(ValidateClusterRole),
 			NameRule: nameRule,
 		}.Attach(s),
 		scheme.RulesFor[*RoleBinding]{
@@ -36,8 +37,3 @@ func AddRules(s *scheme.Scheme) error {
 // nameRule is that of all kinds of this package: one segment of a path, which holds for what a name is
 // generated from too.
 func nameRule(name string, _ bool) []string { return validation.IsPathSegmentName(name) }
-
-// onUpdate checks the new object as if it were created.
-func onUpdate[T any](validate func(T) validation.ErrorList) func(obj, old T) validation.ErrorList {
-	return func(obj, _ T) validation.ErrorList { return validate(obj) }
-}

@@ -95,7 +95,7 @@ func validateBinding(ref *RoleRef, subjects []Subject, namespaced bool) validati
 	return r.List()
 }
 
-// ValidateRoleBindingUpdate checks a change of a binding: whom it binds may change, to which role not.
+// ValidateRoleBindingUpdate checks a change of a binding; its subjects may change, its roleRef may not.
 func ValidateRoleBindingUpdate(b, old *RoleBinding) validation.ErrorList {
 	var r check.Report
 	r.Add(ValidateRoleBinding(b))
@@ -103,7 +103,8 @@ func ValidateRoleBindingUpdate(b, old *RoleBinding) validation.ErrorList {
 	return r.List()
 }
 
-// ValidateClusterRoleBindingUpdate checks a change of a binding: whom it binds may change, to which role not.
+// ValidateClusterRoleBindingUpdate checks a change of a binding; its subjects may change, its roleRef may
+// not.
 func ValidateClusterRoleBindingUpdate(b, old *ClusterRoleBinding) validation.ErrorList {
 	var r check.Report
 	r.Add(ValidateClusterRoleBinding(b))

@@ -13,26 +13,12 @@ var GroupVersion = schema.GroupVersion{Group: "resource.k8s.io", Version: "v1"}
 // AddToScheme registers the kinds of this package.
 func AddToScheme(s *scheme.Scheme) error {
 	return errors.Join(
-		scheme.Add[*DeviceClass](s, GroupVersion, scheme.Kind{
-			Resource: "deviceclasses",
-			Singular: "deviceclass",
-		}),
+		scheme.Add[*DeviceClass](s, GroupVersion, scheme.Kind{Resource: "deviceclasses"}),
 		scheme.Add[*ResourceClaim](s, GroupVersion, scheme.Kind{
-			Resource:   "resourceclaims",
-			Singular:   "resourceclaim",
-			Namespaced: true,
-			Subresources: []scheme.Subresource{
-				{Name: "status", Kind: "ResourceClaim", Verbs: []string{"get", "patch", "update"}},
-			},
+			Resource: "resourceclaims", Namespaced: true,
+			Subresources: []scheme.Subresource{{Name: "status", Kind: "ResourceClaim", Verbs: []string{"get", "patch", "update"}}},
 		}),
-		scheme.Add[*ResourceClaimTemplate](s, GroupVersion, scheme.Kind{
-			Resource:   "resourceclaimtemplates",
-			Singular:   "resourceclaimtemplate",
-			Namespaced: true,
-		}),
-		scheme.Add[*ResourceSlice](s, GroupVersion, scheme.Kind{
-			Resource: "resourceslices",
-			Singular: "resourceslice",
-		}),
+		scheme.Add[*ResourceClaimTemplate](s, GroupVersion, scheme.Kind{Resource: "resourceclaimtemplates", Namespaced: true}),
+		scheme.Add[*ResourceSlice](s, GroupVersion, scheme.Kind{Resource: "resourceslices"}),
 	)
 }

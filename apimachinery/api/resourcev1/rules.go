@@ -3,6 +3,7 @@ package resourcev1
 import (
 	"errors"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
@@ -13,7 +14,7 @@ func AddRules(s *scheme.Scheme) error {
 	return errors.Join(
 		scheme.RulesFor[*DeviceClass]{
 			Meta:     scheme.MetaStrict,
-			Validate: ValidateDeviceClass, ValidateUpdate: onUpdate(ValidateDeviceClass), NameRule: nameOfClass,
+			Validate: ValidateDeviceClass, ValidateUpdate: check.OnUpdate(ValidateDeviceClass), NameRule: nameOfClass,
 		}.Attach(s),
 		scheme.RulesFor[*ResourceClaim]{
 			Meta:    scheme.MetaStrict,
@@ -37,9 +38,4 @@ func nameOfClass(name string, prefix bool) []string {
 		return nil
 	}
 	return validation.NameIsSubdomain(name, false)
-}
-
-// onUpdate checks the new object as if it were created.
-func onUpdate[T any](validate func(T) validation.ErrorList) func(obj, old T) validation.ErrorList {
-	return func(obj, _ T) validation.ErrorList { return validate(obj) }
 }

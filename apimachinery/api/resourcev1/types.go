@@ -83,7 +83,7 @@ type Counter struct {
 type CounterSet struct {
 	// Name of the set, unique within the pool.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=" openapi:"required"`
-	// Counters by name; at most 32 in all sets of a slice.
+	// Counters by name, which is a DNS label; at most 32.
 	Counters map[string]Counter `json:"counters,omitempty" protobuf:"bytes,2,rep,name=" openapi:"required"`
 }
 
@@ -95,7 +95,8 @@ type Device struct {
 	Attributes map[QualifiedName]DeviceAttribute `json:"attributes,omitempty" protobuf:"bytes,2,rep,name=attributes"`
 	// Capacities of the device by name; a name without a domain is in the domain of the driver.
 	Capacity map[QualifiedName]DeviceCapacity `json:"capacity,omitempty" protobuf:"bytes,3,rep,name=capacity"`
-	// Counters of the pool's sharedCounters that the device consumes while it is allocated.
+	// Counters of the pool's sharedCounters that the device consumes while it is allocated, of at most 2
+	// sets.
 	ConsumesCounters []DeviceCounterConsumption `json:"consumesCounters,omitempty" listType:"atomic" protobuf:"bytes,4,rep,name=consumesCounters"`
 	// Name of the node that has access to the device; only with perDeviceNodeSelection.
 	NodeName *string `json:"nodeName,omitempty" protobuf:"bytes,5,opt,name=nodeName"`
@@ -200,7 +201,8 @@ type DeviceClassSpec struct {
 	Selectors []DeviceSelector `json:"selectors,omitempty" listType:"atomic" protobuf:"bytes,1,rep,name=selectors"`
 	// Configuration for the drivers of devices allocated through the class.
 	Config []DeviceClassConfiguration `json:"config,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name=config"`
-	// Name of an extended resource; pods that request it are allocated devices of this class.
+	// Name of an extended resource; pods that request it are allocated devices of this class. Of several
+	// classes with the name, the one created last applies, then the first by name.
 	ExtendedResourceName *string `json:"extendedResourceName,omitempty" protobuf:"bytes,4,opt,name=extendedResourceName"`
 }
 
@@ -280,7 +282,7 @@ type DeviceSubRequest struct {
 	// Selectors that a device must match in addition to those of its class.
 	Selectors []DeviceSelector `json:"selectors,omitempty" listType:"atomic" protobuf:"bytes,3,rep,name="`
 	// How the number of devices is determined: ExactCount (the default) by count, All to allocate all
-	// matching devices.
+	// matching devices, which fails if one of them is allocated already.
 	AllocationMode DeviceAllocationMode `json:"allocationMode,omitempty" protobuf:"bytes,4,opt,name=allocationMode" openapi:"enum=All|ExactCount"`
 	// Number of devices, if allocationMode is ExactCount; defaults to 1.
 	Count int64 `json:"count,omitempty" protobuf:"varint,5,opt,name=count"`
@@ -311,9 +313,9 @@ type DeviceToleration struct {
 	Operator DeviceTolerationOperator `json:"operator,omitempty" default:"Equal" protobuf:"bytes,2,opt,name=operator" openapi:"enum=Equal|Exists"`
 	// Value of the tolerated taints; must be empty if operator is Exists.
 	Value string `json:"value,omitempty" protobuf:"bytes,3,opt,name=value"`
-	// Effect of the tolerated taints; all effects if empty.
+	// Effect of the tolerated taints: NoSchedule or NoExecute; all effects if empty.
 	Effect DeviceTaintEffect `json:"effect,omitempty" protobuf:"bytes,4,opt,name=effect" openapi:"enum=NoExecute|NoSchedule|None"`
-	// How long a NoExecute taint is tolerated; forever if unset, not at all if zero or negative.
+	// Seconds a NoExecute taint is tolerated; forever if unset, not at all if zero or negative.
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty" protobuf:"varint,5,opt,name=tolerationSeconds"`
 }
 
@@ -324,7 +326,7 @@ type ExactDeviceRequest struct {
 	// Selectors that a device must match in addition to those of its class.
 	Selectors []DeviceSelector `json:"selectors,omitempty" listType:"atomic" protobuf:"bytes,2,rep,name="`
 	// How the number of devices is determined: ExactCount (the default) by count, All to allocate all
-	// matching devices.
+	// matching devices, which fails if one of them is allocated already.
 	AllocationMode DeviceAllocationMode `json:"allocationMode,omitempty" protobuf:"bytes,3,opt,name=allocationMode" openapi:"enum=All|ExactCount"`
 	// Number of devices, if allocationMode is ExactCount; defaults to 1.
 	Count int64 `json:"count,omitempty" protobuf:"varint,4,opt,name=count"`

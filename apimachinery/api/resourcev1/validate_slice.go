@@ -275,8 +275,8 @@ func validateAttribute(a *DeviceAttribute, p *path) validation.ErrorList {
 	return r.List()
 }
 
-// isSemanticVersion reports whether v is MAJOR.MINOR.PATCH[-PRERELEASE][+BUILD] as semver.org has it: numbers
-// have no leading zeros.
+// isSemanticVersion reports whether v is MAJOR.MINOR.PATCH[-PRERELEASE][+BUILD] as semver.org defines it:
+// numbers have no leading zeros.
 func isSemanticVersion(v string) bool {
 	v, build, built := strings.Cut(v, "+")
 	core, pre, early := strings.Cut(v, "-")
@@ -304,7 +304,7 @@ func identifiers(list string, numbers bool) bool {
 	return true
 }
 
-// ValidateResourceSliceUpdate checks a change of a slice; whose it is and of which pool stays.
+// ValidateResourceSliceUpdate checks a change of a slice; its driver, pool and node are immutable.
 func ValidateResourceSliceUpdate(s, old *ResourceSlice) validation.ErrorList {
 	var r check.Report
 	r.Add(ValidateResourceSlice(s))
@@ -315,8 +315,8 @@ func ValidateResourceSliceUpdate(s, old *ResourceSlice) validation.ErrorList {
 	return r.List()
 }
 
-// ValidateResourceClaimStatus checks a change of a claim's status: an allocation once made stays until
-// it is taken back whole, and who reserved the claim is unique.
+// ValidateResourceClaimStatus checks a change of a claim's status: an allocation cannot be changed, only
+// removed, and the consumers in reservedFor are unique.
 func ValidateResourceClaimStatus(c, old *ResourceClaim) validation.ErrorList {
 	var r check.Report
 	p := at("status")

@@ -13,10 +13,6 @@ var GroupVersion = schema.GroupVersion{Group: "scheduling.k8s.io", Version: "v1"
 // AddToScheme registers the kinds of this package.
 func AddToScheme(s *scheme.Scheme) error {
 	return errors.Join(
-		scheme.Add[*PriorityClass](s, GroupVersion, scheme.Kind{
-			Resource:   "priorityclasses",
-			Singular:   "priorityclass",
-			ShortNames: []string{"pc"},
-		}),
+		scheme.Add[*PriorityClass](s, GroupVersion, scheme.Kind{Resource: "priorityclasses", ShortNames: []string{"pc"}}),
 	)
 }

@@ -12,7 +12,8 @@ type PriorityClass struct {
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 	// Priority of the pods; a higher value takes precedence. Cannot be changed.
 	Value int32 `json:"value" protobuf:"varint,2,opt,name=value"`
-	// Whether the class applies to pods that name no class; true for at most one class.
+	// Whether the class applies to pods that name no class. If several classes do, the one with the smallest
+	// value applies.
 	GlobalDefault bool `json:"globalDefault,omitempty" protobuf:"varint,3,opt,name=globalDefault"`
 	// Human-readable description of when to use the class.
 	Description string `json:"description,omitempty" protobuf:"bytes,4,opt,name=description"`

@@ -11,7 +11,7 @@ import (
 const (
 	// systemPrefix begins the names that only the system's own classes may have.
 	systemPrefix = "system-"
-	// highestUserPriority is the most a class of a user can be worth.
+	// highestUserPriority is the highest value of a class that is not reserved for the system.
 	highestUserPriority = 1_000_000_000
 )
 

@@ -12,7 +12,6 @@ var GroupVersion = schema.GroupVersion{Group: "storagemigration.k8s.io", Version
 func AddToScheme(s *scheme.Scheme) error {
 	return scheme.Add[*StorageVersionMigration](s, GroupVersion, scheme.Kind{
 		Resource: "storageversionmigrations",
-		Singular: "storageversionmigration",
 		Subresources: []scheme.Subresource{
 			{Name: "status", Kind: "StorageVersionMigration", Verbs: []string{"get", "patch", "update"}},
 		},

@@ -21,13 +21,14 @@ type StorageVersionMigrationList = metav1.List[*StorageVersionMigration]
 
 // StorageVersionMigrationSpec describes what to migrate.
 type StorageVersionMigrationSpec struct {
-	// Resource whose objects are rewritten.
+	// Resource whose objects are rewritten, by requests to the API. Cannot be changed.
 	Resource metav1.GroupResource `json:"resource" protobuf:"bytes,1,opt,name=resource" openapi:"required"`
 }
 
 // StorageVersionMigrationStatus is the observed progress of a migration.
 type StorageVersionMigrationStatus struct {
-	// Conditions of the migration: Running, then Succeeded or Failed.
+	// Conditions of the migration: Running, then Succeeded or Failed. At most one of them is true; Succeeded
+	// and Failed are final.
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" listType:"map" listMapKey:"type" protobuf:"bytes,1,rep,name=conditions"`
 	// Resource version at which the migration began: objects with a newer version are stored in the current
 	// storage version already. Cannot be changed once set.

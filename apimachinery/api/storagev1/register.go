@@ -13,35 +13,14 @@ var GroupVersion = schema.GroupVersion{Group: "storage.k8s.io", Version: "v1"}
 // AddToScheme registers the kinds of this package.
 func AddToScheme(s *scheme.Scheme) error {
 	return errors.Join(
-		scheme.Add[*CSIDriver](s, GroupVersion, scheme.Kind{
-			Resource: "csidrivers",
-			Singular: "csidriver",
-		}),
-		scheme.Add[*CSINode](s, GroupVersion, scheme.Kind{
-			Resource: "csinodes",
-			Singular: "csinode",
-		}),
-		scheme.Add[*CSIStorageCapacity](s, GroupVersion, scheme.Kind{
-			Resource:   "csistoragecapacities",
-			Singular:   "csistoragecapacity",
-			Namespaced: true,
-		}),
-		scheme.Add[*StorageClass](s, GroupVersion, scheme.Kind{
-			Resource:   "storageclasses",
-			Singular:   "storageclass",
-			ShortNames: []string{"sc"},
-		}),
+		scheme.Add[*CSIDriver](s, GroupVersion, scheme.Kind{Resource: "csidrivers"}),
+		scheme.Add[*CSINode](s, GroupVersion, scheme.Kind{Resource: "csinodes"}),
+		scheme.Add[*CSIStorageCapacity](s, GroupVersion, scheme.Kind{Resource: "csistoragecapacities", Namespaced: true}),
+		scheme.Add[*StorageClass](s, GroupVersion, scheme.Kind{Resource: "storageclasses", ShortNames: []string{"sc"}}),
 		scheme.Add[*VolumeAttachment](s, GroupVersion, scheme.Kind{
-			Resource: "volumeattachments",
-			Singular: "volumeattachment",
-			Subresources: []scheme.Subresource{
-				{Name: "status", Kind: "VolumeAttachment", Verbs: []string{"get", "patch", "update"}},
-			},
+			Resource:     "volumeattachments",
+			Subresources: []scheme.Subresource{{Name: "status", Kind: "VolumeAttachment", Verbs: []string{"get", "patch", "update"}}},
 		}),
-		scheme.Add[*VolumeAttributesClass](s, GroupVersion, scheme.Kind{
-			Resource:   "volumeattributesclasses",
-			Singular:   "volumeattributesclass",
-			ShortNames: []string{"vac"},
-		}),
+		scheme.Add[*VolumeAttributesClass](s, GroupVersion, scheme.Kind{Resource: "volumeattributesclasses", ShortNames: []string{"vac"}}),
 	)
 }

@@ -38,10 +38,11 @@ type CSIDriverSpec struct {
 	RequiresRepublish *bool `json:"requiresRepublish,omitempty" protobuf:"varint,7,opt,name=requiresRepublish"`
 	// Whether the driver supports mounting volumes with an SELinux label as mount option.
 	SELinuxMount *bool `json:"seLinuxMount,omitempty" protobuf:"varint,8,opt,name=seLinuxMount"`
-	// Interval in seconds at which the number of attachable volumes per node is updated; at least 10. Not
-	// updated periodically if unset.
+	// Interval in seconds at which the number of attachable volumes per node is updated, also after an
+	// attachment failed for lack of capacity; at least 10. Never updated if unset.
 	NodeAllocatableUpdatePeriodSeconds *int64 `json:"nodeAllocatableUpdatePeriodSeconds,omitempty" protobuf:"varint,9,opt,name=nodeAllocatableUpdatePeriodSeconds"`
 	// Pass the service account tokens in the secrets field of the call instead of the volume context.
+	// Requires tokenRequests.
 	ServiceAccountTokenInSecrets *bool `json:"serviceAccountTokenInSecrets,omitempty" protobuf:"varint,10,opt,name=serviceAccountTokenInSecrets"`
 	// Whether pods that use the driver are scheduled only to nodes where it is registered.
 	PreventPodSchedulingIfMissing *bool `json:"preventPodSchedulingIfMissing,omitempty" protobuf:"varint,11,opt,name=preventPodSchedulingIfMissing"`
@@ -77,7 +78,8 @@ type CSINodeSpec struct {
 type CSIStorageCapacity struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
-	// Selects the nodes that have access to the storage; no nodes if unset. Cannot be changed.
+	// Selects the nodes that have access to the storage; no nodes if unset, all nodes if empty. Cannot be
+	// changed.
 	NodeTopology *metav1.LabelSelector `json:"nodeTopology,omitempty" protobuf:"bytes,2,opt,name=nodeTopology"`
 	// Name of the storage class that the capacity is reported for. Cannot be changed.
 	StorageClassName string `json:"storageClassName" protobuf:"bytes,3,opt,name=" openapi:"required"`
@@ -105,7 +107,7 @@ type StorageClass struct {
 	// When claims are bound and provisioned: Immediate (the default), or WaitForFirstConsumer when a pod that
 	// uses the claim is scheduled. Cannot be changed.
 	VolumeBindingMode *VolumeBindingMode `json:"volumeBindingMode,omitempty" protobuf:"bytes,7,opt,name=volumeBindingMode" openapi:"enum=Immediate|WaitForFirstConsumer"`
-	// Topologies in which volumes may be provisioned; any if empty. Cannot be changed.
+	// Topologies in which volumes may be provisioned; any if empty.
 	AllowedTopologies []corev1.TopologySelectorTerm `json:"allowedTopologies,omitempty" listType:"atomic" protobuf:"bytes,8,rep,name=allowedTopologies"`
 }
 

@@ -34,7 +34,7 @@ func ValidateStorageClass(c *StorageClass) validation.ErrorList {
 		check.OneOf(&r, at("volumeBindingMode"), *c.VolumeBindingMode, VolumeBindingImmediate, VolumeBindingWaitForFirstConsumer)
 	}
 	for i, t := range c.AllowedTopologies {
-		// A term that says nothing is like one that says what another says already.
+		// An empty term is reported like one that repeats another.
 		same := func(other corev1.TopologySelectorTerm) bool { return check.Same(t, other) }
 		if len(t.MatchLabelExpressions) == 0 || slices.ContainsFunc(c.AllowedTopologies[:i], same) {
 			r.Duplicate(at("allowedTopologies").Index(i).Child("matchLabelExpressions"), "")
@@ -90,7 +90,8 @@ func validateParameters(m map[string]string, allowEmpty bool, p *path) validatio
 	return r.List()
 }
 
-// ValidateStorageClassUpdate checks a change of a class: how volumes are made stays.
+// ValidateStorageClassUpdate checks a change of a class; its parameters, provisioner, reclaimPolicy and
+// volumeBindingMode are immutable.
 func ValidateStorageClassUpdate(c, old *StorageClass) validation.ErrorList {
 	var r check.Report
 	r.Add(ValidateStorageClass(c))
@@ -135,7 +136,7 @@ func ValidateCSIDriver(d *CSIDriver) validation.ErrorList {
 	return r.List()
 }
 
-// csiDriverWarnings reports a driver that gets tokens where they may be logged.
+// csiDriverWarnings warns of a driver that receives tokens in the volume context, which may be logged.
 func csiDriverWarnings(d, _ *CSIDriver) []string {
 	if len(d.Spec.TokenRequests) == 0 || d.Spec.ServiceAccountTokenInSecrets != nil {
 		return nil
@@ -143,7 +144,7 @@ func csiDriverWarnings(d, _ *CSIDriver) []string {
 	return []string{"spec.serviceAccountTokenInSecrets is unset; if the driver supports it, set it to true so that tokens are not logged with volume attributes"}
 }
 
-// ValidateCSIDriverUpdate checks a change of a driver; what nodes have built on stays.
+// ValidateCSIDriverUpdate checks a change of a driver; attachRequired and volumeLifecycleModes are immutable.
 func ValidateCSIDriverUpdate(d, old *CSIDriver) validation.ErrorList {
 	var r check.Report
 	r.Add(ValidateCSIDriver(d))
@@ -180,14 +181,14 @@ func ValidateCSINode(n *CSINode) validation.ErrorList {
 	return r.List()
 }
 
-// ValidateCSINodeUpdate checks a change of a node's drivers: one that stays does so unchanged.
+// ValidateCSINodeUpdate checks a change of a node's drivers, which may be added and removed but not changed.
 func ValidateCSINodeUpdate(n, old *CSINode) validation.ErrorList {
 	var r check.Report
 	r.Add(ValidateCSINode(n))
 	for _, o := range old.Spec.Drivers {
 		for i, d := range n.Spec.Drivers {
 			if d.Name == o.Name {
-				d.Allocatable, o.Allocatable = nil, nil // what a driver can hold may be learnt later
+				d.Allocatable, o.Allocatable = nil, nil // the limit may change
 				r.If(!check.Same(d, o), at("spec", "drivers").Index(i), d, validation.ImmutableText)
 			}
 		}
@@ -205,7 +206,7 @@ func ValidateCSIStorageCapacity(c *CSIStorageCapacity) validation.ErrorList {
 	return r.List()
 }
 
-// ValidateCSIStorageCapacityUpdate checks a change of a capacity; where it is stays.
+// ValidateCSIStorageCapacityUpdate checks a change of a capacity; its topology and class are immutable.
 func ValidateCSIStorageCapacityUpdate(c, old *CSIStorageCapacity) validation.ErrorList {
 	var r check.Report
 	r.Add(ValidateCSIStorageCapacity(c))
@@ -239,7 +240,7 @@ func ValidateVolumeAttachment(a *VolumeAttachment) validation.ErrorList {
 	return r.List()
 }
 
-// ValidateVolumeAttachmentUpdate checks a change of an attachment; its spec stays.
+// ValidateVolumeAttachmentUpdate checks a change of an attachment; its spec is immutable.
 func ValidateVolumeAttachmentUpdate(a, old *VolumeAttachment) validation.ErrorList {
 	var r check.Report
 	r.Add(ValidateVolumeAttachment(a))
@@ -269,7 +270,7 @@ func ValidateVolumeAttributesClass(c *VolumeAttributesClass) validation.ErrorLis
 	return r.List()
 }
 
-// ValidateVolumeAttributesClassUpdate checks a change of a class; all it says stays.
+// ValidateVolumeAttributesClassUpdate checks a change of a class; its driver and parameters are immutable.
 func ValidateVolumeAttributesClassUpdate(c, old *VolumeAttributesClass) validation.ErrorList {
 	var r check.Report
 	r.Add(ValidateVolumeAttributesClass(c))

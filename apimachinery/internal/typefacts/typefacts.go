@@ -1,4 +1,4 @@
-// Package typefacts holds the facts about Go API types that struct tags of their fields cannot say:
+// Package typefacts holds the facts about Go API types that struct tags of their fields cannot express:
 // the name of a type in OpenAPI documents, which structs are owned as one value, and which are unions.
 // OpenAPI documents and field ownership both need them.
 package typefacts

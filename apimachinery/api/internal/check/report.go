@@ -145,3 +145,8 @@ func Unique[K comparable](seen map[K]bool, v K) bool {
 	seen[v] = true
 	return !old
 }
+
+// OnUpdate returns a check of a change that checks the new object as if it were created.
+func OnUpdate[T any](validate func(T) validation.ErrorList) func(obj, old T) validation.ErrorList {
+	return func(obj, _ T) validation.ErrorList { return validate(obj) }
+}

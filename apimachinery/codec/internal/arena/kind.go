@@ -19,7 +19,7 @@ var kinds struct {
 	types  atomic.Pointer[[]reflect.Type] // by Kind; never empty
 }
 
-// KindOf returns the kind of a type, which is 0 for types without size.
+// KindOf returns the kind of a type, 0 for types of size zero.
 func KindOf(t reflect.Type) Kind {
 	if t.Size() == 0 {
 		return 0

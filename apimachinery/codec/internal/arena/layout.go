@@ -65,17 +65,18 @@ func newLayout(seq []Allocation) *Layout {
 // at once.
 type Cache struct {
 	known atomic.Pointer[[]*Layout]
-	// misses counts objects that had none of the known layouts since the last that had one.
+	// misses counts the objects without a known layout since the last one with a known layout.
 	misses atomic.Int32
 
 	mu   sync.Mutex
 	once [64]uint32 // hashes of sequences that were seen once, by their low bits
 }
 
-// Active reports whether looking for a layout is worth the time: not if too many objects in a row had none.
+// Active reports whether looking for a layout is worth the time. It is not if too many objects in a row had
+// no known layout.
 func (c *Cache) Active() bool { return !mem.Safe && c.misses.Load() <= maxMisses }
 
-// Find returns the layout of a sequence of allocations, or nil. A sequence gets a layout when it comes up the
+// Find returns the layout of a sequence of allocations, or nil. A sequence gets a layout when it occurs the
 // second time.
 func (c *Cache) Find(seq []Allocation) *Layout {
 	known := c.known.Load()

@@ -13,13 +13,13 @@ import (
 // objects of one layout the next is expected to have it too, and its parts are taken from one block. Where
 // the expectation fails, parts are allocated one by one from there on and the rest of the block is lost.
 //
-// Its methods take a nil Slab as one without a block that records nothing.
+// A nil Slab has no block and records nothing.
 type Slab struct {
 	expected *Expectation
-	layout   *Layout // nil: nothing is expected, or no longer
+	layout   *Layout // nil: nothing is expected, or the expectation has failed
 	block    mem.Pointer
 
-	// The allocations so far; len is over MaxParts once they are too many for a block.
+	// The allocations so far; len exceeds MaxParts if there are too many for a block.
 	seq [MaxParts]Allocation
 	len int
 
@@ -29,7 +29,7 @@ type Slab struct {
 // An Expectation is what a decoder expects of objects of one type. The zero value is ready.
 type Expectation struct {
 	layouts Cache
-	next    atomic.Pointer[Layout] // the last two had this layout, and so should the next
+	next    atomic.Pointer[Layout] // the last two had this layout, so the next is expected to have it
 	last    atomic.Pointer[Layout] // the last one's, if next is nil
 }
 
@@ -64,8 +64,7 @@ func (s *Slab) Close() (outer *Slab) {
 	return outer
 }
 
-// take returns zeroed memory for values of kind k, and for how many; nil if the block has none. The index is
-// for SetLen.
+// take returns zeroed memory for count values of kind k; nil if the block has none. The index is for SetLen.
 func (s *Slab) take(k Kind) (p mem.Pointer, count, index int) {
 	if s.len >= MaxParts {
 		s.len, s.layout = MaxParts+1, nil
@@ -126,14 +125,14 @@ func NewMap[V any](s *Slab, k Kind) (m map[string]V, index int) {
 	return mem.At[mem.SmallMap[V]](p).Init(), index
 }
 
-// SetMapLen records the final length of a map. A block has no memory for one that is empty or not small.
+// SetMapLen records the final length of a map. A block has no memory for maps that are empty or not small.
 func (s *Slab) SetMapLen(index, n int) {
 	if n == 0 || n > mem.SmallMapLen {
 		s.SetLen(index, 0)
 	}
 }
 
-// observe learns from the allocations of an object; they are not all if it was not small.
+// observe records the allocations of an object, which are incomplete if small is false.
 func (e *Expectation) observe(seq []Allocation, small bool) {
 	next := e.next.Load()
 	if small && next != nil && slices.Equal(next.allocs, seq) {
