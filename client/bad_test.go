@@ -18,7 +18,7 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// liar answers everything with one reply and counts the requests.
+// liar answers every request with one reply and counts the requests.
 type liar struct {
 	reply client.Response
 	asked int
@@ -40,8 +40,7 @@ func (l *liar) Stream(context.Context, *client.Request) (*client.Stream, error) 
 	return &client.Stream{ContentType: l.reply.ContentType, Body: io.NopCloser(strings.NewReader(string(l.reply.Body)))}, nil
 }
 
-// What is not an answer to the question is an error that says what came instead, never an empty object and
-// never a nil one.
+// A reply of another kind than requested is an error that names the kind, never an empty or nil object.
 func TestOtherAnswers(t *testing.T) {
 	ctx, key := t.Context(), types.NamespacedName{Namespace: "a", Name: "b"}
 	ask := func(l *liar) (get, list error) {
@@ -74,7 +73,7 @@ func TestOtherAnswers(t *testing.T) {
 			require.ErrorContains(t, list, tc.list)
 		})
 	}
-	// A refusal is a refusal, whatever the code of the reply.
+	// A Status of failure is an error, whatever the code of the reply.
 	get, list := ask(&liar{reply: client.Response{Code: 200, Body: []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no"}`)}})
 	require.True(t, apierrors.IsForbidden(get) && apierrors.IsForbidden(list), "%v, %v", get, list)
 	// Subresources answer with a plain success where they have nothing to say.
@@ -88,7 +87,7 @@ func TestOtherAnswers(t *testing.T) {
 	}
 }
 
-// Wrong calls are refused before anything is sent.
+// Invalid calls fail before anything is sent.
 func TestWrongCalls(t *testing.T) {
 	ctx, l := t.Context(), &liar{}
 	pods := client.For[*corev1.Pod](l)

@@ -18,12 +18,12 @@ import (
 	"github.com/keelson-dev/keelson/client/internal/scan"
 )
 
-// accept is the Accept header for what a verb answers with.
+// accept returns the Accept header for the reply to a verb.
 func (c *Client[T]) accept(verb string) string {
 	if c.res.Metadata {
 		as := ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 		if verb == "list" || verb == "deletecollection" {
-			as = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1" // a list in the form of an object is 406
+			as = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1" // for a list the other form is 406
 		}
 		return MediaProtobuf + as + "," + MediaJSON + as + "," + MediaJSON
 	}
@@ -33,7 +33,7 @@ func (c *Client[T]) accept(verb string) string {
 	return MediaJSON
 }
 
-// object sends r and decodes the object it answers with.
+// object sends r and decodes the object in the reply.
 func (c *Client[T]) object(ctx context.Context, r *Request) (T, error) {
 	var zero T
 	if c.err != nil {
@@ -42,7 +42,7 @@ func (c *Client[T]) object(ctx context.Context, r *Request) (T, error) {
 	if r.Method != "POST" && r.Name == "" {
 		verb := r.Verb()
 		if r.Method == "GET" {
-			verb = "get" // without a name it would be a list
+			verb = "get" // without a name the request would be a list
 		}
 		return zero, fmt.Errorf("client: %s of %s needs a name", verb, c.res.GVR.GroupResource())
 	}
@@ -53,14 +53,14 @@ func (c *Client[T]) object(ctx context.Context, r *Request) (T, error) {
 	return c.decodeReply(resp, r)
 }
 
-// write sends obj and decodes the answer. The body is protobuf where the type has such a form.
+// write sends obj and decodes the reply. The body is protobuf if the type has a protobuf form.
 func (c *Client[T]) write(ctx context.Context, r *Request, obj T) (T, error) {
 	var zero T
 	if c.err != nil {
 		return zero, c.err
 	}
 	if c.res.Metadata {
-		// The server would take everything else for removed.
+		// The server would remove everything else.
 		return zero, errors.New("client: a metadata client cannot create or update; use Patch")
 	}
 	if c.proto.Load() {
@@ -86,17 +86,22 @@ func (c *Client[T]) write(ctx context.Context, r *Request, obj T) (T, error) {
 	return c.object(ctx, r)
 }
 
-// given refuses a nil object.
-func (c *Client[T]) given(obj T) error {
-	var none T
-	if c.err == nil && any(obj) == any(none) {
-		return fmt.Errorf("client: no object to write to %s: it is nil", c.res.GVR.GroupResource())
+// checkObject refuses a nil object, and one that is not of the client's type.
+func (c *Client[T]) checkObject(obj T) error {
+	if c.err != nil {
+		return c.err
 	}
-	return c.err
+	switch v := reflect.ValueOf(obj); {
+	case !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil():
+		return fmt.Errorf("client: no object to write to %s: it is nil", c.res.GVR.GroupResource())
+	case v.Type().Elem() != c.typ:
+		return fmt.Errorf("client: the client of %s is for *%v, not for %T", c.res.GVR.GroupResource(), c.typ, obj)
+	}
+	return nil
 }
 
-// check refuses what would make another request of r than was meant, or one that the server answers with 404
-// for no reason that can be seen: an object of a namespace without one, and names that are no part of a path.
+// check refuses requests whose path would address something else, or for which the reply would be an
+// unexplained 404: a namespaced object without a namespace, and names that cannot be an element of a path.
 func (c *Client[T]) check(r *Request) error {
 	switch {
 	case !isSegment(r.Namespace):
@@ -112,10 +117,10 @@ func (c *Client[T]) check(r *Request) error {
 // isSegment reports whether s can be one element of a path.
 func isSegment(s string) bool { return s != "." && s != ".." && !strings.ContainsAny(s, "/%") }
 
-// answered checks that a reply is of the kind that was asked for: a program in front of the server, or
-// another server, may send anything. fits says whether kind is want. A Status of failure is returned as that,
-// whatever the reply's code.
-func (c *Client[T]) answered(resp *Response, e Encoded, fits bool, want string) error {
+// checkReply checks that a reply is of the requested kind: a program in front of the server, or another
+// server, may send anything. fits reports whether the kind is want. A Status of failure is returned as an
+// error, whatever the code of the reply.
+func (c *Client[T]) checkReply(resp *Response, e Encoded, fits bool, want string) error {
 	err := fmt.Errorf("the server answered with a %s, not with %s", e.kind, want)
 	switch {
 	case resp.Code >= 300:
@@ -150,7 +155,7 @@ func (c *Client[T]) do(ctx context.Context, r *Request) (*Response, error) {
 	return resp, err
 }
 
-// refusesProto reports whether err is the answer of a server that does not speak protobuf for a resource.
+// refusesProto reports whether err is the reply of a server that does not support protobuf for a resource.
 func refusesProto(err error) bool {
 	s, ok := errors.AsType[*apierrors.StatusError](err)
 	return ok && (s.Status().Code == 406 || s.Status().Code == 415)
@@ -196,8 +201,8 @@ func withTypeMeta(body []byte, gvk schema.GroupVersionKind) []byte {
 	return append([]byte(head.String()), body[1:]...)
 }
 
-// decodeReply decodes the object in a reply. A Status of success, as some subresources answer with,
-// gives a zero T.
+// decodeReply decodes the object in a reply. A Status of success, the reply of some subresources, gives a
+// zero T.
 func (c *Client[T]) decodeReply(resp *Response, r *Request) (T, error) {
 	var zero T
 	fail := func(err error) (T, error) {
@@ -225,7 +230,7 @@ func (c *Client[T]) decodeReply(resp *Response, r *Request) (T, error) {
 	}
 	if r.Subresource == "" {
 		want := c.res.GVK.Kind
-		if err := c.answered(resp, e, e.kind != "Status" && (want == "" || want == e.kind || c.res.Metadata), "a "+cmp.Or(want, "object of "+c.res.GVR.Resource)); err != nil {
+		if err := c.checkReply(resp, e, e.kind != "Status" && (want == "" || want == e.kind || c.res.Metadata), "a "+cmp.Or(want, "object of "+c.res.GVR.Resource)); err != nil {
 			return zero, err
 		}
 	} else if e.kind == "Status" && e.apiVersion == "v1" {
@@ -238,7 +243,7 @@ func (c *Client[T]) decodeReply(resp *Response, r *Request) (T, error) {
 	return obj, nil
 }
 
-// Decode decodes an object that came for this client's resource. The result belongs to the caller.
+// Decode decodes an object of this client's resource. The result belongs to the caller.
 func (c *Client[T]) Decode(e Encoded) (T, error) {
 	var zero T
 	if c.err != nil {
@@ -268,8 +273,8 @@ func (c *Client[T]) decode(e Encoded) (T, *DecodeError) {
 	return obj, nil
 }
 
-// setKind fills apiVersion and kind where they are empty: list items and protobuf bodies come without.
-// Metadata gets the kind it is of, if that is known: the one it comes with says only that it is metadata.
+// setKind sets apiVersion and kind if they are empty, as in list items and protobuf bodies. Metadata gets the
+// kind of the object it describes, if that is known, instead of PartialObjectMetadata.
 func (c *Client[T]) setKind(v reflect.Value) {
 	if c.tm < 0 {
 		return

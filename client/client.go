@@ -26,7 +26,7 @@ type Client[T metav1.Object] struct {
 	proto atomic.Bool
 }
 
-// Resource says how objects of a client are addressed.
+// Resource describes how objects of a client are addressed.
 type Resource struct {
 	// GVR and GVK name the resource and the kind of its objects.
 	GVR schema.GroupVersionResource
@@ -52,7 +52,21 @@ func For[T metav1.Object](c Conn) *Client[T] {
 // ForResource returns a client for a resource that need not be in the scheme, as the dynamic and
 // metadata clients do. T is a pointer to a struct with ObjectMeta.
 func ForResource[T metav1.Object](c Conn, r Resource) *Client[T] {
-	t := reflect.TypeFor[T]()
+	return forType[T](c, r, reflect.TypeFor[T]())
+}
+
+// ForObject returns a client for a resource whose objects have the Go type of example, a pointer to a struct
+// with ObjectMeta, so that one program handles objects of several types. Nothing but the type of example is
+// used, and writes of objects of other types are refused. Package client/objects finds the resource of an
+// object and chooses its type.
+func ForObject(c Conn, r Resource, example metav1.Object) *Client[metav1.Object] {
+	if example == nil {
+		return &Client[metav1.Object]{conn: c, err: errors.New("client: ForObject needs an example of the objects: it is nil"), tm: -1}
+	}
+	return forType[metav1.Object](c, r, reflect.TypeOf(example))
+}
+
+func forType[T metav1.Object](c Conn, r Resource, t reflect.Type) *Client[T] {
 	if err := metav1.CheckMeta(t); err != nil {
 		return &Client[T]{conn: c, err: err, tm: -1}
 	}
@@ -89,7 +103,7 @@ func (c *Client[T]) Get(ctx context.Context, key types.NamespacedName, opts ...G
 
 // Create creates an object and returns it as stored. With an empty name generateName must be set.
 func (c *Client[T]) Create(ctx context.Context, obj T, opts ...CreateOptions) (T, error) {
-	if err := c.given(obj); err != nil {
+	if err := c.checkObject(obj); err != nil {
 		var zero T
 		return zero, err
 	}
@@ -101,7 +115,7 @@ func (c *Client[T]) Create(ctx context.Context, obj T, opts ...CreateOptions) (T
 // Update replaces an object. A resourceVersion in obj makes it fail with a conflict if the object has
 // changed since; without one it overwrites, where the resource allows that.
 func (c *Client[T]) Update(ctx context.Context, obj T, opts ...UpdateOptions) (T, error) {
-	if err := c.given(obj); err != nil {
+	if err := c.checkObject(obj); err != nil {
 		var zero T
 		return zero, err
 	}
@@ -112,7 +126,7 @@ func (c *Client[T]) Update(ctx context.Context, obj T, opts ...UpdateOptions) (T
 
 // UpdateStatus replaces an object's status; everything else in obj but metadata is ignored by the server.
 func (c *Client[T]) UpdateStatus(ctx context.Context, obj T, opts ...UpdateOptions) (T, error) {
-	if err := c.given(obj); err != nil {
+	if err := c.checkObject(obj); err != nil {
 		var zero T
 		return zero, err
 	}
@@ -138,11 +152,11 @@ func (c *Client[T]) Patch(ctx context.Context, key types.NamespacedName, p Patch
 // those named in ApplyOptions.Explicit. A pointer, map or slice that is not nil but empty counts as set.
 func (c *Client[T]) Apply(ctx context.Context, obj T, opts ApplyOptions) (T, error) {
 	var zero T
-	if err := c.given(obj); err != nil {
+	if err := c.checkObject(obj); err != nil {
 		return zero, err
 	}
-	if opts.FieldManager == "" {
-		return zero, errors.New("client: ApplyOptions.FieldManager is empty")
+	if opts.FieldManager == "" && fieldManagerOf(c.conn) == "" {
+		return zero, errors.New("client: ApplyOptions.FieldManager is empty, and the connection has none from WithFieldManager")
 	}
 	body, err := ApplyBody(obj, c.res.GVK, opts.Explicit...)
 	if err != nil {

@@ -174,7 +174,7 @@ func TestOneBadItemDoesNotHideTheOthers(t *testing.T) {
 	require.Equal(t, []string{"a", "d"}, []string{l.Items[0].Name, l.Items[1].Name})
 	require.Len(t, l.Items, 2)
 	require.Len(t, partial.Items, 2)
-	require.Equal(t, types.NamespacedName{}, partial.Items[0].Key, "it has none")
+	require.Equal(t, types.NamespacedName{}, partial.Items[0].Key, "its key is unknown")
 	require.Equal(t, types.NamespacedName{Namespace: "n", Name: "b"}, partial.Items[1].Key)
 	require.ErrorContains(t, err, "and 1 more")
 	var one *client.DecodeError
@@ -196,7 +196,7 @@ func TestOneBadItemDoesNotHideTheOthers(t *testing.T) {
 	require.Equal(t, 2, asked)
 	for _, err := range c.All(t.Context(), client.ListOptions{}) {
 		if err != nil {
-			break // leaving at a bad one is allowed
+			break // the caller may stop at an error
 		}
 	}
 }
@@ -310,7 +310,7 @@ func TestSilentWatchesEnd(t *testing.T) {
 		defer w.Close()
 		_, err = w.Next()
 		require.NoError(t, err)
-		time.Sleep(time.Hour) // being slow oneself is not the server's silence
+		time.Sleep(time.Hour) // a slow consumer is not silence of the server
 		start := time.Now()
 		_, err = w.Next()
 		require.ErrorIs(t, err, client.ErrSilent)
@@ -455,7 +455,7 @@ func Example() {
 	// green
 }
 
-// A second value of options would be dropped, a dry run with it.
+// A second value of options would be ignored, and with it a dry run.
 func TestTwoOptionsAreRefused(t *testing.T) {
 	c := client.For[*corev1.ConfigMap](clienttest.Start(t, clienttest.Options{}).Conn(t, rest.Options{}))
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "two"}}

@@ -55,7 +55,7 @@ func Extract[T metav1.Object](obj T, manager, subresource string) (T, error) {
 	if raw, err = codec.Marshal(owned); err != nil {
 		return zero, fmt.Errorf("client: extract: %w", err)
 	}
-	out := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	out := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(T)
 	if err := codec.Unmarshal(raw, out); err != nil {
 		return zero, fmt.Errorf("client: extract: %w", err)
 	}

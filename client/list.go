@@ -169,7 +169,7 @@ func (c *Client[T]) listEncoded(ctx context.Context, opts ListOptions, eo Encode
 	} else {
 		reply.apiVersion, reply.kind = leadingKind(resp.Body)
 	}
-	if err := c.answered(resp, reply, strings.HasSuffix(reply.kind, "List"), "a list"); err != nil {
+	if err := c.checkReply(resp, reply, strings.HasSuffix(reply.kind, "List"), "a list"); err != nil {
 		return nil, err
 	}
 	l := &EncodedList{}

@@ -57,7 +57,8 @@ type WatchOptions struct {
 type CreateOptions struct {
 	// DryRun processes the request without persisting the result.
 	DryRun bool
-	// FieldManager names the writer; empty means the user agent's first word.
+	// FieldManager names the writer; empty means that of WithFieldManager or, without it, the user agent's
+	// first word.
 	FieldManager string
 	// FieldValidation is Strict, Warn or Ignore; empty means Warn.
 	FieldValidation string
@@ -88,7 +89,8 @@ type PatchOptions struct {
 
 // ApplyOptions are the options of a server-side apply.
 type ApplyOptions struct {
-	// FieldManager names the owner of the applied fields. Required.
+	// FieldManager names the owner of the applied fields. Required, unless the connection has one from
+	// WithFieldManager.
 	FieldManager string
 	// Force takes the ownership of fields of other managers; without it they are a conflict.
 	Force bool

@@ -11,7 +11,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// RetryPolicy says which errors are retried, and how often. The zero value retries conflicts, with up
+// RetryPolicy determines which errors are retried, and how often. The zero value retries conflicts, with up
 // to 16 tries, waiting 10 ms at first, 1.5 times as long each time up to 1 s, half of it random.
 type RetryPolicy struct {
 	// On reports whether err is retried; nil means apierrors.IsConflict.
@@ -53,36 +53,32 @@ func Retry(ctx context.Context, p RetryPolicy, fn func(ctx context.Context) erro
 	}
 }
 
-// ErrNoChange, returned by the function given to [Update] or [UpdateStatus], leaves the object as it is.
+// ErrNoChange, returned by the function given to [Update], [UpdateStatus] or [CreateOrUpdate], leaves the
+// object as it is.
 var ErrNoChange = errors.New("client: no change")
 
 // Update reads the object key, calls change to modify it and writes it, repeating all of this if it has been
-// changed meanwhile. It returns the object as stored. An error of change is returned unchanged, except
+// changed meanwhile. It writes nothing if change has not changed the meaning of the object, see
+// [CreateOrUpdate]. It returns the object as stored. An error of change is returned unchanged, except
 // ErrNoChange, after which Update returns the object as read.
 func Update[T metav1.Object](ctx context.Context, c *Client[T], key types.NamespacedName, change func(obj T) error) (T, error) {
-	return update(ctx, c, key, change, func(ctx context.Context, obj T) (T, error) { return c.Update(ctx, obj) })
+	return update(ctx, c, key, change, c.Update)
 }
 
-// UpdateStatus is Update for the status subresource.
+// UpdateStatus is Update for the status subresource. It is the way to write a status; a status that one
+// program owns as a whole may be written with [Client.UpdateStatus], without reading it first.
 func UpdateStatus[T metav1.Object](ctx context.Context, c *Client[T], key types.NamespacedName, change func(obj T) error) (T, error) {
-	return update(ctx, c, key, change, func(ctx context.Context, obj T) (T, error) { return c.UpdateStatus(ctx, obj) })
+	return update(ctx, c, key, change, c.UpdateStatus)
 }
 
-func update[T metav1.Object](ctx context.Context, c *Client[T], key types.NamespacedName, change func(T) error, write func(context.Context, T) (T, error)) (T, error) {
+func update[T metav1.Object](ctx context.Context, c *Client[T], key types.NamespacedName, change func(T) error, write func(context.Context, T, ...UpdateOptions) (T, error)) (T, error) {
 	var out T
 	err := Retry(ctx, RetryPolicy{}, func(ctx context.Context) error {
 		obj, err := c.Get(ctx, key)
 		if err != nil {
 			return err
 		}
-		if err := change(obj); err != nil {
-			if errors.Is(err, ErrNoChange) {
-				out = obj
-				return nil
-			}
-			return err
-		}
-		out, err = write(ctx, obj)
+		out, err = c.changed(ctx, obj, change, write)
 		return err
 	})
 	return out, err
@@ -91,7 +87,7 @@ func update[T metav1.Object](ctx context.Context, c *Client[T], key types.Namesp
 // GetOrCreate returns the object of obj's key, and creates it as obj if it does not exist.
 func GetOrCreate[T metav1.Object](ctx context.Context, c *Client[T], obj T) (T, error) {
 	var out T
-	if err := c.given(obj); err != nil {
+	if err := c.checkObject(obj); err != nil {
 		return out, err
 	}
 	err := Retry(ctx, RetryPolicy{On: func(err error) bool { return apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) }, Tries: 4}, func(ctx context.Context) (err error) {
@@ -99,15 +95,15 @@ func GetOrCreate[T metav1.Object](ctx context.Context, c *Client[T], obj T) (T, 
 			out, err = c.Create(ctx, obj)
 			if apierrors.IsNotFound(err) {
 				// The namespace does not exist: retrying cannot succeed.
-				return &notRetried{err}
+				return &permanentError{err}
 			}
 		}
 		return err
 	})
-	if n, ok := errors.AsType[*notRetried](err); ok {
+	if n, ok := errors.AsType[*permanentError](err); ok {
 		err = n.error
 	}
 	return out, err
 }
 
-type notRetried struct{ error }
+type permanentError struct{ error }

@@ -139,8 +139,8 @@ func TestApplySendsExactlyTheFieldsSet(t *testing.T) {
 	})
 }
 
-// Who wrote with plain updates and applies from now on takes its own fields along, so that those it drops
-// disappear.
+// A manager that changes from plain updates to apply takes over its own fields, so that those it no longer
+// applies are removed.
 func TestFromUpdatesToApply(t *testing.T) {
 	bubble(t, func(t *testing.T, s *clienttest.Server, c *rest.Conn) {
 		ctx := t.Context()
@@ -197,7 +197,8 @@ func TestUpdateRetriesConflicts(t *testing.T) {
 	})
 }
 
-// Several make the same object; each gets it, and commits its change to what the others have made of it.
+// Several clients create the same object; each gets it, and commits its change to the state that the others
+// have written.
 func TestGetOrCreateAndCommit(t *testing.T) {
 	bubble(t, func(t *testing.T, s *clienttest.Server, c *rest.Conn) {
 		ctx := t.Context()
@@ -324,7 +325,7 @@ func TestSubresourcesDynamicAndMetadata(t *testing.T) {
 		m, err := meta.Get(ctx, key("web"))
 		require.NoError(t, err)
 		require.Equal(t, "web", m.Name)
-		require.Equal(t, "apps/v1 Deployment", m.APIVersion+" "+m.Kind, "what it is metadata of")
+		require.Equal(t, "apps/v1 Deployment", m.APIVersion+" "+m.Kind, "the kind of the object, not PartialObjectMetadata")
 		_, err = meta.Update(ctx, m)
 		require.Error(t, err)
 		ml, err := meta.List(ctx, client.ListOptions{Namespace: "default"})

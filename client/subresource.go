@@ -1,7 +1,9 @@
 package client
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"reflect"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -19,8 +21,8 @@ type Sub[B metav1.Object] struct {
 //
 //	scales := client.Subresource[*autoscalingv1.Scale](client.For[*appsv1.Deployment](conn), "scale")
 //
-// It is for scale, binding, eviction, token and others. For status and finalize, whose body is T
-// itself, use T as B or [Client.UpdateStatus].
+// It is for scale, binding, eviction, token and others. The status is written with [UpdateStatus],
+// [Client.UpdateStatus], and PatchOptions or ApplyOptions with the Subresource status.
 func Subresource[B, T metav1.Object](c *Client[T], name string) *Sub[B] {
 	if c.err != nil {
 		return &Sub[B]{c: &Client[B]{conn: c.conn, err: c.err, tm: -1}, name: name}
@@ -67,7 +69,7 @@ func (s *Sub[B]) Get(ctx context.Context, key types.NamespacedName) (B, error) {
 // Create posts body to the subresource of the object key and returns the reply, which is zero if
 // the server replies with a Status (binding, eviction).
 func (s *Sub[B]) Create(ctx context.Context, key types.NamespacedName, body B, opts ...CreateOptions) (B, error) {
-	if err := s.c.given(body); err != nil {
+	if err := s.c.checkObject(body); err != nil {
 		var zero B
 		return zero, err
 	}
@@ -78,7 +80,7 @@ func (s *Sub[B]) Create(ctx context.Context, key types.NamespacedName, body B, o
 
 // Update replaces the subresource of the object key.
 func (s *Sub[B]) Update(ctx context.Context, key types.NamespacedName, body B, opts ...UpdateOptions) (B, error) {
-	if err := s.c.given(body); err != nil {
+	if err := s.c.checkObject(body); err != nil {
 		var zero B
 		return zero, err
 	}
@@ -90,6 +92,10 @@ func (s *Sub[B]) Update(ctx context.Context, key types.NamespacedName, body B, o
 // Patch changes the subresource of the object key.
 func (s *Sub[B]) Patch(ctx context.Context, key types.NamespacedName, p Patch, opts ...PatchOptions) (B, error) {
 	po := atMostOne(opts)
+	if err := s.checkSubresource(po.Subresource); err != nil {
+		var zero B
+		return zero, err
+	}
 	po.Subresource = s.name
 	return s.c.Patch(ctx, key, p, po)
 }
@@ -97,12 +103,20 @@ func (s *Sub[B]) Patch(ctx context.Context, key types.NamespacedName, p Patch, o
 // Apply applies body to the subresource of the object key (server-side apply).
 func (s *Sub[B]) Apply(ctx context.Context, key types.NamespacedName, body B, opts ApplyOptions) (B, error) {
 	var zero B
-	if s.c.err != nil {
-		return zero, s.c.err
+	if err := cmp.Or(s.c.err, s.checkSubresource(opts.Subresource)); err != nil {
+		return zero, err
 	}
 	data, err := ApplyBody(body, s.c.res.GVK, opts.Explicit...)
 	if err != nil {
 		return zero, err
 	}
 	return s.c.Patch(ctx, key, Patch{Type: types.ApplyYAMLPatchType, Data: data}, opts.patch(s.name))
+}
+
+// checkSubresource refuses an option that names another subresource.
+func (s *Sub[B]) checkSubresource(subresource string) error {
+	if subresource != "" && subresource != s.name {
+		return fmt.Errorf("client: the subresource %s cannot be written through %s", subresource, s.name)
+	}
+	return nil
 }

@@ -39,7 +39,7 @@ func (c *Client[T]) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[Even
 			yield(Event[T]{}, c.err)
 			return
 		}
-		w := watching[T]{c: c, opts: opts, yield: yield}
+		w := watcher[T]{c: c, opts: opts, yield: yield}
 		if err := w.run(ctx); err != nil && ctx.Err() == nil {
 			yield(Event[T]{}, err)
 		}
@@ -49,17 +49,17 @@ func (c *Client[T]) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[Even
 // errStop ends a watch whose consumer has stopped the iteration.
 var errStop = errors.New("stop")
 
-type watching[T metav1.Object] struct {
+type watcher[T metav1.Object] struct {
 	c     *Client[T]
 	opts  WatchOptions
 	yield func(Event[T], error) bool
 	tries int
 }
 
-func (w *watching[T]) run(ctx context.Context) error {
+func (w *watcher[T]) run(ctx context.Context) error {
 	if w.opts.ResourceVersion == "" {
-		if err := w.existing(ctx); err != nil {
-			return stopped(err)
+		if err := w.yieldExisting(ctx); err != nil {
+			return withoutStop(err)
 		}
 	}
 	firstTry := true
@@ -91,15 +91,15 @@ func (w *watching[T]) run(ctx context.Context) error {
 	return nil
 }
 
-func stopped(err error) error {
+func withoutStop(err error) error {
 	if errors.Is(err, errStop) {
 		return nil
 	}
 	return err
 }
 
-// existing yields the existing objects and sets the version at which they were listed.
-func (w *watching[T]) existing(ctx context.Context) error {
+// yieldExisting yields the existing objects and stores the version at which they were listed.
+func (w *watcher[T]) yieldExisting(ctx context.Context) error {
 	lo := ListOptions{Namespace: w.opts.Namespace, LabelSelector: w.opts.LabelSelector, FieldSelector: w.opts.FieldSelector, Limit: defaultPage}
 	given := map[types.NamespacedName]Encoded{}
 	for {
@@ -119,9 +119,9 @@ func (w *watching[T]) existing(ctx context.Context) error {
 			}
 		}
 		if again {
-			err = w.changes(page, given)
+			err = w.yieldChanges(page, given)
 		} else {
-			err = w.added(page, given)
+			err = w.yieldAdded(page, given)
 		}
 		if err != nil {
 			return err
@@ -133,29 +133,29 @@ func (w *watching[T]) existing(ctx context.Context) error {
 	}
 }
 
-// added yields a page as Added and, if others follow, adds it to given.
-func (w *watching[T]) added(page *EncodedList, given map[types.NamespacedName]Encoded) error {
+// yieldAdded yields a page as Added and, if others follow, adds it to given.
+func (w *watcher[T]) yieldAdded(page *EncodedList, known map[types.NamespacedName]Encoded) error {
 	for _, e := range page.Items {
 		if page.Continue != "" {
-			given[e.Key] = e
+			known[e.Key] = e
 		}
-		if !w.give(Added, e) {
+		if !w.deliver(Added, e) {
 			return errStop
 		}
 	}
 	return nil
 }
 
-// changes yields the differences between a second list and the pages that were yielded of the first, whose
-// later pages had expired.
-func (w *watching[T]) changes(page *EncodedList, given map[types.NamespacedName]Encoded) error {
+// yieldChanges yields the differences between a second list and the pages that were yielded of the first,
+// whose later pages had expired.
+func (w *watcher[T]) yieldChanges(page *EncodedList, known map[types.NamespacedName]Encoded) error {
 	for _, e := range page.Items {
 		typ := Added
-		if old, ok := given[e.Key]; ok {
-			delete(given, e.Key)
+		if old, ok := known[e.Key]; ok {
+			delete(known, e.Key)
 			switch {
 			case old.UID != e.UID:
-				if !w.give(Deleted, old) {
+				if !w.deliver(Deleted, old) {
 					return errStop
 				}
 			case old.ResourceVersion == e.ResourceVersion:
@@ -164,19 +164,19 @@ func (w *watching[T]) changes(page *EncodedList, given map[types.NamespacedName]
 				typ = Modified
 			}
 		}
-		if !w.give(typ, e) {
+		if !w.deliver(typ, e) {
 			return errStop
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(given), types.NamespacedName.Compare) {
-		if !w.give(Deleted, given[key]) {
+	for _, key := range slices.SortedFunc(maps.Keys(known), types.NamespacedName.Compare) {
+		if !w.deliver(Deleted, known[key]) {
 			return errStop
 		}
 	}
 	return nil
 }
 
-func (w *watching[T]) give(typ EventType, e Encoded) bool {
+func (w *watcher[T]) deliver(typ EventType, e Encoded) bool {
 	obj, err := w.c.Decode(e)
 	if err != nil {
 		return w.yield(Event[T]{}, err)
@@ -185,7 +185,7 @@ func (w *watching[T]) give(typ EventType, e Encoded) bool {
 }
 
 // connection runs one connection of the watch until it ends.
-func (w *watching[T]) connection(ctx context.Context) error {
+func (w *watcher[T]) connection(ctx context.Context) error {
 	s, err := w.c.WatchEncoded(ctx, EncodedWatchOptions{WatchOptions: w.opts})
 	if err != nil {
 		return err
@@ -213,13 +213,13 @@ func (w *watching[T]) connection(ctx context.Context) error {
 		if ev.Type == Bookmark && !w.opts.Bookmarks {
 			continue
 		}
-		if !w.give(ev.Type, ev.Object) {
+		if !w.deliver(ev.Type, ev.Object) {
 			return errStop
 		}
 	}
 }
 
-// isRefusal reports whether err says that the request as such cannot succeed.
+// isRefusal reports whether err means that the request as such cannot succeed.
 func isRefusal(err error) bool {
 	code := apierrors.CodeOf(err)
 	return code >= 400 && code < 500 && code != http.StatusRequestTimeout && code != http.StatusTooManyRequests

@@ -59,10 +59,11 @@ type EncodedWatchOptions struct {
 	SendInitialEvents bool
 	// DropManagedFields is as in EncodedOptions.
 	DropManagedFields bool
-	// Silence is the time without events after which the watch ends with ErrSilent. If the process was
-	// stopped or had no processor for that long, it has a quarter of it to read the events received
-	// meanwhile. 0 means three times the interval of bookmarks that the server grants (see
-	// metav1.BookmarkHeader), or 150 s if it grants none; negative means no limit.
+	// Silence is the time without events after which the watch ends with ErrSilent. A process that was
+	// stopped, or whose goroutines wait long for a processor, gets up to as much again to read the events
+	// received meanwhile, and while they wait for an eighth of it, the watch does not end. 0 means three
+	// times the interval of bookmarks that the server grants (see metav1.BookmarkHeader), or 150 s if it
+	// grants none; negative means no limit.
 	Silence time.Duration
 }
 
@@ -79,13 +80,13 @@ type EncodedEvent struct {
 
 // EncodedWatch is one connection of a watch. Next and Close may be called from different goroutines.
 type EncodedWatch struct {
-	stream  *Stream
-	reader  *bufio.Reader
-	form    Form
-	drop    bool
-	res     Resource
-	line    []byte
-	silence *silence // nil for none
+	stream *Stream
+	reader *bufio.Reader
+	form   Form
+	drop   bool
+	res    Resource
+	line   []byte
+	idle   *idleTimer // nil for none
 }
 
 // WatchEncoded opens one connection of a watch. It does not resume; see Watch and package informers.
@@ -135,8 +136,8 @@ func (c *Client[T]) WatchEncoded(ctx context.Context, opts EncodedWatchOptions) 
 	}
 	body := io.Reader(s.Body)
 	if limit > 0 {
-		w.silence = newSilence(limit, s.Body)
-		body = w.silence
+		w.idle = newIdleTimer(limit, s.Body)
+		body = w.idle
 	}
 	w.reader = bufio.NewReaderSize(body, 16<<10)
 	return w, nil
@@ -144,8 +145,8 @@ func (c *Client[T]) WatchEncoded(ctx context.Context, opts EncodedWatchOptions) 
 
 // Close ends the watch; a Next in progress returns.
 func (w *EncodedWatch) Close() error {
-	if w.silence != nil {
-		w.silence.end()
+	if w.idle != nil {
+		w.idle.end()
 	}
 	return w.stream.Body.Close()
 }
@@ -153,12 +154,12 @@ func (w *EncodedWatch) Close() error {
 // Next returns the next event. At the end of the stream the error is io.EOF, ErrSilent or that of the
 // connection. Events that cannot be read are returned as Type Error and the watch continues.
 func (w *EncodedWatch) Next() (EncodedEvent, error) {
-	if w.silence != nil {
+	if w.idle != nil {
 		// The time between two calls of Next does not count as silence.
-		w.silence.begin()
+		w.idle.begin()
 	}
 	frame, err := w.frame()
-	if w.silence != nil && w.silence.end() && err != nil {
+	if w.idle != nil && w.idle.end() && err != nil {
 		return EncodedEvent{}, ErrSilent
 	}
 	if err != nil {
@@ -189,7 +190,7 @@ func (w *EncodedWatch) frame() ([]byte, error) {
 			to := at + min(int(n)-at, 1<<20)
 			w.line = slices.Grow(w.line, to-at)[:to]
 			if _, err := io.ReadFull(w.reader, w.line[at:]); err != nil {
-				return nil, noEOF(err)
+				return nil, unexpectedEOF(err)
 			}
 		}
 		return w.line, nil
@@ -207,7 +208,7 @@ func (w *EncodedWatch) frame() ([]byte, error) {
 			}
 			if !errors.Is(err, bufio.ErrBufferFull) {
 				if len(w.line) > 0 {
-					return nil, noEOF(err)
+					return nil, unexpectedEOF(err)
 				}
 				return nil, err
 			}
@@ -218,7 +219,7 @@ func (w *EncodedWatch) frame() ([]byte, error) {
 	}
 }
 
-func noEOF(err error) error {
+func unexpectedEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}

@@ -25,13 +25,13 @@ import (
 	"github.com/keelson-dev/keelson/client/rest"
 )
 
-// trace records what passes between clients and a handler.
+// trace records the requests of clients to a handler and its replies.
 type trace struct {
 	http.Handler
 	mu       sync.Mutex
 	requests []*http.Request
 	replies  bytes.Buffer
-	// gate, if set, may answer a request itself; it says whether it has.
+	// gate, if set, may answer a request itself; it reports whether it has.
 	gate func(w http.ResponseWriter, r *http.Request) bool
 }
 
@@ -155,7 +155,7 @@ func TestScaleOfEveryKindThatHasOne(t *testing.T) {
 	})
 }
 
-// outage answers nothing while it lasts and ends every watch that is open when it begins.
+// outage answers no request while it lasts and ends every watch that is open when it begins.
 type outage struct {
 	mu    sync.Mutex
 	down  bool

@@ -14,47 +14,50 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// wrapped is the base of wrappers: it forwards every method.
-type wrapped struct{ Conn }
+// wrappedConn is the base of wrappers: it forwards every method.
+type wrappedConn struct{ Conn }
+
+// Unwrap returns the wrapped connection.
+func (w wrappedConn) Unwrap() Conn { return w.Conn }
 
 // Upgrade implements Upgrader if the wrapped connection does.
-func (w wrapped) Upgrade(ctx context.Context, r *Request) (*Upgraded, error) {
+func (w wrappedConn) Upgrade(ctx context.Context, r *Request) (*Upgraded, error) {
 	if u, ok := w.Conn.(Upgrader); ok {
 		return u.Upgrade(ctx, r)
 	}
 	return nil, fmt.Errorf("client: %T cannot upgrade requests: %w", w.Conn, errors.ErrUnsupported)
 }
 
-// edited changes a copy of every request.
-type edited struct {
-	wrapped
+// editedConn changes a copy of every request.
+type editedConn struct {
+	wrappedConn
 	edit func(r *Request)
 }
 
-func (e edited) copy(r *Request) *Request {
+func (e editedConn) copy(r *Request) *Request {
 	c := *r
 	e.edit(&c)
 	return &c
 }
 
 // Do implements Conn.
-func (e edited) Do(ctx context.Context, r *Request) (*Response, error) {
+func (e editedConn) Do(ctx context.Context, r *Request) (*Response, error) {
 	return e.Conn.Do(ctx, e.copy(r))
 }
 
 // Stream implements Conn.
-func (e edited) Stream(ctx context.Context, r *Request) (*Stream, error) {
+func (e editedConn) Stream(ctx context.Context, r *Request) (*Stream, error) {
 	return e.Conn.Stream(ctx, e.copy(r))
 }
 
 // Upgrade implements Upgrader.
-func (e edited) Upgrade(ctx context.Context, r *Request) (*Upgraded, error) {
-	return e.wrapped.Upgrade(ctx, e.copy(r))
+func (e editedConn) Upgrade(ctx context.Context, r *Request) (*Upgraded, error) {
+	return e.wrappedConn.Upgrade(ctx, e.copy(r))
 }
 
 // Edit returns a connection that calls edit with a copy of every request before sending it. The copy shares
 // Query, Body and Header with the original: edit may replace them but must not modify them.
-func Edit(c Conn, edit func(r *Request)) Conn { return edited{wrapped{c}, edit} }
+func Edit(c Conn, edit func(r *Request)) Conn { return editedConn{wrappedConn{c}, edit} }
 
 // WithHeader returns a connection that sets a header on every request.
 func WithHeader(c Conn, key, value string) Conn {
@@ -68,7 +71,7 @@ func WithHeader(c Conn, key, value string) Conn {
 	})
 }
 
-// WithUserAgent returns a connection that names agent as the program.
+// WithUserAgent returns a connection that sends agent as the User-Agent.
 func WithUserAgent(c Conn, agent string) Conn { return WithHeader(c, "User-Agent", agent) }
 
 // User is an identity to act as.
@@ -106,15 +109,15 @@ type Write struct {
 // Observe returns a connection that calls notify with every write the server has accepted, before the write
 // returns and in the goroutine of its caller. notify is not called for dry runs and for writes whose reply
 // was lost.
-func Observe(c Conn, notify func(Write)) Conn { return observed{wrapped{c}, notify} }
+func Observe(c Conn, notify func(Write)) Conn { return observedConn{wrappedConn{c}, notify} }
 
-type observed struct {
-	wrapped
+type observedConn struct {
+	wrappedConn
 	notify func(Write)
 }
 
 // Do implements Conn.
-func (o observed) Do(ctx context.Context, r *Request) (*Response, error) {
+func (o observedConn) Do(ctx context.Context, r *Request) (*Response, error) {
 	resp, err := o.Conn.Do(ctx, r)
 	if err != nil || r.Path != "" || r.Method == "" || r.Method == "GET" || r.Query.Has("dryRun") {
 		return resp, err
@@ -180,16 +183,16 @@ func writeOf(r *Request, resp *Response) (Write, bool) {
 	if w.Verb == "delete" {
 		w.Removed = !e.Terminating && e.Finalizers == 0
 	} else {
-		w.Removed = e.Terminating && e.Finalizers == 0 && w.Resource.GroupResource() != namespaces && !graceLeft(form, body)
+		w.Removed = e.Terminating && e.Finalizers == 0 && w.Resource.GroupResource() != namespacesResource && !hasGracePeriod(form, body)
 	}
 	return w, true
 }
 
-// namespaces also have spec.finalizers.
-var namespaces = schema.GroupResource{Resource: "namespaces"}
+// namespacesResource also have spec.finalizers.
+var namespacesResource = schema.GroupResource{Resource: "namespaces"}
 
-// graceLeft reports whether a terminating object has a grace period left, as pods have.
-func graceLeft(form Form, body []byte) bool {
+// hasGracePeriod reports whether a terminating object has a grace period left, as pods have.
+func hasGracePeriod(form Form, body []byte) bool {
 	var m metav1.PartialObjectMetadata
 	var err error
 	if form == Protobuf {

@@ -68,8 +68,8 @@ func answer(t *testing.T, ctx context.Context, c client.Conn, denials int) {
 	}
 }
 
-// A certificate that the server refuses is replaced, with the credentials there were before it, and not
-// faster than once a minute.
+// A certificate that the server refuses is replaced, using the credentials from before it, at most once a
+// minute.
 func TestManagerReplacesARefusedCertificate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clienttest.Start(t, clienttest.Options{})
@@ -111,7 +111,7 @@ func TestManagerReplacesARefusedCertificate(t *testing.T) {
 		require.Zero(t, used, "a refused certificate does not ask for its successor")
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		require.Equal(t, 1, used, "one that is accepted does")
+		require.Equal(t, 1, used, "an accepted certificate is not replaced")
 		cancel()
 		<-done
 		<-signed

@@ -22,7 +22,7 @@ import (
 	"github.com/keelson-dev/keelson/client/certificate"
 )
 
-// office is a server that signs every request at once.
+// office is a server that signs every request immediately.
 type office struct {
 	signed *certificatesv1.CertificateSigningRequest
 }
@@ -75,8 +75,8 @@ func sign(request []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// An agent gets a client certificate. Given to connections as rest.Config.Credentials, the manager keeps
-// theirs in force.
+// An agent gets a client certificate. As rest.Config.Credentials of connections, the manager keeps their
+// certificate valid.
 func Example() {
 	got := make(chan string, 1)
 	m, err := certificate.New(certificate.Options{

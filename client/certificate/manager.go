@@ -119,7 +119,7 @@ func (m *Manager) Credential(ctx context.Context, rejected *rest.Credential) (*r
 			if cred != rejected {
 				return cred, nil
 			}
-			m.refuse(cred)
+			m.noteRefused(cred)
 			return nil, ErrRefused
 		}
 		select {
@@ -134,7 +134,7 @@ func (m *Manager) Credential(ctx context.Context, rejected *rest.Credential) (*r
 func (m *Manager) Run(ctx context.Context) error {
 	failures := 0
 	for {
-		wait := m.due(ctx)
+		wait := m.timeToRenewal(ctx)
 		if failures > 0 {
 			wait = min(5*time.Second<<min(failures-1, 6), 5*time.Minute)
 			wait = wait/2 + backoff.Spread(ctx, wait/2)
@@ -167,8 +167,8 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 }
 
-// due returns how long from now the certificate must be replaced.
-func (m *Manager) due(ctx context.Context) time.Duration {
+// timeToRenewal returns how long from now the certificate must be replaced.
+func (m *Manager) timeToRenewal(ctx context.Context) time.Duration {
 	cert := m.Current()
 	if cert == nil {
 		return 0
@@ -184,8 +184,8 @@ func (m *Manager) due(ctx context.Context) time.Duration {
 	return max(0, time.Until(at))
 }
 
-// refuse notes that the server has refused a certificate.
-func (m *Manager) refuse(cred *rest.Credential) {
+// noteRefused notes that the server has refused a certificate.
+func (m *Manager) noteRefused(cred *rest.Credential) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.refused == cred {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/apimachinery/types"
@@ -83,31 +84,33 @@ type History struct {
 	calls    []porcupine.Operation
 	unknown  int
 	listings []listing
-	streams  []*following
+	streams  []*watchStream
 }
 
 // listing is the reply to a LIST: the state at a revision.
 type listing struct {
 	revision int64
-	items    map[string]found
+	items    map[string]item
 }
 
-// found is an object as it was read.
-type found struct {
+// item is an object as it was read.
+type item struct {
 	revision int64
 	value    string
 }
 
-// following is one watch, from the list it began with to its end. No event may be missing in it.
-type following struct {
+// watchStream is one watch, from the list it began with to its end. No event may be missing in it.
+type watchStream struct {
 	from   listing
-	events []happening
+	events []watchEvent
 	// seen is the newest revision up to which the watcher has received everything.
 	seen int64
+	// begun is the time of the clock of the history at which from had been read.
+	begun int64
 }
 
-// happening is one event of a watch.
-type happening struct {
+// watchEvent is one event of a watch.
+type watchEvent struct {
 	revision int64
 	kind     client.EventType
 	key      string
@@ -198,7 +201,7 @@ func (h *History) work(ctx context.Context, r *rand.Rand, id int) {
 		if in.verb == "update" && in.expected == 0 {
 			in.verb = "get"
 		}
-		out := h.ask(ctx, c, in, id)
+		out := h.call(ctx, c, in, id)
 		if out.revision != 0 {
 			known[in.key] = out.revision
 		}
@@ -206,25 +209,15 @@ func (h *History) work(ctx context.Context, r *rand.Rand, id int) {
 		if out.failed {
 			rest += time.Duration(r.IntN(50)) * time.Millisecond
 		}
-		if rest > 0 && !pause(ctx, rest) {
+		if backoff.Sleep(ctx, rest) != nil {
 			return
 		}
 	}
 }
 
-// pause waits, and reports false if ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// ask makes one call and records it with its reply. A read without a reply is omitted;
+// call makes one call and records it with its reply. A read without a reply is omitted;
 // a write without one may still take effect at any later time.
-func (h *History) ask(ctx context.Context, c *client.Client[*corev1.ConfigMap], in call, id int) answer {
+func (h *History) call(ctx context.Context, c *client.Client[*corev1.ConfigMap], in call, id int) reply {
 	// The call outlives ctx: the end of the run must not make its outcome unknown.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.opts.CallTimeout)
 	defer cancel()
@@ -244,7 +237,7 @@ func (h *History) ask(ctx context.Context, c *client.Client[*corev1.ConfigMap], 
 	return out
 }
 
-func (h *History) send(ctx context.Context, c *client.Client[*corev1.ConfigMap], in call) answer {
+func (h *History) send(ctx context.Context, c *client.Client[*corev1.ConfigMap], in call) reply {
 	key := types.NamespacedName{Namespace: h.opts.Namespace, Name: in.key}
 	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Data: map[string]string{"value": in.value}}
 	var err error
@@ -263,27 +256,27 @@ func (h *History) send(ctx context.Context, c *client.Client[*corev1.ConfigMap],
 			o.Preconditions = &metav1.Preconditions{ResourceVersion: &version}
 		}
 		if err = c.Delete(ctx, key, o); err == nil {
-			return answer{}
+			return reply{}
 		}
 	}
 	switch {
 	case err == nil:
 		f, err := read(obj)
-		return answer{found: f, failed: err != nil}
+		return reply{item: f, failed: err != nil}
 	case apierrors.IsNotFound(err):
-		return answer{reason: metav1.StatusReasonNotFound}
+		return reply{reason: metav1.StatusReasonNotFound}
 	case apierrors.IsAlreadyExists(err):
-		return answer{reason: metav1.StatusReasonAlreadyExists}
+		return reply{reason: metav1.StatusReasonAlreadyExists}
 	case apierrors.IsConflict(err):
-		return answer{reason: metav1.StatusReasonConflict}
+		return reply{reason: metav1.StatusReasonConflict}
 	}
-	return answer{failed: true, refused: apierrors.IsTooManyRequests(err)}
+	return reply{failed: true, refused: apierrors.IsTooManyRequests(err)}
 }
 
 // read returns what the checker needs of an object. A ConfigMap always has a decimal version here.
-func read(cm *corev1.ConfigMap) (found, error) {
+func read(cm *corev1.ConfigMap) (item, error) {
 	n, err := strconv.ParseInt(cm.ResourceVersion, 10, 64)
-	return found{n, cm.Data["value"]}, err
+	return item{n, cm.Data["value"]}, err
 }
 
 // list reads everything, whole or in pages. A consistent list is also a read of each key.
@@ -301,9 +294,9 @@ func (h *History) list(ctx context.Context, c *client.Client[*corev1.ConfigMap],
 	h.listings = append(h.listings, l)
 	for i := range h.opts.Keys {
 		key := h.opts.Prefix + strconv.Itoa(i)
-		out := answer{reason: metav1.StatusReasonNotFound}
+		out := reply{reason: metav1.StatusReasonNotFound}
 		if f, ok := l.items[key]; ok {
-			out = answer{found: f}
+			out = reply{item: f}
 		}
 		// Each list is a client of its own: its reads overlap.
 		h.calls = append(h.calls, porcupine.Operation{ClientId: h.opts.Clients + i, Input: call{verb: "get", key: key}, Call: begun, Output: out, Return: ended})
@@ -311,7 +304,7 @@ func (h *History) list(ctx context.Context, c *client.Client[*corev1.ConfigMap],
 }
 
 func (h *History) listOnce(ctx context.Context, c *client.Client[*corev1.ConfigMap], pages bool) (listing, error) {
-	l := listing{items: map[string]found{}}
+	l := listing{items: map[string]item{}}
 	o := client.ListOptions{Namespace: h.opts.Namespace}
 	if pages {
 		o.Limit = 2
@@ -326,7 +319,7 @@ func (h *History) listOnce(ctx context.Context, c *client.Client[*corev1.ConfigM
 			if err != nil {
 				return l, err
 			}
-			if h.ours(cm.Name) {
+			if h.isOwn(cm.Name) {
 				l.items[cm.Name] = f
 			}
 		}
@@ -339,7 +332,7 @@ func (h *History) listOnce(ctx context.Context, c *client.Client[*corev1.ConfigM
 	}
 }
 
-func (h *History) ours(name string) bool {
+func (h *History) isOwn(name string) bool {
 	return len(name) >= len(h.opts.Prefix) && name[:len(h.opts.Prefix)] == h.opts.Prefix
 }
 
@@ -352,10 +345,10 @@ func (h *History) watch(ctx context.Context, conn client.Conn, last string, begu
 	for ctx.Err() == nil {
 		from, err := h.listOnce(ctx, c, false)
 		if err != nil {
-			pause(ctx, 20*time.Millisecond)
+			_ = backoff.Sleep(ctx, 20*time.Millisecond)
 			continue
 		}
-		s := &following{from: from, seen: from.revision}
+		s := &watchStream{from: from, seen: from.revision, begun: h.clock.Add(1)}
 		h.mu.Lock()
 		h.streams = append(h.streams, s)
 		h.mu.Unlock()
@@ -372,8 +365,8 @@ func (h *History) watch(ctx context.Context, conn client.Conn, last string, begu
 				break
 			}
 			h.mu.Lock()
-			if e.Type != client.Bookmark && h.ours(e.Object.Name) {
-				s.events = append(s.events, happening{f.revision, e.Type, e.Object.Name, f.value})
+			if e.Type != client.Bookmark && h.isOwn(e.Object.Name) {
+				s.events = append(s.events, watchEvent{f.revision, e.Type, e.Object.Name, f.value})
 			}
 			s.seen = max(s.seen, f.revision)
 			h.mu.Unlock()
@@ -395,7 +388,7 @@ func (h *History) finish(ctx context.Context) error {
 		if err == nil || apierrors.IsAlreadyExists(err) {
 			return nil
 		}
-		if !pause(ctx, 20*time.Millisecond) {
+		if backoff.Sleep(ctx, 20*time.Millisecond) != nil {
 			return errors.Join(fmt.Errorf("no server accepted the last write within %v", h.opts.Patience), err)
 		}
 	}

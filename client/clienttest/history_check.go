@@ -22,13 +22,16 @@ type call struct {
 	key      string
 	value    string // that a create or update writes; no two writes share one
 	expected int64  // the revision an update or delete insists on; 0: none
+
+	ordered bool         // events are known
+	events  []watchEvent // of the key, all of them
 }
 
-// answer is its reply.
-type answer struct {
-	found
+// reply is its reply.
+type reply struct {
+	item
 	reason  metav1.StatusReason // of a refusal that the state explains
-	failed  bool                // no answer, or one that does not say what happened
+	failed  bool                // no reply, or one that does not say what happened
 	refused bool                // with failed: it is known that nothing happened
 }
 
@@ -40,6 +43,8 @@ type keyState struct {
 	revision int64
 	// floor is a revision that the last write must be above.
 	floor int64
+	// events is how many events of the key have happened. Where the events are known, it is the whole state.
+	events int
 }
 
 // register is the porcupine model of one key of the API: the possible replies of a kube-apiserver to each
@@ -56,22 +61,32 @@ var register = (&porcupine.NondeterministicModel{
 	Init: func() []any { return []any{keyState{}} },
 	Step: func(state, in, out any) []any {
 		var next []any
-		for _, s := range step(state.(keyState), in.(call), out.(answer)) {
+		for _, s := range step(state.(keyState), in.(call), out.(reply)) {
 			next = append(next, s)
 		}
 		return next
 	},
-	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v -> %+v", in, out) },
+	DescribeOperation: func(in, out any) string {
+		c := in.(call)
+		return fmt.Sprintf("%s %s %q expected=%d -> %+v", c.verb, c.key, c.value, c.expected, out)
+	},
 }).ToModel()
 
 // step returns the possible states of the key after the call, none if the reply is impossible.
-func step(s keyState, in call, out answer) []keyState {
+func step(s keyState, in call, out reply) []keyState {
+	if in.ordered {
+		var possible []keyState
+		for _, n := range follow(s.events, in, out) {
+			possible = append(possible, keyState{events: n})
+		}
+		return possible
+	}
 	written := keyState{exists: true, value: in.value, revision: out.revision, floor: max(s.floor, s.revision)}
 	gone := keyState{floor: max(s.floor, s.revision)}
 	if out.failed {
 		// It may have taken effect, at a revision that no reply contains.
 		possible := []keyState{s}
-		known, fits := s.at(in.expected)
+		known, fits := s.atRevision(in.expected)
 		switch {
 		case in.verb == "create" && !s.exists:
 			possible = append(possible, written)
@@ -85,28 +100,28 @@ func step(s keyState, in call, out answer) []keyState {
 	}
 	switch out.reason {
 	case metav1.StatusReasonNotFound:
-		return when(!s.exists && in.verb != "create", s)
+		return statesIf(!s.exists && in.verb != "create", s)
 	case metav1.StatusReasonAlreadyExists:
-		return when(s.exists && in.verb == "create", s)
+		return statesIf(s.exists && in.verb == "create", s)
 	case metav1.StatusReasonConflict:
-		return when(s.exists && in.expected != 0 && s.revision != in.expected, s)
+		return statesIf(s.exists && in.expected != 0 && s.revision != in.expected, s)
 	}
-	known, fits := s.at(in.expected)
+	known, fits := s.atRevision(in.expected)
 	switch in.verb {
 	case "get":
-		known, fits = s.at(out.revision)
-		return when(s.exists && fits && s.value == out.value, known)
+		known, fits = s.atRevision(out.revision)
+		return statesIf(s.exists && fits && s.value == out.value, known)
 	case "create":
-		return when(!s.exists && out.revision > written.floor && out.value == in.value, written)
+		return statesIf(!s.exists && out.revision > written.floor && out.value == in.value, written)
 	case "update":
-		return when(s.exists && fits && out.revision > known.revision && out.value == in.value, written)
+		return statesIf(s.exists && fits && out.revision > known.revision && out.value == in.value, written)
 	default: // delete
-		return when(s.exists && (in.expected == 0 || fits), gone)
+		return statesIf(s.exists && (in.expected == 0 || fits), gone)
 	}
 }
 
-// at returns the state with its revision known to be r, and whether that can be.
-func (s keyState) at(r int64) (keyState, bool) {
+// atRevision returns the state with its revision known to be r, and whether that is possible.
+func (s keyState) atRevision(r int64) (keyState, bool) {
 	if s.revision != 0 {
 		return s, s.revision == r
 	}
@@ -115,7 +130,7 @@ func (s keyState) at(r int64) (keyState, bool) {
 	return s, fits
 }
 
-func when(possible bool, s keyState) []keyState {
+func statesIf(possible bool, s keyState) []keyState {
 	if !possible {
 		return nil
 	}
@@ -132,60 +147,60 @@ func when(possible bool, s keyState) []keyState {
 func (h *History) Check() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var wrong []error
-	for _, calls := range register.Partition(h.calls) {
+	log, err := h.mergeEvents()
+	wrong := []error{err}
+	all := h.explained(log)
+	for _, calls := range register.Partition(all) {
 		switch porcupine.CheckOperationsTimeout(register, calls, time.Minute) {
 		case porcupine.Ok:
 		case porcupine.Unknown:
 			wrong = append(wrong, fmt.Errorf("no order of the %d calls on one key was found in a minute", len(calls)))
 		default:
-			wrong = append(wrong, fmt.Errorf("no order explains the replies, not linearizable:\n%s", explain(calls)))
+			wrong = append(wrong, fmt.Errorf("no order explains the replies, not linearizable:\n%s", describeFailure(calls)))
 		}
 	}
-	log, err := h.merged()
-	wrong = append(wrong, err)
 	for i, s := range h.streams {
 		wrong = append(wrong, named(fmt.Sprintf("watch stream %d from revision %d", i, s.from.revision), s.check(log)))
 	}
-	wrong = append(wrong, h.acknowledged(log), h.checkListings(log))
+	wrong = append(wrong, h.checkAcknowledged(all, log), h.checkListings(log))
 	return errors.Join(wrong...)
 }
 
-// explain describes the last calls of the shortest beginning of a history that no order explains.
-func explain(calls []porcupine.Operation) string {
+// describeFailure describes the last calls of the shortest beginning of a history that no order explains.
+func describeFailure(calls []porcupine.Operation) string {
 	var ends []int64
 	for _, op := range calls {
 		ends = append(ends, op.Return)
 	}
 	slices.Sort(ends)
 	shortest := sort.Search(len(ends), func(i int) bool {
-		return porcupine.CheckOperationsTimeout(register, until(calls, ends[i]), time.Minute) != porcupine.Ok
+		return porcupine.CheckOperationsTimeout(register, truncate(calls, ends[i]), time.Minute) != porcupine.Ok
 	})
 	if shortest == len(ends) {
 		return "(only the whole history)"
 	}
-	shown := until(calls, ends[shortest])
+	shown := truncate(calls, ends[shortest])
 	slices.SortFunc(shown, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 	var b strings.Builder
-	for _, op := range shown[max(0, len(shown)-explained):] {
+	for _, op := range shown[max(0, len(shown)-shownCalls):] {
 		fmt.Fprintf(&b, "  %d to %d, client %d: %s\n", op.Call, op.Return, op.ClientId, register.DescribeOperation(op.Input, op.Output))
 	}
 	return b.String()
 }
 
-// explained is the number of calls an explanation shows.
-const explained = 25
+// shownCalls is the number of calls an explanation shows.
+const shownCalls = 25
 
-// until returns the history up to a time: calls that had not returned have an unknown outcome, and
+// truncate returns the history up to a time: calls that had not returned have an unknown outcome, and
 // reads among them are omitted.
-func until(calls []porcupine.Operation, at int64) []porcupine.Operation {
+func truncate(calls []porcupine.Operation, at int64) []porcupine.Operation {
 	var known []porcupine.Operation
 	for _, op := range calls {
 		if op.Return > at {
 			if op.Call > at || op.Input.(call).verb == "get" {
 				continue
 			}
-			op.Output, op.Return = answer{failed: true}, 1<<62
+			op.Output, op.Return = reply{failed: true}, 1<<62
 		}
 		known = append(known, op)
 	}
@@ -199,9 +214,9 @@ func named(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// merged returns the events of all watchers, by revision.
-func (h *History) merged() (map[int64]happening, error) {
-	log := map[int64]happening{}
+// mergeEvents returns the events of all watchers, by revision.
+func (h *History) mergeEvents() (map[int64]watchEvent, error) {
+	log := map[int64]watchEvent{}
 	var wrong []error
 	for _, s := range h.streams {
 		for _, e := range s.events {
@@ -215,7 +230,7 @@ func (h *History) merged() (map[int64]happening, error) {
 }
 
 // check compares one stream with the events of all others.
-func (s *following) check(log map[int64]happening) error {
+func (s *watchStream) check(log map[int64]watchEvent) error {
 	state := maps.Clone(s.from.items)
 	last := s.from.revision
 	var wrong []error
@@ -239,41 +254,41 @@ func (s *following) check(log map[int64]happening) error {
 	return errors.Join(wrong...)
 }
 
-func apply(state map[string]found, e happening) {
+func apply(state map[string]item, e watchEvent) {
 	if e.kind == client.Deleted {
 		delete(state, e.key)
 		return
 	}
-	state[e.key] = found{e.revision, e.value}
+	state[e.key] = item{e.revision, e.value}
 }
 
-// acknowledged checks that the watchers received every write whose revision a reply contained.
-func (h *History) acknowledged(log map[int64]happening) error {
+// checkAcknowledged checks that the watchers received every write whose revision a reply or a read contained.
+func (h *History) checkAcknowledged(calls []porcupine.Operation, log map[int64]watchEvent) error {
 	var wrong []error
-	for _, op := range h.calls {
-		in, out := op.Input.(call), op.Output.(answer)
+	for _, op := range calls {
+		in, out := op.Input.(call), op.Output.(reply)
 		if out.revision == 0 || in.verb == "get" || in.verb == "delete" {
 			continue
 		}
-		want := happening{out.revision, client.Modified, in.key, in.value}
+		want := watchEvent{out.revision, client.Modified, in.key, in.value}
 		if in.verb == "create" {
 			want.kind = client.Added
 		}
-		if e, ok := log[out.revision]; ok && e != want || !ok && h.watched(out.revision) {
+		if e, ok := log[out.revision]; ok && e != want || !ok && h.covers(out.revision) {
 			wrong = append(wrong, fmt.Errorf("acknowledged %+v, but the watchers saw %+v", want, e))
 		}
 	}
 	return errors.Join(wrong...)
 }
 
-// watched reports whether a stream covers the revision.
-func (h *History) watched(r int64) bool {
-	return slices.ContainsFunc(h.streams, func(s *following) bool { return s.from.revision < r && r <= s.seen })
+// covers reports whether a stream covers the revision.
+func (h *History) covers(r int64) bool {
+	return slices.ContainsFunc(h.streams, func(s *watchStream) bool { return s.from.revision < r && r <= s.seen })
 }
 
 // checkListings replays the log and compares every list with the state at its revision, as far as the
 // watchers saw everything.
-func (h *History) checkListings(log map[int64]happening) error {
+func (h *History) checkListings(log map[int64]watchEvent) error {
 	all := slices.Clone(h.listings)
 	for _, s := range h.streams {
 		all = append(all, s.from)
@@ -282,15 +297,8 @@ func (h *History) checkListings(log map[int64]happening) error {
 		return nil
 	}
 	slices.SortFunc(all, func(a, b listing) int { return int(a.revision - b.revision) })
-	streams := slices.SortedFunc(slices.Values(h.streams), func(a, b *following) int { return int(a.from.revision - b.from.revision) })
-	state := maps.Clone(streams[0].from.items)
-	at, known := streams[0].from.revision, streams[0].seen
-	for _, s := range streams[1:] {
-		if s.from.revision > known {
-			break // no watcher covers the gap
-		}
-		known = max(known, s.seen)
-	}
+	first, known := h.covered()
+	state, at := maps.Clone(first.from.items), first.from.revision
 	revisions := slices.Sorted(maps.Keys(log))
 	var wrong []error
 	for _, l := range all {

@@ -20,8 +20,8 @@ import (
 	"github.com/keelson-dev/keelson/store/storetest"
 )
 
-// TestHistories lets concurrent clients fight over a few objects of the server, and checks every answer and
-// every event.
+// TestHistories lets concurrent clients write a few objects of the server, and checks every reply and every
+// event.
 func TestHistories(t *testing.T) {
 	for _, seed := range seeds.Of(t, 100) {
 		synctest.Test(t, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestHistoriesOfAFailingStore(t *testing.T) {
 	}
 }
 
-// staleReads answers some reads with what the same read was answered before.
+// staleReads answers some reads with an earlier reply to the same read.
 type staleReads struct {
 	client.Conn
 	before map[string]*client.Response

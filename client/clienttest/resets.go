@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/client/rest"
 )
@@ -32,7 +33,7 @@ func Reset(ctx context.Context, seed uint64, n int, cfg rest.Config) {
 			for k := i; (n < 0 || k < n) && ctx.Err() == nil; k += resetClients {
 				c.request(ctx)
 				if n < 0 {
-					pause(ctx, time.Duration(c.random.Int64N(int64(100*time.Millisecond))))
+					_ = backoff.Sleep(ctx, time.Duration(c.random.Int64N(int64(100*time.Millisecond))))
 				}
 			}
 			c.end()
@@ -127,7 +128,7 @@ func (c *resetClient) request(ctx context.Context) {
 	})
 	beside.Go(func() {
 		if wait > time.Millisecond { // otherwise at once
-			pause(ctx, wait)
+			_ = backoff.Sleep(ctx, wait)
 		}
 		if cut {
 			c.conns.close()

@@ -45,7 +45,7 @@ type Authenticator struct {
 	opts    AuthenticatorOptions
 	reviews *client.Client[*authenticationv1.TokenReview]
 	// By the token's digest; nil for bad tokens.
-	answers *answers[[sha256.Size]byte, *authenticationv1.UserInfo]
+	cache *reviewCache[[sha256.Size]byte, *authenticationv1.UserInfo]
 }
 
 // NewAuthenticator returns an authenticator that reviews tokens through conn.
@@ -56,7 +56,7 @@ func NewAuthenticator(conn client.Conn, opts AuthenticatorOptions) *Authenticato
 	if opts.Timeout <= 0 {
 		opts.Timeout = 10 * time.Second
 	}
-	return &Authenticator{opts: opts, reviews: client.For[*authenticationv1.TokenReview](conn), answers: newAnswers[[sha256.Size]byte, *authenticationv1.UserInfo]()}
+	return &Authenticator{opts: opts, reviews: client.For[*authenticationv1.TokenReview](conn), cache: newReviewCache[[sha256.Size]byte, *authenticationv1.UserInfo]()}
 }
 
 // ErrInvalidToken is the error for a bearer token that the API server does not accept.
@@ -75,7 +75,7 @@ func (a *Authenticator) Authenticate(r *http.Request) (*authenticationv1.UserInf
 	if token == "" || a.opts.NoTokens {
 		return nil, false, certErr
 	}
-	u, err := a.answers.get(r.Context(), sha256.Sum256([]byte(token)), func(ctx context.Context) (*authenticationv1.UserInfo, time.Duration, error) {
+	u, err := a.cache.get(r.Context(), sha256.Sum256([]byte(token)), func(ctx context.Context) (*authenticationv1.UserInfo, time.Duration, error) {
 		u, err := a.review(ctx, token)
 		return u, a.opts.TTL, err
 	})

@@ -10,9 +10,9 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// maxQuestion is the maximum size of a review whose result is cached, in bytes of JSON: clients choose paths
-// and names.
-const maxQuestion = 10_000
+// maxCachedSpec is the maximum size of a review whose result is cached, in bytes of JSON: clients choose
+// paths and names.
+const maxCachedSpec = 10_000
 
 // AuthorizerOptions configure an Authorizer.
 type AuthorizerOptions struct {
@@ -26,7 +26,7 @@ type AuthorizerOptions struct {
 type Authorizer struct {
 	opts    AuthorizerOptions
 	reviews *client.Client[*authorizationv1.SubjectAccessReview]
-	answers *answers[string, decision] // by the review's spec as JSON
+	cache   *reviewCache[string, decision] // by the review's spec as JSON
 }
 
 type decision struct {
@@ -44,7 +44,7 @@ func NewAuthorizer(conn client.Conn, opts AuthorizerOptions) *Authorizer {
 	set(&opts.AllowedTTL, 5*time.Minute)
 	set(&opts.DeniedTTL, 30*time.Second)
 	set(&opts.Timeout, 10*time.Second)
-	return &Authorizer{opts: opts, reviews: client.For[*authorizationv1.SubjectAccessReview](conn), answers: newAnswers[string, decision]()}
+	return &Authorizer{opts: opts, reviews: client.For[*authorizationv1.SubjectAccessReview](conn), cache: newReviewCache[string, decision]()}
 }
 
 // Authorize reports whether spec.User has the access that spec describes; reason is for users and may be
@@ -54,11 +54,11 @@ func (a *Authorizer) Authorize(ctx context.Context, spec authorizationv1.Subject
 	if err != nil {
 		return false, "", fmt.Errorf("delegated: %w", err)
 	}
-	if len(key) > maxQuestion {
+	if len(key) > maxCachedSpec {
 		d, err := a.review(ctx, spec)
 		return d.allowed, d.reason, err
 	}
-	d, err := a.answers.get(ctx, string(key), func(ctx context.Context) (decision, time.Duration, error) {
+	d, err := a.cache.get(ctx, string(key), func(ctx context.Context) (decision, time.Duration, error) {
 		d, err := a.review(ctx, spec)
 		if d.allowed {
 			return d, a.opts.AllowedTTL, err

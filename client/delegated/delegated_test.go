@@ -18,6 +18,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/client/clienttest"
 	"github.com/keelson-dev/keelson/client/delegated"
@@ -45,9 +46,7 @@ func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v.mu.Lock()
 	v.asked++
 	v.mu.Unlock()
-	select {
-	case <-time.After(v.delay):
-	case <-r.Context().Done():
+	if backoff.Sleep(r.Context(), v.delay) != nil {
 		return
 	}
 	if v.down {
@@ -126,7 +125,7 @@ func TestTokens(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		v.down = true
 		_, ok, err = a.Authenticate(withToken("good"))
-		require.False(t, ok, "no answer is no user")
+		require.False(t, ok, "without a reply there is no user")
 		require.Error(t, err)
 		v.down = false
 		_, ok, _ = a.Authenticate(withToken("good"))
@@ -152,7 +151,7 @@ func TestTokens(t *testing.T) {
 	})
 }
 
-// Many requests with one token make one review; one that ends early leaves the others none the worse.
+// Many requests with one token make one review; one that ends early does not affect the others.
 func TestOneReviewForMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &reviewer{token: knows(map[string]string{"good": "ann"}), delay: time.Second}
@@ -277,7 +276,7 @@ func TestAccess(t *testing.T) {
 	})
 }
 
-// Strangers with ever new tokens fill no memory and do not push the API server.
+// Unauthenticated clients with many different tokens neither fill the memory nor overload the API server.
 func TestStrangersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &reviewer{token: knows(nil), delay: time.Minute}

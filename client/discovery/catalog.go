@@ -109,7 +109,7 @@ func (c *Catalog) Preferred() []Resource {
 	return out
 }
 
-// Find returns the resources that a user's word may mean, best first: "pods", "po", "pod", "Pod",
+// Find returns the resources that a name typed by a user may mean, best first: "pods", "po", "pod", "Pod",
 // "deployments.apps", "deployments.v1.apps". A group may be abbreviated ("deployments.app"). Each resource is
 // returned in its preferred version.
 func (c *Catalog) Find(arg string) []Resource {

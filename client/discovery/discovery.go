@@ -1,4 +1,4 @@
-// Package discovery queries what a server serves, and maps kinds, resources and the words users type to
+// Package discovery queries what a server serves, and maps kinds, resources and the names that users type to
 // each other.
 //
 //	d := discovery.New(conn, discovery.Options{})
@@ -42,8 +42,8 @@ type Client struct {
 	mu      sync.Mutex
 	catalog *Catalog
 	read    time.Time
-	// asking is closed when the request in progress has ended.
-	asking chan struct{}
+	// fetching is closed when the request in progress has ended.
+	fetching chan struct{}
 }
 
 // New returns a client; it queries the server on first use.
@@ -59,7 +59,7 @@ const minRefresh = time.Second
 
 // NoMatchError reports that a server does not serve the requested kind or resource.
 type NoMatchError struct {
-	// What was requested: a kind, a resource or a word.
+	// What was requested: a kind, a resource or a name.
 	What string
 	// Stale are group-versions whose server did not reply, and which may contain it.
 	Stale []schema.GroupVersion
@@ -88,17 +88,17 @@ func (c *Client) Refresh(ctx context.Context) (*Catalog, error) { return c.get(c
 
 // ForKind returns the resource of a kind; without versions in the group's preferred one.
 func (c *Client) ForKind(ctx context.Context, gk schema.GroupKind, versions ...string) (*Resource, error) {
-	return find(ctx, c, "kind "+gk.String(), func(cat *Catalog) *Resource { return cat.ByKind(gk, versions...) })
+	return findResource(ctx, c, "kind "+gk.String(), func(cat *Catalog) *Resource { return cat.ByKind(gk, versions...) })
 }
 
 // ForResource returns a resource by its full name.
 func (c *Client) ForResource(ctx context.Context, gvr schema.GroupVersionResource) (*Resource, error) {
-	return find(ctx, c, "resource "+gvr.String(), func(cat *Catalog) *Resource { return cat.ByResource(gvr) })
+	return findResource(ctx, c, "resource "+gvr.String(), func(cat *Catalog) *Resource { return cat.ByResource(gvr) })
 }
 
-// Find returns the resource that best matches a user's word; see Catalog.Find.
+// Find returns the resource that best matches a name; see Catalog.Find.
 func (c *Client) Find(ctx context.Context, arg string) (*Resource, error) {
-	return find(ctx, c, "resource "+arg, func(cat *Catalog) *Resource {
+	return findResource(ctx, c, "resource "+arg, func(cat *Catalog) *Resource {
 		if rs := cat.Find(arg); len(rs) > 0 {
 			return &rs[0]
 		}
@@ -106,7 +106,7 @@ func (c *Client) Find(ctx context.Context, arg string) (*Resource, error) {
 	})
 }
 
-func find(ctx context.Context, c *Client, what string, in func(*Catalog) *Resource) (*Resource, error) {
+func findResource(ctx context.Context, c *Client, what string, in func(*Catalog) *Resource) (*Resource, error) {
 	cat, err := c.Catalog(ctx)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (c *Client) get(ctx context.Context, age time.Duration) (*Catalog, error) {
 			c.mu.Unlock()
 			return cat, nil
 		}
-		if wait := c.asking; wait != nil {
+		if wait := c.fetching; wait != nil {
 			c.mu.Unlock()
 			select {
 			case <-wait:
@@ -143,18 +143,18 @@ func (c *Client) get(ctx context.Context, age time.Duration) (*Catalog, error) {
 			}
 		}
 		done := make(chan struct{})
-		c.asking = done
+		c.fetching = done
 		old := c.catalog
 		c.mu.Unlock()
 		if old == nil {
 			old = c.load()
 		}
-		cat, err := c.ask(ctx, old)
+		cat, err := c.fetch(ctx, old)
 		c.mu.Lock()
 		if err == nil {
 			c.catalog, c.read = cat, time.Now()
 		}
-		c.asking = nil
+		c.fetching = nil
 		c.mu.Unlock()
 		close(done)
 		if err == nil && cat != old {

@@ -16,7 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// legacy is a server without aggregated discovery, or with it.
+// server is a server with or without aggregated discovery.
 type server struct {
 	docs  map[string]string
 	etag  string

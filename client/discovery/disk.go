@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// kept is the stored form of a catalog.
-type kept struct {
+// diskCatalog is the stored form of a catalog.
+type diskCatalog struct {
 	Catalog
 	Etags [2]string
 }
@@ -29,7 +29,7 @@ func (c *Client) load() *Catalog {
 	if err != nil {
 		return nil
 	}
-	var k kept
+	var k diskCatalog
 	if json.Unmarshal(b, &k) != nil || k.Etags[1] == "" {
 		return nil
 	}
@@ -41,7 +41,7 @@ func (c *Client) save(cat *Catalog) {
 	if c.opts.CacheDir == "" || cat.etags[1] == "" {
 		return
 	}
-	b, err := json.Marshal(kept{*cat, cat.etags})
+	b, err := json.Marshal(diskCatalog{*cat, cat.etags})
 	if err != nil || os.MkdirAll(c.opts.CacheDir, 0o750) != nil {
 		return
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/client/dynamic"
 )
 
-// shop is a server with one website, which keeps what it is sent.
+// shop is a server with one website, which stores updates.
 type shop struct{ site []byte }
 
 func (*shop) Scheme() *scheme.Scheme { return api.Scheme() }

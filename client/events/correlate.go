@@ -9,11 +9,11 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// remembered is the number of keys each cache of a correlator holds.
-const remembered = 4096
+// cacheSize is the number of keys each cache of a correlator holds.
+const cacheSize = 4096
 
-// combined is the prefix of the message of a combined event.
-const combined = "(combined from similar events): "
+// combinedPrefix is the prefix of the message of a combined event.
+const combinedPrefix = "(combined from similar events): "
 
 // object identifies the object of an event.
 type object struct {
@@ -58,7 +58,7 @@ type correlator struct {
 }
 
 func newCorrelator(opts Options) *correlator {
-	return &correlator{opts: opts, entries: newLRU[similar, *entry](remembered), groups: newLRU[similar, *group](remembered), buckets: newLRU[object, *bucket](remembered)}
+	return &correlator{opts: opts, entries: newLRU[similar, *entry](cacheSize), groups: newLRU[similar, *group](cacheSize), buckets: newLRU[object, *bucket](cacheSize)}
 }
 
 // correlate returns the event to write, modified to count its predecessors, and its entry; nil if the object
@@ -91,7 +91,7 @@ func (c *correlator) correlate(e *corev1.Event) (*corev1.Event, *entry) {
 			}
 			delete(g.messages, m)
 		}
-		e.Message = combined + e.Message
+		e.Message = combinedPrefix + e.Message
 		// All combined events count as one, with any message.
 	} else {
 		key.message = e.Message

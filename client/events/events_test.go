@@ -1,7 +1,10 @@
 package events_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +13,9 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/eventsv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/clienttest"
 	"github.com/keelson-dev/keelson/client/events"
@@ -134,7 +140,52 @@ func (c slowConn) Do(ctx context.Context, r *client.Request) (*client.Response, 
 	}
 }
 
-// TestEventsInFlightAtTheEndAreWritten: the event whose request is on its way when the recorder is stopped is
+// refusing answers every request with an error.
+type refusing struct {
+	client.Conn
+	err error
+}
+
+func (c refusing) Do(context.Context, *client.Request) (*client.Response, error) { return nil, c.err }
+
+// TestLossesAreLogged: an event that is lost is in the log, with the reason, and is no warning where its
+// namespace goes or has gone.
+func TestLossesAreLogged(t *testing.T) {
+	terminating := apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "e", errors.New("it is being terminated"))
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: "NamespaceTerminating"}}
+	for name, c := range map[string]struct {
+		err    error
+		record int
+		want   string
+	}{
+		"refused":     {apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "e", errors.New("no right")), 1, "level=WARN msg=\"record event failed\" why=refused"},
+		"terminating": {terminating, 1, "level=DEBUG msg=\"record event failed\" why=refused"},
+		"gone":        {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "n"), 1, "level=DEBUG msg=\"record event failed\" why=refused"},
+		"queue full":  {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "n"), 5, "level=WARN msg=\"record events failed\" why=queue events=3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var text bytes.Buffer
+				log := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))
+				s := clienttest.Start(t, clienttest.Options{})
+				rec := events.New(refusing{s.Conn(t, rest.Options{}), c.err}, events.Options{Component: "test", Queue: 2, Logger: log})
+				cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "thing", UID: "u"}}
+				for range c.record {
+					rec.Event(cm, events.Normal, "R", "something happened")
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error)
+				go func() { done <- rec.Run(ctx) }()
+				synctest.Wait()
+				cancel()
+				require.NoError(t, <-done)
+				require.Contains(t, text.String(), c.want)
+			})
+		})
+	}
+}
+
+// TestEventsInFlightAtTheEndAreWritten: an event whose request is in flight when the recorder is stopped is
 // not dropped.
 func TestEventsInFlightAtTheEndAreWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/client/events"
 )
 
-// notebook is a server that prints the events it is sent.
+// notebook is a server that prints the events it receives.
 type notebook struct{}
 
 func (notebook) Scheme() *scheme.Scheme { return api.Scheme() }
@@ -32,8 +32,8 @@ func (notebook) Do(_ context.Context, r *client.Request) (*client.Response, erro
 
 func (notebook) Stream(context.Context, *client.Request) (*client.Stream, error) { return nil, nil }
 
-// A controller records what it does to the objects it watches over. What is queued when Run's context ends is
-// written before it returns.
+// A controller records what it does to the objects it manages. Events that are queued when Run's context ends
+// are written before it returns.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	rec := events.New(notebook{}, events.Options{Component: "pod-watcher"})

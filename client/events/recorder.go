@@ -12,6 +12,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/eventsv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
 )
@@ -40,7 +41,9 @@ type Options struct {
 	// before they are combined; 0 means 10 and 10 minutes.
 	Similar  int
 	Interval time.Duration
-	// Logger logs each event at level Info, and failures; nil discards them.
+	// Logger logs each event at level Info, and failures as warnings; nil discards them. An event that is
+	// refused because its namespace is being deleted, or has been, is logged at level Debug: every deletion
+	// of a namespace with running pods has some.
 	Logger *slog.Logger
 	// Metrics are called with the results of events.
 	Metrics Metrics
@@ -63,6 +66,7 @@ type Recorder struct {
 	modern *client.Client[*eventsv1.Event]
 	queue  chan pending
 	last   atomic.Int64 // time in the name made last
+	lost   atomic.Int64 // events that found the queue full and are not logged yet
 }
 
 // pending is an event that waits to be written.
@@ -204,12 +208,24 @@ func (r *Recorder) log(ref corev1.ObjectReference, typ, reason, message string) 
 	}
 }
 
-func (r *Recorder) drop(why string, err error) {
+func (r *Recorder) drop(reason string, err error) {
 	if r.opts.Metrics.Dropped != nil {
-		r.opts.Metrics.Dropped(why)
+		r.opts.Metrics.Dropped(reason)
 	}
-	if r.opts.Logger != nil && err != nil {
-		r.opts.Logger.Warn("record event failed", "why", why, "err", err)
+	if r.opts.Logger == nil || err == nil {
+		return
+	}
+	level := slog.LevelWarn
+	if apierrors.IsNotFound(err) || apierrors.HasCause(err, "NamespaceTerminating") {
+		level = slog.LevelDebug
+	}
+	r.opts.Logger.Log(context.Background(), level, "record event failed", "why", reason, "err", err)
+}
+
+// logLost logs how many events have found the queue full since the last call.
+func (r *Recorder) logLost() {
+	if n := r.lost.Swap(0); n > 0 && r.opts.Logger != nil {
+		r.opts.Logger.Warn("record events failed", "why", "queue", "events", n)
 	}
 }
 
@@ -217,15 +233,16 @@ func (r *Recorder) enqueue(p pending) {
 	select {
 	case r.queue <- p:
 	default:
+		r.lost.Add(1)
 		r.drop("queue", nil)
 	}
 }
 
-// lastWrites is how long events are still written after Run's context has ended.
-const lastWrites = 2 * time.Second
+// flushTimeout is how long events are still written after Run's context has ended.
+const flushTimeout = 2 * time.Second
 
-// linger returns a context that ends lastWrites after ctx does, and a function that ends it at once.
-func linger(ctx context.Context, d time.Duration) (context.Context, func()) {
+// extendContext returns a context that ends d after ctx does, and a function that ends it at once.
+func extendContext(ctx context.Context, d time.Duration) (context.Context, func()) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var waiting sync.WaitGroup
 	waiting.Go(func() {

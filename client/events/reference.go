@@ -5,8 +5,8 @@ import (
 	"reflect"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/manifest"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 )
 
@@ -17,30 +17,11 @@ func Reference(s *scheme.Scheme, obj metav1.Object) (corev1.ObjectReference, err
 		return corev1.ObjectReference{}, fmt.Errorf("events: reference to nil")
 	}
 	m := metav1.MetaOf(obj)
-	gvk := kindOf(s, obj)
+	gvk := manifest.KindOf(s, obj)
 	if gvk.Kind == "" {
 		return corev1.ObjectReference{}, fmt.Errorf("events: unknown kind of %T", obj)
 	}
 	return corev1.ObjectReference{
 		Kind: gvk.Kind, APIVersion: gvk.APIVersion(), Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
 	}, nil
-}
-
-func kindOf(s *scheme.Scheme, obj metav1.Object) schema.GroupVersionKind {
-	// Types that serve several kinds carry their own.
-	switch o := obj.(type) {
-	case *metav1.Unstructured:
-		return o.TypeMeta.GroupVersionKind()
-	case *metav1.PartialObjectMetadata:
-		return o.TypeMeta.GroupVersionKind()
-	}
-	if info := s.ForObject(obj); info != nil {
-		return info.GVK
-	}
-	if o, ok := obj.(interface {
-		GroupVersionKind() schema.GroupVersionKind
-	}); ok {
-		return o.GroupVersionKind()
-	}
-	return schema.GroupVersionKind{}
 }

@@ -40,7 +40,7 @@ type running struct {
 // series holds the events.k8s.io events written recently. It is used by one goroutine.
 type series struct{ known *lru[seriesKey, *running] }
 
-func newSeries() *series { return &series{newLRU[seriesKey, *running](remembered)} }
+func newSeries() *series { return &series{newLRU[seriesKey, *running](cacheSize)} }
 
 func keyOfModern(e *eventsv1.Event) seriesKey {
 	k := seriesKey{typ: e.Type, reason: e.Reason, action: e.Action, component: e.ReportingController, instance: e.ReportingInstance}
@@ -60,11 +60,11 @@ func (r *Recorder) writeModern(ctx context.Context, s *series, e *eventsv1.Event
 	k.seen = e.EventTime.Time
 	switch {
 	case fresh:
-		err := r.try(ctx, func() error { _, err := r.modern.Create(ctx, e); return err },
+		err := r.retry(ctx, func() error { _, err := r.modern.Create(ctx, e); return err },
 			func() { e.Name = r.nameOf(e.Regarding, time.Now().Add(backoff.Spread(ctx, time.Millisecond))) })
 		if err == nil {
 			k.written = k.seen
-			r.wrote(true)
+			r.countWritten(true)
 		}
 		r.failed(err)
 	case k.series == nil:
@@ -78,7 +78,7 @@ func (r *Recorder) writeModern(ctx context.Context, s *series, e *eventsv1.Event
 
 func (r *Recorder) writeSeries(ctx context.Context, k *running) {
 	k.event.Series = k.series
-	err := r.try(ctx, func() error {
+	err := r.retry(ctx, func() error {
 		b, err := json.Marshal(map[string]any{"series": map[string]any{"count": k.series.Count, "lastObservedTime": k.series.LastObservedTime}})
 		if err != nil {
 			return err
@@ -93,7 +93,7 @@ func (r *Recorder) writeSeries(ctx context.Context, k *running) {
 	}, func() { k.event.Name = r.nameOf(k.event.Regarding, time.Now()) })
 	if err == nil {
 		k.written = time.Now()
-		r.wrote(false)
+		r.countWritten(false)
 	}
 	r.failed(err)
 }

@@ -17,12 +17,13 @@ func (r *Recorder) Run(ctx context.Context) error {
 	tick := time.NewTicker(seriesTick)
 	defer tick.Stop()
 	// An event that is being written when ctx ends, and those queued by then, are still written.
-	writing, end := linger(ctx, lastWrites)
+	writing, end := extendContext(ctx, flushTimeout)
 	defer end()
 	for ctx.Err() == nil {
 		select {
 		case p := <-r.queue:
 			r.write(writing, c, s, p)
+			r.logLost()
 		case <-tick.C:
 			r.sweep(writing, s)
 		case <-ctx.Done():
@@ -48,14 +49,14 @@ func (r *Recorder) write(ctx context.Context, c *correlator, s *series, p pendin
 		r.drop("spam", nil)
 		return
 	}
-	err := r.try(ctx, func() error {
+	err := r.retry(ctx, func() error {
 		if e.Count > 1 && known.name != "" {
 			patch := corePatch(e)
 			key := metav1.KeyOf(e)
 			key.Name = known.name
 			_, err := r.core.Patch(ctx, key, patch)
 			if err == nil {
-				r.wrote(false)
+				r.countWritten(false)
 				return nil
 			}
 			if !apierrors.IsNotFound(err) {
@@ -66,14 +67,14 @@ func (r *Recorder) write(ctx context.Context, c *correlator, s *series, p pendin
 		made, err := r.core.Create(ctx, e)
 		if err == nil {
 			known.name = made.Name
-			r.wrote(true)
+			r.countWritten(true)
 		}
 		return err
 	}, func() { e.Name = r.nameOf(e.InvolvedObject, time.Now().Add(backoff.Spread(ctx, time.Millisecond))) })
 	r.failed(err)
 }
 
-func (r *Recorder) wrote(created bool) {
+func (r *Recorder) countWritten(created bool) {
 	if r.opts.Metrics.Written != nil {
 		r.opts.Metrics.Written(created)
 	}
@@ -89,9 +90,9 @@ func (r *Recorder) failed(err error) {
 	}
 }
 
-// try writes, retrying with growing waits while there is no reply or the server is overloaded, for about a
+// retry writes, retrying with growing waits while there is no reply or the server is overloaded, for about a
 // minute. rename is called if another event has the name.
-func (r *Recorder) try(ctx context.Context, write func() error, rename func()) error {
+func (r *Recorder) retry(ctx context.Context, write func() error, rename func()) error {
 	wait := 500 * time.Millisecond
 	for n, lost := 0, false; ; n++ {
 		err := write()

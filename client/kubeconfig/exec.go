@@ -94,7 +94,7 @@ func newExecSource(e *Exec, field string, cluster *Cluster, allow func(string) e
 	if err != nil {
 		return nil, &Error{Field: field, Err: err}
 	}
-	return &cached{fetch: func(ctx context.Context, _ bool) (*rest.Credential, time.Time, error) {
+	return &credentialCache{fetch: func(ctx context.Context, _ bool) (*rest.Credential, time.Time, error) {
 		cred, end, err := e.run(ctx, command, info)
 		if err != nil {
 			return nil, end, &Error{Field: field, Err: err}
@@ -144,7 +144,7 @@ func (e *Exec) run(ctx context.Context, command string, info []byte) (*rest.Cred
 		cmd.Env = append(cmd.Env, v.Name+"="+v.Value)
 	}
 	cmd.Env = append(cmd.Env, "KUBERNETES_EXEC_INFO="+string(info))
-	out := &limited{max: maxExecOutput}
+	out := &limitedBuffer{max: maxExecOutput}
 	cmd.Stdout = out
 	cmd.Stderr = os.Stderr
 	cmd.WaitDelay = 5 * time.Second
@@ -193,14 +193,14 @@ func (e *Exec) parse(b []byte) (*rest.Credential, time.Time, error) {
 	return cred, end, nil
 }
 
-// limited keeps the start of what is written to it.
-type limited struct {
+// limitedBuffer keeps the start of what is written to it.
+type limitedBuffer struct {
 	buf bytes.Buffer
 	max int
 }
 
 // Write implements io.Writer.
-func (l *limited) Write(p []byte) (int, error) {
+func (l *limitedBuffer) Write(p []byte) (int, error) {
 	if room := l.max - l.buf.Len(); room > 0 {
 		l.buf.Write(p[:min(len(p), room)])
 	}

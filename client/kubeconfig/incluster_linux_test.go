@@ -22,8 +22,8 @@ import (
 	"github.com/keelson-dev/keelson/client/rest"
 )
 
-// The files of a service account lie at one path in every pod. The test runs again in a mount namespace of
-// its own, where it may put some there.
+// The files of a service account are at one path in every pod. The test runs itself again in a new mount
+// namespace, where it may create them.
 func TestInCluster(t *testing.T) {
 	const inside = "KEELSON_TEST_MOUNTNS"
 	if os.Getenv(inside) != "" {
@@ -70,7 +70,7 @@ func testInCluster(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist, "a pod without a token")
 	require.ErrorContains(t, err, "/var/run/secrets/kubernetes.io/serviceaccount/token")
 	synctest.Test(t, func(t *testing.T) {
-		// accepted is the token of now; two servers have certificates of different authorities.
+		// accepted is the current token; two servers have certificates of different authorities.
 		var accepted atomic.Value
 		server := func() *clienttest.Server {
 			return clienttest.Start(t, clienttest.Options{TLS: true, Scheme: api.Scheme(), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -106,7 +106,7 @@ func testInCluster(t *testing.T) {
 		serviceAccount(t, "2", "t2", one.Config().TLS.CAData)
 		accepted.Store("t2")
 		require.NoError(t, ask())
-		// The old token lives on for a while: the new one is in use before it ends.
+		// The old token remains valid for a while: the new one is in use before it expires.
 		serviceAccount(t, "3", "t3", one.Config().TLS.CAData)
 		require.NoError(t, ask())
 		time.Sleep(11 * time.Second)

@@ -188,7 +188,7 @@ echo "{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io
 	require.Same(t, cred, again, "kept until it expires")
 	fresh, err := cfg.Credentials.Credential(t.Context(), cred)
 	require.NoError(t, err)
-	require.Equal(t, "t2", fresh.Token, "got anew after a refusal")
+	require.Equal(t, "t2", fresh.Token, "fetched again after a refusal")
 	info, err := os.ReadFile(filepath.Join(dir, "count.info"))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{"interactive":false,"cluster":{"server":"https://s","certificate-authority-data":"Q0E=","config":{"audience":"x"}}}}`, string(info))

@@ -12,7 +12,7 @@ import (
 	"github.com/keelson-dev/keelson/client/kubeconfig"
 )
 
-// What we make of several files is what kubectl makes of them, byte for byte.
+// The merged configuration of several files equals kubectl's, byte for byte.
 func TestFlattenAsKubectl(t *testing.T) {
 	kubectl, err := exec.LookPath("kubectl")
 	if err != nil {

@@ -45,7 +45,7 @@ func newOIDC(config map[string]string, field string, persist func(map[string]str
 		return nil, wrong(field+".config."+oidcClientID, "is empty")
 	}
 	o := &oidc{config: maps.Clone(config), field: field, persist: persist}
-	return &cached{fetch: o.fetch}, nil
+	return &credentialCache{fetch: o.fetch}, nil
 }
 
 func (o *oidc) fail(format string, args ...any) error {
@@ -55,7 +55,7 @@ func (o *oidc) fail(format string, args ...any) error {
 // fetch implements cached.fetch; cached calls it from one goroutine at a time.
 func (o *oidc) fetch(ctx context.Context, rejected bool) (*rest.Credential, time.Time, error) {
 	if token := o.config[oidcIDToken]; token != "" && !rejected {
-		if end, ok := tokenExpiry(token); ok && time.Until(end) > margin {
+		if end, ok := tokenExpiry(token); ok && time.Until(end) > expiryMargin {
 			return &rest.Credential{Token: token}, end, nil
 		}
 	}
@@ -85,7 +85,7 @@ func (o *oidc) fetch(ctx context.Context, rejected bool) (*rest.Credential, time
 		IDToken      string `json:"id_token"`
 		RefreshToken string `json:"refresh_token"`
 	}
-	if err := o.ask(hc, req, &answer); err != nil {
+	if err := o.postForm(hc, req, &answer); err != nil {
 		return nil, time.Time{}, o.fail("refresh the id token: %w", err)
 	}
 	if answer.IDToken == "" {
@@ -134,7 +134,7 @@ func (o *oidc) tokenEndpoint(ctx context.Context, hc *http.Client) (string, erro
 	var doc struct {
 		TokenEndpoint string `json:"token_endpoint"`
 	}
-	if err := o.ask(hc, req, &doc); err != nil {
+	if err := o.postForm(hc, req, &doc); err != nil {
 		return "", o.fail("ask the issuer for its endpoints: %w", err)
 	}
 	if doc.TokenEndpoint == "" {
@@ -143,9 +143,9 @@ func (o *oidc) tokenEndpoint(ctx context.Context, hc *http.Client) (string, erro
 	return doc.TokenEndpoint, nil
 }
 
-// ask sends a request and parses a JSON reply. The body of an error reply is not shown: it may contain
+// postForm sends a request and parses a JSON reply. The body of an error reply is not shown: it may contain
 // secrets.
-func (o *oidc) ask(hc *http.Client, req *http.Request, into any) error {
+func (o *oidc) postForm(hc *http.Client, req *http.Request, into any) error {
 	resp, err := hc.Do(req)
 	if err != nil {
 		if e, ok := errors.AsType[*url.Error](err); ok {

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -14,44 +15,41 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// exempt reports whether a request does not wait for its turn: streams take no turn because they last, and
-// leases because a late renewal costs the leader its lease.
-func exempt(r *client.Request, whole bool) bool {
+// isUnlimited reports whether a request does not wait for its turn: streams take no turn because they last,
+// and leases because a late renewal costs the leader its lease.
+func isUnlimited(r *client.Request, whole bool) bool {
 	return !whole || r.Resource.Group == "coordination.k8s.io" && r.Resource.Resource == "leases" && r.Name != ""
 }
 
 // attempts sends r until it succeeds or must not be retried. done is called with a successful reply; it must
 // read its body or, if whole is false, keep it.
 func (c *Conn) attempts(ctx context.Context, r *client.Request, whole bool, done func(*http.Response) error) error {
-	verb, resource := r.Verb(), r.Resource.Resource
+	target := Target{Verb: r.Verb(), Method: cmp.Or(r.Method, http.MethodGet), Host: c.base.Host, Resource: r.Resource.Resource}
 	var rejected *Credential
 	unauthorized, broken := false, 0
 	for try := 0; ; try++ {
-		slot := !exempt(r, whole)
+		slot := !isUnlimited(r, whole)
 		if slot {
-			if err := c.pace.wait(ctx); err != nil {
-				return c.wrap(r, err)
-			}
-			waited, err := c.limit.acquire(ctx)
+			waited, err := c.acquire(ctx)
 			if waited > 0 && c.opts.Metrics.Queued != nil {
-				c.opts.Metrics.Queued(verb, resource, waited)
+				c.opts.Metrics.Queued(target, waited)
 			}
 			if err != nil {
 				return c.wrap(r, err)
 			}
 		}
 		start := time.Now()
-		code, cred, err := c.once(ctx, r, rejected, done)
+		code, cred, err := c.sendOnce(ctx, r, rejected, done)
 		if slot {
-			c.limit.release(judge(r, code, err))
+			c.limit.release(classify(r, code, err))
 		}
 		if c.opts.Metrics.Request != nil {
-			c.opts.Metrics.Request(verb, resource, code, time.Since(start))
+			c.opts.Metrics.Request(target, code, time.Since(start))
 		}
 		if err == nil {
 			return nil
 		}
-		wait, again := c.again(ctx, r, code, err, try)
+		wait, again := c.retryWait(ctx, r, code, err, try)
 		switch {
 		case code == http.StatusUnauthorized && !unauthorized && (c.cfg.Credentials != nil || c.cfg.BearerTokenFile != ""):
 			unauthorized, again, wait = true, true, 0
@@ -71,7 +69,7 @@ func (c *Conn) attempts(ctx context.Context, r *client.Request, whole bool, done
 			return err
 		}
 		if c.opts.Metrics.Retry != nil {
-			c.opts.Metrics.Retry(verb, resource, code)
+			c.opts.Metrics.Retry(target, code)
 		}
 		if backoff.Sleep(ctx, wait) != nil {
 			return err
@@ -79,10 +77,21 @@ func (c *Conn) attempts(ctx context.Context, r *client.Request, whole bool, done
 	}
 }
 
-// judge returns what a reply shows about the server's load.
-func judge(r *client.Request, code int, err error) outcome {
+// acquire waits until a request may be sent and returns for how long. After an error there is no slot to
+// release.
+func (c *Conn) acquire(ctx context.Context) (time.Duration, error) {
+	paced, err := c.pace.wait(ctx)
+	if err != nil {
+		return paced, err
+	}
+	queued, err := c.limit.acquire(ctx)
+	return paced + queued, err
+}
+
+// classify returns what a reply shows about the server's load.
+func classify(r *client.Request, code int, err error) outcome {
 	switch {
-	case code == http.StatusTooManyRequests && isLoad(r, err):
+	case code == http.StatusTooManyRequests && isOverload(r, err):
 		return overloaded
 	case code == 0 || code >= 500:
 		return unclear
@@ -90,16 +99,16 @@ func judge(r *client.Request, code int, err error) outcome {
 	return answered
 }
 
-// isLoad reports whether a 429 is caused by the server's load. The refusal of an eviction by a disruption
+// isOverload reports whether a 429 is caused by the server's load. The refusal of an eviction by a disruption
 // budget is not, and would be repeated for minutes; neither is a 429 without Retry-After, such as the denial
 // of a webhook.
-func isLoad(r *client.Request, err error) bool {
+func isOverload(r *client.Request, err error) bool {
 	_, wait := apierrors.RetryAfter(err)
 	return wait && r.Subresource != "eviction"
 }
 
-// again reports whether to send r again after err, and after which wait.
-func (c *Conn) again(ctx context.Context, r *client.Request, code int, err error, try int) (time.Duration, bool) {
+// retryWait reports whether to send r again after err, and after which wait.
+func (c *Conn) retryWait(ctx context.Context, r *client.Request, code int, err error, try int) (time.Duration, bool) {
 	if try >= c.opts.Retries {
 		return 0, false
 	}
@@ -114,7 +123,7 @@ func (c *Conn) again(ctx context.Context, r *client.Request, code int, err error
 		return 0, false
 	}
 	after, ok := apierrors.RetryAfter(err)
-	if !ok || code == http.StatusTooManyRequests && !isLoad(r, err) {
+	if !ok || code == http.StatusTooManyRequests && !isOverload(r, err) {
 		return 0, false
 	}
 	return after + backoff.Spread(ctx, after/8), true
@@ -134,8 +143,8 @@ func brokenConnection(err error) bool {
 	return strings.Contains(err.Error(), "http2:")
 }
 
-// once sends r once. code is 0 if there was no reply.
-func (c *Conn) once(ctx context.Context, r *client.Request, rejected *Credential, done func(*http.Response) error) (code int, cred *Credential, err error) {
+// sendOnce sends r once. code is 0 if there was no reply.
+func (c *Conn) sendOnce(ctx context.Context, r *client.Request, rejected *Credential, done func(*http.Response) error) (code int, cred *Credential, err error) {
 	t, cred, err := c.current(ctx, rejected)
 	if err != nil {
 		return 0, nil, c.wrap(r, err)

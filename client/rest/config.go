@@ -17,6 +17,7 @@ package rest
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -40,7 +41,7 @@ type Config struct {
 	// TLS configures how the server is verified and the client authenticates.
 	TLS TLSConfig
 	// BearerToken authenticates the client. BearerTokenFile has precedence and is read again
-	// every 10 seconds and when the server answers 401.
+	// every 10 seconds and when the server responds with 401.
 	BearerToken, BearerTokenFile string
 	// Username and Password are for HTTP basic authentication.
 	Username, Password string
@@ -54,6 +55,9 @@ type Config struct {
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Proxy chooses a proxy (http, https, socks5); nil means the environment's, or none if Dial is set.
 	Proxy func(*http.Request) (*url.URL, error)
+	// Transport, if set, sends every request, streams and upgrades included, in place of connections to Host;
+	// then TLS, Dial and Proxy must not be set. Closing the Conn does not close it.
+	Transport http.RoundTripper
 	// Wrap, if set, wraps the transport of every request, streams and upgrades included.
 	Wrap func(http.RoundTripper) http.RoundTripper
 	// Compression accepts compressed replies. It costs CPU on both sides.
@@ -127,13 +131,35 @@ type Options struct {
 // must not block.
 type Metrics struct {
 	// Request is called after each exchange, retries included. code is the HTTP status, or 0 without a reply.
-	Request func(verb, resource string, code int, took time.Duration)
-	// Retry is called before a request is retried.
-	Retry func(verb, resource string, code int)
-	// Queued is called when a request had to wait because of the limit of requests in flight.
-	Queued func(verb, resource string, waited time.Duration)
-	// Limit is called when the adaptive limit of requests in flight changes.
+	Request func(t Target, code int, took time.Duration)
+	// Retry is called before a request is retried, with the code as in Request.
+	Retry func(t Target, code int)
+	// Queued is called when a request had to wait because of Options.QPS or of the limit of requests in
+	// flight.
+	Queued func(t Target, waited time.Duration)
+	// Limit is called with the adaptive limit of requests in flight, once by New and when it changes.
 	Limit func(inFlight int)
+}
+
+// Target is what a request is sent to, for metrics.
+type Target struct {
+	// Verb is the API verb, such as "list"; Method is the HTTP method, such as "GET".
+	Verb, Method string
+	// Host is the host and, if given, the port of the server, such as "10.0.0.1:6443".
+	Host string
+	// Resource is the plural name without its group, or "" for requests of a path.
+	Resource string
+}
+
+// check refuses fields that would be ignored.
+func (c *Config) check() error {
+	if c.Username != "" && (c.BearerToken != "" || c.BearerTokenFile != "") {
+		return errors.New("rest: basic authentication and a bearer token exclude each other")
+	}
+	if c.Transport != nil && (c.TLS.used() || c.Dial != nil || c.Proxy != nil) {
+		return errors.New("rest: Config.Transport excludes TLS, Dial and Proxy, which configure the connections that it replaces")
+	}
+	return nil
 }
 
 // baseURL parses Host.

@@ -44,8 +44,8 @@ func New(cfg Config, opts Options) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Username != "" && (cfg.BearerToken != "" || cfg.BearerTokenFile != "") {
-		return nil, errors.New("rest: basic authentication and a bearer token exclude each other")
+	if err := cfg.check(); err != nil {
+		return nil, err
 	}
 	f, err := cfg.readFiles()
 	if err != nil {
@@ -67,11 +67,14 @@ func New(cfg Config, opts Options) (*Conn, error) {
 	c.cbor.Transcoder = opts.CBOR
 	c.watchesFiles = cfg.TLS.CAFile+cfg.TLS.CertFile+cfg.TLS.KeyFile+cfg.BearerTokenFile != ""
 	c.limit = newLimiter(opts.MaxInFlight, opts.Metrics.Limit)
+	if opts.Metrics.Limit != nil {
+		opts.Metrics.Limit(int(c.limit.limit))
+	}
 	c.pace = newPacer(opts.QPS, opts.Burst)
 	if c.state.t, err = cfg.newTransports(f, nil, base.Scheme == "https"); err != nil {
 		return nil, err
 	}
-	c.state.looked = time.Now()
+	c.state.checked = time.Now()
 	return c, nil
 }
 
@@ -117,7 +120,7 @@ func (c *Conn) Do(ctx context.Context, r *client.Request) (*client.Response, err
 			if err != nil {
 				return err
 			}
-			out = &client.Response{Code: resp.StatusCode, Header: flat(resp.Header), Warnings: c.warnings(resp.Header)}
+			out = &client.Response{Code: resp.StatusCode, Header: flatten(resp.Header), Warnings: c.warnings(resp.Header)}
 			out.ContentType, out.Body, err = c.cbor.reply(resp.Header.Get("Content-Type"), body)
 			return err
 		})
@@ -135,7 +138,7 @@ func (c *Conn) Stream(ctx context.Context, r *client.Request) (*client.Stream, e
 	err := c.cbor.send(ctx, r, func(r *client.Request) error {
 		return c.attempts(ctx, r, false, func(resp *http.Response) error {
 			c.warnings(resp.Header)
-			out = &client.Stream{Header: flat(resp.Header)}
+			out = &client.Stream{Header: flatten(resp.Header)}
 			out.ContentType, out.Body = c.cbor.stream(resp.Header.Get("Content-Type"), &streamBody{ReadCloser: resp.Body, cancel: cancel})
 			return nil
 		})
@@ -196,7 +199,7 @@ func (c *Conn) Upgrade(ctx context.Context, r *client.Request) (*client.Upgraded
 		resp.Body.Close()
 		return nil, c.wrap(r, errors.New("the transport cannot switch protocols"))
 	}
-	return &client.Upgraded{Header: flat(resp.Header), Conn: &upgradedConn{ReadWriteCloser: rw, cancel: cancel}}, nil
+	return &client.Upgraded{Header: flatten(resp.Header), Conn: &upgradedConn{ReadWriteCloser: rw, cancel: cancel}}, nil
 }
 
 type upgradedConn struct {

@@ -114,9 +114,10 @@ func newPacer(qps float64, burst int) *pacer {
 	return &pacer{every: time.Duration(float64(time.Second) / qps), burst: max(1, burst)}
 }
 
-func (p *pacer) wait(ctx context.Context) error {
+// wait waits as long as the rate requires and returns that time.
+func (p *pacer) wait(ctx context.Context) (time.Duration, error) {
 	if p == nil {
-		return ctx.Err()
+		return 0, ctx.Err()
 	}
 	p.mu.Lock()
 	now := time.Now()
@@ -126,5 +127,5 @@ func (p *pacer) wait(ctx context.Context) error {
 	p.next = p.next.Add(p.every)
 	d := p.next.Sub(now) - time.Duration(p.burst)*p.every
 	p.mu.Unlock()
-	return backoff.Sleep(ctx, d)
+	return max(0, d), backoff.Sleep(ctx, d)
 }

@@ -29,7 +29,8 @@ import (
 	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
-// proxied connects to a server behind a proxy that speaks as hello does, and returns how often that was.
+// proxied connects to a server behind a proxy whose handshake is hello, and returns how often hello was
+// called.
 func proxied(t *testing.T, proxy string, hello func(c net.Conn, r *bufio.Reader) bool) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clienttest.Start(t, clienttest.Options{TLS: true, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { status(w, 200, `{}`) })})
@@ -158,7 +159,7 @@ func TestAnUnreachableServer(t *testing.T) {
 			tries++
 			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: io.ErrClosedPipe}
 		}
-		c, err := rest.New(rest.Config{Host: "http://server.test", Dial: refuse}, rest.Options{Metrics: rest.Metrics{Request: func(_, _ string, code int, _ time.Duration) {
+		c, err := rest.New(rest.Config{Host: "http://server.test", Dial: refuse}, rest.Options{Metrics: rest.Metrics{Request: func(_ rest.Target, code int, _ time.Duration) {
 			if code == 0 {
 				failed++
 			}
@@ -167,7 +168,7 @@ func TestAnUnreachableServer(t *testing.T) {
 		_, err = c.Do(t.Context(), get("a"))
 		var e *rest.Error
 		require.ErrorAs(t, err, &e)
-		require.Equal(t, 1, tries, "whoever is not there is not asked again by a read")
+		require.Equal(t, 1, tries, "a failed dial is not retried")
 		require.Equal(t, 1, failed)
 
 		swallow := func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -180,13 +181,13 @@ func TestAnUnreachableServer(t *testing.T) {
 		_, err = c.Do(t.Context(), get("a"))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, 5*time.Second, time.Since(began))
-		// The attempt to connect outlives its request, for the next one's good; closing ends it.
+		// The attempt to connect outlives its request, so that the next request can use it; Close ends it.
 		require.NoError(t, c.Close())
 	})
 }
 
-// TestLyingServers is servers whose replies are not what they say: each is an error of a type, and none of
-// them harms the next request.
+// TestLyingServers has servers whose replies contradict their headers: each gives a typed error, and none
+// affects the next request.
 func TestLyingServers(t *testing.T) {
 	for name, lie := range map[string]http.HandlerFunc{
 		"another kind": func(w http.ResponseWriter, r *http.Request) {

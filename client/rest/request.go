@@ -134,7 +134,7 @@ func readBody(resp *http.Response) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-func flat(h http.Header) map[string]string {
+func flatten(h http.Header) map[string]string {
 	out := make(map[string]string, len(h))
 	for k, v := range h {
 		if len(v) > 0 {

@@ -67,7 +67,7 @@ func TestRetryAfterIsHonouredAndTheBodySentAgain(t *testing.T) {
 			status(w, 201, `{}`)
 		}, func(t *testing.T, s *clienttest.Server) {
 			var retries int
-			c := s.Conn(t, rest.Options{Metrics: rest.Metrics{Retry: func(string, string, int) { retries++ }}})
+			c := s.Conn(t, rest.Options{Metrics: rest.Metrics{Retry: func(rest.Target, int) { retries++ }}})
 			start := time.Now()
 			r := get("")
 			r.Method, r.Body, r.ContentType = "POST", []byte(`{"a":1}`), "application/json"
@@ -93,7 +93,7 @@ func TestRetriesEnd(t *testing.T) {
 		_, err := c.Do(t.Context(), get("a"))
 		require.True(t, apierrors.IsTooManyRequests(err), "%v", err)
 		require.Equal(t, 11, n)
-		// A deadline before the next try gives the answer there is, at once.
+		// With a deadline before the next try the last reply is returned at once.
 		n = 0
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
@@ -102,7 +102,7 @@ func TestRetriesEnd(t *testing.T) {
 		require.True(t, apierrors.IsTooManyRequests(err), "%v", err)
 		require.Less(t, time.Since(start), 3*time.Second)
 		require.LessOrEqual(t, n, 2)
-		// An eviction refused by a budget is an answer.
+		// An eviction refused by a budget is not retried.
 		n = 0
 		r := get("a")
 		r.Method, r.Subresource = "POST", "eviction"
@@ -112,8 +112,9 @@ func TestRetriesEnd(t *testing.T) {
 	})
 }
 
-// A 429 that is an answer about the object neither slows down other requests nor is tried again: an eviction
-// that a budget refuses, with or without Retry-After, and what has none, such as the denial of a webhook.
+// A 429 that is a decision about the object neither slows down other requests nor is retried: an eviction
+// that a budget refuses, with or without Retry-After, and a 429 without Retry-After, such as the denial of a
+// webhook.
 func TestAnswersThatAreNotLoad(t *testing.T) {
 	served := 0
 	serving(t, false, func(w http.ResponseWriter, r *http.Request) {
@@ -123,7 +124,7 @@ func TestAnswersThatAreNotLoad(t *testing.T) {
 		}
 		status(w, 429, `{"kind":"Status","status":"Failure","reason":"TooManyRequests","message":"not now"}`)
 	}, func(t *testing.T, s *clienttest.Server) {
-		c := s.Conn(t, rest.Options{Metrics: rest.Metrics{Limit: func(n int) { require.Fail(t, "the limit has changed", "%d", n) }}})
+		c := s.Conn(t, rest.Options{Metrics: rest.Metrics{Limit: func(n int) { require.Equal(t, 32, n, "the limit has changed") }}})
 		start := time.Now()
 		for n := range 20 {
 			r := get(fmt.Sprint("pod-", n))
@@ -227,7 +228,7 @@ func TestConcurrencyAdapts(t *testing.T) {
 	}, func(t *testing.T, s *clienttest.Server) {
 		var limits []int
 		var refused, total atomic.Int64
-		c := s.Conn(t, rest.Options{Retries: 1000, Metrics: rest.Metrics{Limit: func(n int) { limits = append(limits, n) }, Request: func(_, _ string, code int, _ time.Duration) {
+		c := s.Conn(t, rest.Options{Retries: 1000, Metrics: rest.Metrics{Limit: func(n int) { limits = append(limits, n) }, Request: func(_ rest.Target, code int, _ time.Duration) {
 			total.Add(1)
 			if code == 429 {
 				refused.Add(1)
@@ -246,6 +247,54 @@ func TestConcurrencyAdapts(t *testing.T) {
 		wg.Wait()
 		require.NotEmpty(t, limits)
 		require.Less(t, float64(refused.Load())/float64(total.Load()), 0.45, "%d of %d refused", refused.Load(), total.Load())
+	})
+}
+
+// The hooks receive what the metrics of Kubernetes components need: the HTTP method and the host beside the
+// verb, the limit from the beginning, and the time that requests waited for their turn, of either limit.
+func TestMetricsHooks(t *testing.T) {
+	serving(t, false, func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(time.Second)
+		status(w, 200, `{}`)
+	}, func(t *testing.T, s *clienttest.Server) {
+		var mu sync.Mutex
+		var limits []int
+		targets, waits := map[rest.Target]int{}, []time.Duration{}
+		m := rest.Metrics{
+			Limit: func(n int) { limits = append(limits, n) },
+			Request: func(to rest.Target, code int, took time.Duration) {
+				mu.Lock()
+				defer mu.Unlock()
+				require.Equal(t, 200, code)
+				require.Equal(t, time.Second, took)
+				targets[to]++
+			},
+			Queued: func(to rest.Target, waited time.Duration) {
+				mu.Lock()
+				defer mu.Unlock()
+				require.NotEmpty(t, to.Host)
+				waits = append(waits, waited)
+			},
+		}
+		c := s.Conn(t, rest.Options{MaxInFlight: 1, QPS: 0.5, Burst: 2, Metrics: m})
+		require.Equal(t, []int{1}, limits)
+		host := strings.TrimPrefix(strings.TrimPrefix(c.Host(), "https://"), "http://")
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				if _, err := c.Do(t.Context(), get("a")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		require.Equal(t, map[rest.Target]int{{Verb: "get", Method: "GET", Host: host, Resource: get("a").Resource.Resource}: 2}, targets)
+		require.Equal(t, []time.Duration{time.Second}, waits, "the second one waited for the first")
+		for range 2 {
+			_, err := c.Do(t.Context(), get("a"))
+			require.NoError(t, err)
+		}
+		require.Equal(t, []time.Duration{time.Second, time.Second}, waits, "the fourth one waited for the rate")
 	})
 }
 
@@ -376,7 +425,7 @@ func TestCertificatesAndTokensRotate(t *testing.T) {
 		require.Equal(t, `"one Bearer t1"`, who())
 		files(t, dir, "two")
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "token"), []byte("t2"), 0o600))
-		require.Equal(t, `"one Bearer t1"`, who(), "not looked at every time")
+		require.Equal(t, `"one Bearer t1"`, who(), "the files are not read for every request")
 		time.Sleep(11 * time.Second)
 		require.Equal(t, `"two Bearer t2"`, who())
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "crt"), []byte("half"), 0o600))
@@ -532,10 +581,32 @@ func TestBadConfigs(t *testing.T) {
 		{Host: "https://x", TLS: rest.TLSConfig{CertData: []byte("junk"), KeyData: []byte("junk")}},
 		{Host: "https://x", TLS: rest.TLSConfig{Insecure: true, CAData: []byte("x")}},
 		{Host: "x", Username: "u", BearerToken: "t"},
+		{Host: "https://x", Transport: http.DefaultTransport, TLS: rest.TLSConfig{Insecure: true}},
 	} {
 		_, err := rest.New(cfg, rest.Options{})
 		require.Error(t, err, "%+v", cfg)
 	}
+}
+
+// TestTransport: a given transport sends everything, inside Wrap.
+func TestTransport(t *testing.T) {
+	serving(t, true, func(w http.ResponseWriter, r *http.Request) { status(w, 200, `{"from":"server"}`) }, func(t *testing.T, s *clienttest.Server) {
+		roots := x509.NewCertPool()
+		require.True(t, roots.AppendCertsFromPEM(s.Config().TLS.CAData))
+		tr := &http.Transport{DialContext: s.Listener.Dial, TLSClientConfig: &tls.Config{RootCAs: roots}}
+		defer tr.CloseIdleConnections()
+		wrapped := 0
+		c := s.ConnWith(t, rest.Config{Host: s.Config().Host, Transport: tr, Wrap: func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) { wrapped++; return next.RoundTrip(r) })
+		}}, rest.Options{})
+		resp, err := c.Do(t.Context(), get("a"))
+		require.NoError(t, err)
+		require.JSONEq(t, `{"from":"server"}`, string(resp.Body))
+		require.Equal(t, 1, wrapped)
+		require.NoError(t, c.Close())
+		_, err = c.Do(t.Context(), get("a"))
+		require.NoError(t, err, "the transport is not the connection's to close")
+	})
 }
 
 func TestUntrustedServerIsRefused(t *testing.T) {

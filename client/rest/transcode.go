@@ -34,9 +34,9 @@ type transcoder struct {
 	refused map[schema.GroupVersion]bool // by 415
 }
 
-// speaks reports whether bodies of a request may be CBOR: those of resources, unless the server has refused
+// supports reports whether bodies of a request may be CBOR: those of resources, unless the server has refused
 // one.
-func (t *transcoder) speaks(r *client.Request) bool {
+func (t *transcoder) supports(r *client.Request) bool {
 	if t.Transcoder == nil || r.Path != "" {
 		return false
 	}
@@ -58,7 +58,7 @@ func (t *transcoder) request(r *client.Request) (out *client.Request, body bool)
 	}
 	c := *r
 	c.Accept = preferCBOR(r.Accept)
-	if typ := cborTypes[r.ContentType]; typ != "" && len(r.Body) > 0 && t.speaks(r) {
+	if typ := cborTypes[r.ContentType]; typ != "" && len(r.Body) > 0 && t.supports(r) {
 		if b, err := t.FromJSON(r.Body); err == nil {
 			c.Body, c.ContentType = b, typ
 			return &c, true

@@ -21,7 +21,7 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
-// exchanges is a transport that notes the media types of requests and answers.
+// exchanges is a transport that records the media types of requests and replies.
 type exchanges struct {
 	next http.RoundTripper
 	seen [][3]string
@@ -35,8 +35,8 @@ func (e *exchanges) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// With CBOR preferred it is what travels where JSON would, and callers do not notice; a server that has it
-// off gets JSON, after one refusal.
+// With CBOR preferred, bodies that would be JSON are CBOR, invisibly to callers; a server that has it
+// disabled gets JSON, after one refusal.
 func TestCBOR(t *testing.T) {
 	const (
 		json, seq = "application/json", "application/cbor-seq"
@@ -96,7 +96,8 @@ func TestCBOR(t *testing.T) {
 	}
 }
 
-// Types that have a protobuf form still travel so, and what is no resource stays as it is.
+// Types that have a protobuf form are still sent as protobuf, and requests that are not for resources are
+// unchanged.
 func TestCBORIsForJSONOnly(t *testing.T) {
 	var accepts []string
 	s := clienttest.Start(t, clienttest.Options{Server: apiserver.Options{CBOR: true}, Wrap: func(h http.Handler) http.Handler {
@@ -113,7 +114,7 @@ func TestCBORIsForJSONOnly(t *testing.T) {
 	require.Equal(t, []string{"application/vnd.kubernetes.protobuf,application/cbor,application/json", "application/json"}, accepts)
 }
 
-// What a server sends as CBOR and is none is an error, not an object.
+// A reply that claims to be CBOR and is not is an error, not an object.
 func TestCBORThatIsNone(t *testing.T) {
 	serving(t, false, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/cbor")

@@ -47,25 +47,31 @@ func (c *Config) readFiles() (*files, error) {
 type transports struct {
 	files *files
 	cert  *tls.Certificate // from a CredentialSource
-	// main uses HTTP/2 if the server supports it; upgrade only HTTP/1.1, for WebSocket and SPDY.
+	// main uses HTTP/2 if the server supports it; upgrade only HTTP/1.1, for WebSocket and SPDY. Both are nil
+	// with Config.Transport.
 	main, upgrade *http.Transport
-	// wrapped are the same inside Config.Wrap.
+	// wrapped are the same, or Config.Transport, inside Config.Wrap.
 	wrappedMain, wrappedUpgrade http.RoundTripper
 }
 
 func (c *Config) newTransports(f *files, cert *tls.Certificate, https bool) (*transports, error) {
-	t := &transports{files: f, cert: cert}
-	var tc *tls.Config
-	if https {
-		var err error
-		if tc, err = c.tlsConfig(f, cert); err != nil {
-			return nil, err
-		}
+	if c.Transport != nil && cert != nil {
+		return nil, errors.New("rest: Config.Credentials returned a certificate, which Config.Transport cannot use")
 	}
-	t.main, t.upgrade = c.httpTransport(tc, true), c.httpTransport(tc, false)
-	t.wrappedMain, t.wrappedUpgrade = t.main, t.upgrade
+	t := &transports{files: f, cert: cert, wrappedMain: c.Transport, wrappedUpgrade: c.Transport}
+	if c.Transport == nil {
+		var tc *tls.Config
+		if https {
+			var err error
+			if tc, err = c.tlsConfig(f, cert); err != nil {
+				return nil, err
+			}
+		}
+		t.main, t.upgrade = c.httpTransport(tc, true), c.httpTransport(tc, false)
+		t.wrappedMain, t.wrappedUpgrade = t.main, t.upgrade
+	}
 	if c.Wrap != nil {
-		t.wrappedMain, t.wrappedUpgrade = c.Wrap(t.main), c.Wrap(t.upgrade)
+		t.wrappedMain, t.wrappedUpgrade = c.Wrap(t.wrappedMain), c.Wrap(t.wrappedUpgrade)
 	}
 	return t, nil
 }
@@ -73,7 +79,7 @@ func (c *Config) newTransports(f *files, cert *tls.Certificate, https bool) (*tr
 // expired returns when the client certificate expired, if it has: the reply of the server is a 401 without
 // that reason.
 func (t *transports) expired() (time.Time, bool) {
-	if t.main.TLSClientConfig == nil || t.main.TLSClientConfig.GetClientCertificate == nil {
+	if t.main == nil || t.main.TLSClientConfig == nil || t.main.TLSClientConfig.GetClientCertificate == nil {
 		return time.Time{}, false
 	}
 	cert, err := t.main.TLSClientConfig.GetClientCertificate(nil)
@@ -84,8 +90,10 @@ func (t *transports) expired() (time.Time, bool) {
 }
 
 func (t *transports) closeIdle() {
-	t.main.CloseIdleConnections()
-	t.upgrade.CloseIdleConnections()
+	if t.main != nil {
+		t.main.CloseIdleConnections()
+		t.upgrade.CloseIdleConnections()
+	}
 }
 
 func (c *Config) httpTransport(tc *tls.Config, http2 bool) *http.Transport {
@@ -170,9 +178,9 @@ func (c *Conn) current(ctx context.Context, rejected *Credential) (*transports, 
 		}
 	}
 	c.state.mu.Lock()
-	t, look := c.state.t, c.watchesFiles && (time.Since(c.state.looked) >= checkFiles || rejected != nil && c.cfg.Credentials == nil)
+	t, look := c.state.t, c.watchesFiles && (time.Since(c.state.checked) >= checkFiles || rejected != nil && c.cfg.Credentials == nil)
 	if look {
-		c.state.looked = time.Now()
+		c.state.checked = time.Now()
 	}
 	c.state.mu.Unlock()
 	f := t.files
@@ -239,8 +247,8 @@ func sameCert(a, b *tls.Certificate) bool {
 }
 
 type connState struct {
-	mu     sync.Mutex
-	t      *transports
-	old    []*transports // the last few before t
-	looked time.Time
+	mu      sync.Mutex
+	t       *transports
+	old     []*transports // the last few before t
+	checked time.Time
 }

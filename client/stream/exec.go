@@ -24,7 +24,8 @@ func Exec(ctx context.Context, c client.Conn, pod types.NamespacedName, opts Opt
 	return run(ctx, c, pod, "exec", opts)
 }
 
-// Attach joins the main process of a container and returns as Exec does, or when the container's streams end.
+// Attach connects to the main process of a container and returns as Exec does, or when the container's
+// streams end.
 func Attach(ctx context.Context, c client.Conn, pod types.NamespacedName, opts Options) error {
 	opts.Command = nil
 	return run(ctx, c, pod, "attach", opts)

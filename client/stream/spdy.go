@@ -17,10 +17,10 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// protocolHeader agrees on what the streams of a SPDY connection mean.
+// protocolHeader negotiates the meaning of the streams of a SPDY connection.
 const protocolHeader = "X-Stream-Protocol-Version"
 
-// rawConn makes a net.Conn of an upgraded connection. Deadlines are not supported.
+// rawConn is an upgraded connection as a net.Conn. Deadlines are not supported.
 type rawConn struct{ io.ReadWriteCloser }
 
 type rawAddr struct{}

@@ -37,7 +37,7 @@ const maxMessage = 32 << 20
 type upgradeTransport struct {
 	conn client.Conn
 	req  client.Request
-	err  error // of the request, as the connection gave it
+	err  error // of the request, as the connection returned it
 }
 
 // RoundTrip implements http.RoundTripper.

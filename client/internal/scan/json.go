@@ -309,7 +309,7 @@ func JSONWithoutManaged(b []byte) []byte {
 	if from < 0 {
 		return bytes.Clone(b)
 	}
-	// One of the commas around the member goes with it.
+	// One of the commas around the member is removed with it.
 	if next := space(b, to); next < len(b) && b[next] == ',' {
 		to = next + 1
 	} else {

@@ -153,7 +153,7 @@ func ProtoList(b []byte, item func(raw []byte)) (version, cont string, remaining
 // size.
 func ProtoWithoutManaged(b []byte) []byte {
 	const managedFields = 17
-	// First what goes, then what stays: the size must be known before the memory is got.
+	// The first pass computes what is removed: the size must be known before the memory is allocated.
 	size, cut := 0, 0
 	err := fields(b, func(num protowire.Number, v []byte, _ uint64, from, to int) bool {
 		n := to - from
@@ -195,7 +195,7 @@ func ProtoWithoutManaged(b []byte) []byte {
 	return out
 }
 
-// sizeOf is how many bytes of a message are fields of a number, -1 if it is malformed.
+// sizeOf returns how many bytes of a message are fields with a number, -1 if it is malformed.
 func sizeOf(b []byte, want protowire.Number) int {
 	n := 0
 	if fields(b, func(num protowire.Number, _ []byte, _ uint64, from, to int) bool {

@@ -18,8 +18,8 @@ import (
 const acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
 	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
 
-// ask reads the catalog from the server; it returns old if that is still current.
-func (c *Client) ask(ctx context.Context, old *Catalog) (*Catalog, error) {
+// fetch reads the catalog from the server; it returns old if that is still current.
+func (c *Client) fetch(ctx context.Context, old *Catalog) (*Catalog, error) {
 	cat := &Catalog{}
 	unchanged := 0
 	var groups []apidiscoveryv2.APIGroupDiscovery
@@ -46,7 +46,7 @@ func (c *Client) ask(ctx context.Context, old *Catalog) (*Catalog, error) {
 		}
 		if unchanged > 0 {
 			// The first half has not changed and the second has: read both.
-			return c.ask(ctx, nil)
+			return c.fetch(ctx, nil)
 		}
 		cat.etags[i] = resp.Header["Etag"]
 		if !strings.Contains(resp.ContentType, "as=APIGroupDiscoveryList") {
@@ -60,10 +60,10 @@ func (c *Client) ask(ctx context.Context, old *Catalog) (*Catalog, error) {
 		groups = append(groups, list.Items...)
 	}
 	if unchanged > 0 {
-		return c.ask(ctx, nil)
+		return c.fetch(ctx, nil)
 	}
 	if legacy[0] != nil || legacy[1] != nil {
-		if err := c.askLegacy(ctx, cat, legacy); err != nil {
+		if err := c.fetchLegacy(ctx, cat, legacy); err != nil {
 			return nil, err
 		}
 		cat.etags = [2]string{}
@@ -106,8 +106,8 @@ func kindOf(k *metav1.GroupVersionKind, gv schema.GroupVersion) schema.GroupVers
 	return schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind}
 }
 
-// askLegacy reads the unaggregated documents, one per group-version.
-func (c *Client) askLegacy(ctx context.Context, cat *Catalog, roots [2][]byte) error {
+// fetchLegacy reads the unaggregated documents, one per group-version.
+func (c *Client) fetchLegacy(ctx context.Context, cat *Catalog, roots [2][]byte) error {
 	var versions metav1.APIVersions
 	if roots[0] != nil {
 		if err := codec.Unmarshal(roots[0], &versions); err != nil {

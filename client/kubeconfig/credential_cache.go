@@ -8,11 +8,11 @@ import (
 	"github.com/keelson-dev/keelson/client/rest"
 )
 
-// margin is how long before its expiry a credential is replaced.
-const margin = 10 * time.Second
+// expiryMargin is how long before its expiry a credential is replaced.
+const expiryMargin = 10 * time.Second
 
-// cached is a rest.CredentialSource that fetches a credential once for all callers.
-type cached struct {
+// credentialCache is a rest.CredentialSource that fetches a credential once for all callers.
+type credentialCache struct {
 	// fetch returns a new credential and its expiry, zero if it has none.
 	fetch func(ctx context.Context, rejected bool) (*rest.Credential, time.Time, error)
 
@@ -23,10 +23,10 @@ type cached struct {
 }
 
 // Credential implements rest.CredentialSource.
-func (c *cached) Credential(ctx context.Context, rejected *rest.Credential) (*rest.Credential, error) {
+func (c *credentialCache) Credential(ctx context.Context, rejected *rest.Credential) (*rest.Credential, error) {
 	for {
 		c.mu.Lock()
-		if c.cred != nil && c.cred != rejected && (c.expires.IsZero() || time.Until(c.expires) > margin) {
+		if c.cred != nil && c.cred != rejected && (c.expires.IsZero() || time.Until(c.expires) > expiryMargin) {
 			cred := c.cred
 			c.mu.Unlock()
 			return cred, nil

@@ -13,13 +13,13 @@ const (
 	maxReviews = 32
 )
 
-// answers caches the API server's results of reviews, and sends one review if many requests need the same
+// cache caches the API server's results of reviews, and sends one review if many requests need the same
 // one. It is safe for concurrent use.
-type answers[K comparable, V any] struct {
+type reviewCache[K comparable, V any] struct {
 	reviews chan struct{}
 
 	mu      sync.Mutex
-	known   map[K]answer[V]
+	results map[K]cachedResult[V]
 	flights map[K]*flight[V]
 }
 
@@ -31,23 +31,23 @@ type flight[V any] struct {
 	abandoned bool // the request that made it has ended
 }
 
-type answer[V any] struct {
+type cachedResult[V any] struct {
 	value V
 	until time.Time
 }
 
-func newAnswers[K comparable, V any]() *answers[K, V] {
-	return &answers[K, V]{reviews: make(chan struct{}, maxReviews), known: map[K]answer[V]{}, flights: map[K]*flight[V]{}}
+func newReviewCache[K comparable, V any]() *reviewCache[K, V] {
+	return &reviewCache[K, V]{reviews: make(chan struct{}, maxReviews), results: map[K]cachedResult[V]{}, flights: map[K]*flight[V]{}}
 }
 
 // get returns the result for key, and calls review if none is cached. The result of review is cached for ttl;
 // an error is not, but it is returned to all requests that waited for it. A review runs with the context of
 // the first request; if that request ends early, the next one starts its own.
-func (a *answers[K, V]) get(ctx context.Context, key K, review func(context.Context) (v V, ttl time.Duration, err error)) (V, error) {
+func (a *reviewCache[K, V]) get(ctx context.Context, key K, review func(context.Context) (v V, ttl time.Duration, err error)) (V, error) {
 	var zero V
 	for {
 		a.mu.Lock()
-		if known, ok := a.known[key]; ok && time.Now().Before(known.until) {
+		if known, ok := a.results[key]; ok && time.Now().Before(known.until) {
 			a.mu.Unlock()
 			return known.value, nil
 		}
@@ -56,7 +56,7 @@ func (a *answers[K, V]) get(ctx context.Context, key K, review func(context.Cont
 			f = &flight[V]{done: make(chan struct{})}
 			a.flights[key] = f
 			a.mu.Unlock()
-			return a.lead(ctx, key, f, review)
+			return a.runFlight(ctx, key, f, review)
 		}
 		a.mu.Unlock()
 		select {
@@ -70,14 +70,14 @@ func (a *answers[K, V]) get(ctx context.Context, key K, review func(context.Cont
 	}
 }
 
-// lead runs the review of a flight.
-func (a *answers[K, V]) lead(ctx context.Context, key K, f *flight[V], review func(context.Context) (V, time.Duration, error)) (V, error) {
+// runFlight runs the review of a flight.
+func (a *reviewCache[K, V]) runFlight(ctx context.Context, key K, f *flight[V], review func(context.Context) (V, time.Duration, error)) (V, error) {
 	var ttl time.Duration
-	f.value, ttl, f.err = a.ask(ctx, review)
+	f.value, ttl, f.err = a.runReview(ctx, review)
 	f.abandoned = f.err != nil && ctx.Err() != nil
 	a.mu.Lock()
 	if f.err == nil {
-		a.keep(key, answer[V]{f.value, time.Now().Add(ttl)})
+		a.store(key, cachedResult[V]{f.value, time.Now().Add(ttl)})
 	}
 	delete(a.flights, key)
 	a.mu.Unlock()
@@ -85,7 +85,7 @@ func (a *answers[K, V]) lead(ctx context.Context, key K, f *flight[V], review fu
 	return f.value, f.err
 }
 
-func (a *answers[K, V]) ask(ctx context.Context, review func(context.Context) (V, time.Duration, error)) (v V, ttl time.Duration, err error) {
+func (a *reviewCache[K, V]) runReview(ctx context.Context, review func(context.Context) (V, time.Duration, error)) (v V, ttl time.Duration, err error) {
 	select {
 	case a.reviews <- struct{}{}:
 	case <-ctx.Done():
@@ -95,21 +95,21 @@ func (a *answers[K, V]) ask(ctx context.Context, review func(context.Context) (V
 	return review(ctx)
 }
 
-// keep stores a result. If the cache is full it removes expired ones, else any.
-func (a *answers[K, V]) keep(key K, v answer[V]) {
-	if len(a.known) >= maxAnswers {
+// store stores a result. If the cache is full it removes expired ones, else any.
+func (a *reviewCache[K, V]) store(key K, v cachedResult[V]) {
+	if len(a.results) >= maxAnswers {
 		now := time.Now()
-		for k, old := range a.known {
+		for k, old := range a.results {
 			if now.After(old.until) {
-				delete(a.known, k)
+				delete(a.results, k)
 			}
 		}
-		for k := range a.known {
-			if len(a.known) < maxAnswers {
+		for k := range a.results {
+			if len(a.results) < maxAnswers {
 				break
 			}
-			delete(a.known, k)
+			delete(a.results, k)
 		}
 	}
-	a.known[key] = v
+	a.results[key] = v
 }
