@@ -247,8 +247,8 @@ func filled(tb testing.TB, n int) (*Set, *Informer[*corev1.Pod]) {
 	return set, inf
 }
 
-// BenchmarkListerGet is a private copy; what a hot one costs more than the copy alone is what the lister
-// adds.
+// BenchmarkListerGet returns private copies; the difference between "hot" and "copy alone" is the overhead of
+// the lister.
 func BenchmarkListerGet(b *testing.B) {
 	_, inf := filled(b, 10_000)
 	l := inf.Lister()

@@ -11,7 +11,7 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// schemeConn is a connection to nowhere, for informers that are fed otherwise.
+// schemeConn is a connection without a server, for informers whose events come from the test.
 type schemeConn struct {
 	do func(r *client.Request) (*client.Response, error)
 }
@@ -29,7 +29,7 @@ func (schemeConn) Stream(context.Context, *client.Request) (*client.Stream, erro
 	return nil, errors.New("connected to nowhere")
 }
 
-// streamConn answers every stream with the same bytes and then says nothing more.
+// streamConn answers every stream with the same bytes and then stays silent.
 type streamConn struct {
 	schemeConn
 	body []byte

@@ -18,7 +18,7 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// swallow loses what watches send about one object while it is on, as a broken proxy would.
+// swallow loses what watches send about one object while it is on, like a broken proxy.
 type swallow struct {
 	http.Handler
 	name string
@@ -110,7 +110,7 @@ func TestALostEventIsFound(t *testing.T) {
 		require.Equal(t, informers.InconsistentError{Resource: "configmaps", Version: bad.Version, Different: lost}, *bad)
 
 		require.NoError(t, cms.Delete(t.Context(), key("the-lost-one")))
-		synctest.Wait() // or the next event is in the same piece, and lost with this one
+		synctest.Wait() // otherwise the next event is part of the same read, and lost with this one
 		bad = next()
 		require.NotNil(t, bad)
 		require.Equal(t, informers.InconsistentError{Resource: "configmaps", Version: bad.Version, Extra: lost}, *bad)
@@ -118,8 +118,8 @@ func TestALostEventIsFound(t *testing.T) {
 	})
 }
 
-// TestReadersCannotCorruptACopy changes everything a reader is given, and then reads again: by every way of
-// reading, warm and cold, encoded and decoded.
+// TestReadersCannotCorruptACopy modifies every result of a read, and then reads again: through every method,
+// with and without a shared decoded form, encoded and decoded.
 func TestReadersCannotCorruptACopy(t *testing.T) {
 	for name, o := range map[string]informers.SetOptions{"encoded": {}, "decoded": {Decoded: true}} {
 		t.Run(name, func(t *testing.T) {

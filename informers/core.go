@@ -249,7 +249,7 @@ func (c *core[T]) remove(r *registration[T]) bool {
 func (c *core[T]) resync(r *registration[T]) {
 	c.mu.RLock()
 	for _, o := range c.sortedBase() {
-		r.q.repeat(o)
+		r.q.putResync(o)
 	}
 	c.mu.RUnlock()
 	r.q.signal()

@@ -31,7 +31,7 @@ type Website struct {
 	Spec              WebsiteSpec `json:"spec,omitempty"`
 }
 
-// WebsiteSpec is what is wanted.
+// WebsiteSpec is the desired state.
 type WebsiteSpec struct {
 	Host     string `json:"host"`
 	Replicas *int32 `json:"replicas,omitempty"`
@@ -84,8 +84,8 @@ func count[T metav1.Object](inf *informers.Informer[T]) *comings {
 }
 
 // TestResourcesComeAndGo installs and removes a CustomResourceDefinition under running informers, typed,
-// dynamic and of metadata: each time all of them find it, none is left with a watch that says nothing, and
-// nothing piles up.
+// dynamic and of metadata: each time all of them find it, none keeps a watch that stays silent, and nothing
+// accumulates.
 func TestResourcesComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sch, err := apiserver.BuiltinScheme()
@@ -100,12 +100,12 @@ func TestResourcesComeAndGo(t *testing.T) {
 		r := client.Resource{GVR: example.WithResource("websites"), GVK: example.WithKind("Website"), Namespaced: true}
 		dynamic := informers.ForResource[*metav1.Unstructured](set, r)
 		r.Metadata = true
-		told := []*comings{count(typed), count(dynamic), count(informers.ForResource[*metav1.PartialObjectMetadata](set, r))}
+		delivered := []*comings{count(typed), count(dynamic), count(informers.ForResource[*metav1.PartialObjectMetadata](set, r))}
 		run(t, set)
 		crds, sites := client.For[*apiextensionsv1.CustomResourceDefinition](c), client.For[*Website](c)
 		time.Sleep(time.Minute)
 		require.False(t, set.HasSynced(), "pending")
-		require.NoError(t, set.WaitForSyncOrAbsent(t.Context()), "who can do without goes on")
+		require.NoError(t, set.WaitForSyncOrAbsent(t.Context()), "programs that treat the resource as optional continue")
 		require.NoError(t, set.Ready())
 		site := types.NamespacedName{Namespace: "default", Name: "site"}
 		cycle := func(i int) {
@@ -127,7 +127,7 @@ func TestResourcesComeAndGo(t *testing.T) {
 			require.NoError(t, crds.Delete(t.Context(), types.NamespacedName{Name: "websites.example.com"}))
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			for kind, n := range told {
+			for kind, n := range delivered {
 				require.Equal(t, comings{i, i}, *n, "cycle %d, informer %d", i, kind)
 			}
 		}

@@ -56,7 +56,7 @@ func (c *core[T]) decodedObject(obj T) *object[T] {
 	for k, v := range m.Labels {
 		o.labels = append(o.labels, client.Label{Key: k, Value: v})
 	}
-	o.share(obj, true, c.sum(obj))
+	o.cache(obj, true, c.checksum(obj))
 	return o
 }
 
@@ -86,7 +86,7 @@ func (c *core[T]) transform(e client.Encoded) (out client.Encoded, err error) {
 
 // decode returns a private copy of an object. An error is a *client.DecodeError.
 func (c *core[T]) decode(o *object[T]) (T, error) {
-	if obj, err, ok := o.hot(); ok {
+	if obj, err, ok := o.cached(); ok {
 		if err != nil {
 			return obj, err
 		}
@@ -98,7 +98,7 @@ func (c *core[T]) decode(o *object[T]) (T, error) {
 // shared returns the decoded form that is shared. An error is a *client.DecodeError, and is kept: decoding
 // the same bytes again cannot succeed.
 func (c *core[T]) shared(o *object[T]) (T, error) {
-	if obj, err, ok := o.hot(); ok {
+	if obj, err, ok := o.cached(); ok {
 		return obj, err
 	}
 	obj, err := c.client.Decode(o.encoded())
@@ -107,7 +107,7 @@ func (c *core[T]) shared(o *object[T]) (T, error) {
 		var zero T
 		return zero, err
 	}
-	o.share(obj, false, c.sum(obj))
+	o.cache(obj, false, c.checksum(obj))
 	return obj, nil
 }
 

@@ -31,6 +31,14 @@
 //
 // Informer (informer.go) is the public side of a core, Set (set.go) the informers of one connection.
 //
+// # What is held
+//
+// Without further options an informer holds all objects of its resource. [Cache] limits all informers of a
+// set, by default and by resource: to namespaces, to what label and field selectors select, and to what a
+// transform leaves of each object; [Options] do so for one informer. Calls of [For] with the same selection
+// share one informer, which starts with the first one and, after a [Informer.Release] for each, stops and is
+// dropped. [Set.Status] lists the informers with what they hold, their size and their number of users.
+//
 // # What an informer promises
 //
 //   - Its copy is at every moment the collection at some version, and versions only grow. After the

@@ -41,7 +41,7 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rng := f.draws.For(fmt.Sprint(r.Method, " ", r.URL.Path, " ", watch))
 	switch rng.IntN(12) {
 	case 10, 11:
-		// A proxy that has lost its server, as far as the path goes; discovery included.
+		// A proxy that has lost its server answers every path like this, discovery included.
 		http.Error(w, "404 page not found", http.StatusNotFound)
 		return
 	case 0:
@@ -95,7 +95,7 @@ func (c *cut) Write(p []byte) (int, error) {
 func (c *cut) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 // TestFaultyServer runs two writers through a set against a real server that fails at random: own writes are
-// seen at once, and in the end everybody agrees.
+// seen at once, and in the end all copies agree.
 func TestFaultyServer(t *testing.T) {
 	for _, seed := range seeds.Of(t, 30) {
 		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -141,7 +141,7 @@ func faultyServer(t *testing.T, seed uint64) {
 					made, err = writer.Update(t.Context(), c)
 				default:
 					if err = writer.Delete(t.Context(), k); err == nil {
-						require.False(t, must(reader.Has(k)), "deleted by oneself")
+						require.False(t, must(reader.Has(k)), "deleted through this set")
 					}
 				}
 				if made == nil || err != nil {

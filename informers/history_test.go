@@ -102,7 +102,7 @@ func (m *model) spoil(cm *corev1.ConfigMap) {
 	}
 }
 
-// upset makes one random fault.
+// upset injects one random fault.
 func (m *model) upset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -260,7 +260,7 @@ func (s *modelStream) Close() error {
 	return nil
 }
 
-// Next gives events with random delays; a stalled stream says nothing until it is taken for dead.
+// Next returns events with random delays; a stalled stream returns nothing until it is considered dead.
 func (s *modelStream) Next() (client.EncodedEvent, error) {
 	for {
 		s.m.mu.Lock()
@@ -288,7 +288,7 @@ func (s *modelStream) Next() (client.EncodedEvent, error) {
 			bm.ResourceVersion = strconv.FormatUint(s.next-1, 10)
 			ev = &client.EncodedEvent{Type: client.Bookmark, Object: encode(bm)}
 		}
-		delay := time.Duration(s.m.answers.IntN(50)) * time.Millisecond
+		delay := time.Duration(1+s.m.answers.IntN(50)) * time.Millisecond
 		s.m.mu.Unlock()
 		if ev != nil {
 			select {
@@ -357,6 +357,10 @@ type follower struct {
 	slow  func() time.Duration
 }
 
+func newFollower(t *testing.T) *follower {
+	return &follower{t: t, known: map[types.NamespacedName]*corev1.ConfigMap{}}
+}
+
 func (f *follower) handle(ev Event[*corev1.ConfigMap]) {
 	if f.slow != nil {
 		time.Sleep(f.slow())
@@ -372,10 +376,10 @@ func (f *follower) handle(ev Event[*corev1.ConfigMap]) {
 		f.known[ev.Key] = ev.New()
 	case Updated:
 		require.NotNil(f.t, old, "%s updated before it was added", ev.Key)
-		require.Equal(f.t, old.ResourceVersion, ev.Old().ResourceVersion, "old is what was told before")
+		require.Equal(f.t, old.ResourceVersion, ev.Old().ResourceVersion, "old is what was delivered before")
 		require.Equal(f.t, old.UID, ev.New().UID)
 		if !ev.Resync {
-			require.Greater(f.t, num(ev.New().ResourceVersion), num(old.ResourceVersion), "told twice or backwards")
+			require.Greater(f.t, num(ev.New().ResourceVersion), num(old.ResourceVersion), "delivered twice or backwards")
 		}
 		f.known[ev.Key] = ev.New()
 	case Deleted:
@@ -397,7 +401,7 @@ func num(v string) uint64 {
 func TestRandomHistories(t *testing.T) {
 	for _, seed := range seeds.Of(t, 300) {
 		ok := t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { randomHistory(t, seed) })
+			synctest.Test(t, func(t *testing.T) { newHistory(t, seed).run() })
 		})
 		if !ok {
 			return
@@ -405,83 +409,122 @@ func TestRandomHistories(t *testing.T) {
 	}
 }
 
-func randomHistory(t *testing.T, seed uint64) {
-	rng := rand.New(rand.NewPCG(seed, 2))
-	m := newModel(seed)
+// history is one history of [TestRandomHistories].
+type history struct {
+	t    *testing.T
+	rng  *rand.Rand
+	m    *model
+	set  *Set
+	inf  *Informer[*corev1.ConfigMap]
+	byV  Index[*corev1.ConfigMap]
+	regs []*Registration
+
+	fast, slow, late *follower
+}
+
+func newHistory(t *testing.T, seed uint64) *history {
+	rng, m := rand.New(rand.NewPCG(seed, 2)), newModel(seed)
 	m.faulty = true
 	m.noWL = rng.IntN(2) == 0
 	m.spoils, m.leaves = rng.IntN(2) == 0, rng.IntN(2) == 0
 	for range rng.IntN(10) {
 		m.step()
 	}
-	set, inf := modelInformer(m, SetOptions{NoWatchList: rng.IntN(4) == 0, Decoded: rng.IntN(4) == 0, DetectMutations: rng.IntN(4) == 0}, Options[*corev1.ConfigMap]{})
-	byV := inf.Index(DefineIndex("v", func(cm *corev1.ConfigMap) []string { return []string{cm.Data["v"]} }))
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	fast := &follower{t: t, known: map[types.NamespacedName]*corev1.ConfigMap{}}
+	h := &history{t: t, rng: rng, m: m}
+	h.set, h.inf = modelInformer(m, SetOptions{NoWatchList: rng.IntN(4) == 0, Decoded: rng.IntN(4) == 0, DetectMutations: rng.IntN(4) == 0}, Options[*corev1.ConfigMap]{})
+	h.byV = h.inf.Index(DefineIndex("v", func(cm *corev1.ConfigMap) []string { return []string{cm.Data["v"]} }))
+	h.fast, h.slow, h.late = newFollower(t), newFollower(t), newFollower(t)
 	slowRNG := rand.New(rand.NewPCG(seed, 3))
-	slow := &follower{t: t, known: map[types.NamespacedName]*corev1.ConfigMap{}, slow: func() time.Duration { return time.Duration(slowRNG.IntN(400)) * time.Millisecond }}
-	late := &follower{t: t, known: map[types.NamespacedName]*corev1.ConfigMap{}}
-	inf.AddHandler(fast.handle, HandlerOptions{})
-	regs := []*Registration{inf.AddHandler(slow.handle, HandlerOptions{Resync: time.Duration(rng.IntN(2)) * 7 * time.Second})}
-	go func() { defer close(done); _ = set.Run(ctx) }()
-	steps := 20 + rng.IntN(60)
-	lateAt := rng.IntN(steps)
-	for i := range steps {
-		time.Sleep(time.Duration(rng.IntN(200)) * time.Millisecond)
-		m.step()
-		if rng.IntN(8) == 0 {
-			m.upset()
-		}
-		if i == lateAt {
-			regs = append(regs, inf.AddHandler(late.handle, HandlerOptions{}))
-		}
-		if rng.IntN(30) == 0 {
-			inf.core.sources[0].reflector.Relist("")
-		}
-	}
-	m.mu.Lock()
-	m.faulty, m.missing = false, false
-	m.mu.Unlock()
-	require.NoError(t, set.WaitForSync(ctx))
+	h.slow.slow = func() time.Duration { return time.Duration(slowRNG.IntN(400)) * time.Millisecond }
+	return h
+}
+
+func (h *history) run() {
+	ctx, cancel := context.WithCancel(h.t.Context())
+	done := make(chan struct{})
+	h.inf.AddHandler(h.fast.handle, HandlerOptions{})
+	h.regs = []*Registration{h.inf.AddHandler(h.slow.handle, HandlerOptions{Resync: time.Duration(h.rng.IntN(2)) * 7 * time.Second})}
+	go func() { defer close(done); _ = h.set.Run(ctx) }()
+	h.steps()
+	h.m.mu.Lock()
+	h.m.faulty, h.m.missing = false, false
+	h.m.mu.Unlock()
+	require.NoError(h.t, h.set.WaitForSync(ctx))
 	// A stalled stream takes 9 s to be noticed, a backoff up to 30 s.
 	time.Sleep(2 * time.Minute)
-	m.mu.Lock()
-	want, bad := maps.Clone(m.objs), map[types.NamespacedName]*corev1.ConfigMap{}
-	m.mu.Unlock()
-	require.Equal(t, len(want), inf.Status().Objects)
+	h.m.mu.Lock()
+	want, bad := maps.Clone(h.m.objs), map[types.NamespacedName]*corev1.ConfigMap{}
+	h.m.mu.Unlock()
+	require.Equal(h.t, len(want), h.inf.Status().Objects)
 	for k, o := range want {
 		if o.Data[spoiled] != "" {
 			bad[k] = o
 			delete(want, k)
 		}
 	}
-	for _, f := range []*follower{fast, slow, late} {
+	h.followersAgree(want, bad)
+	h.readsAgree(want, bad)
+	if !h.m.noWL && h.m.lists == 0 {
+		require.Positive(h.t, h.m.watches)
+	}
+	cancel()
+	<-done
+}
+
+// steps changes the collection and lets the server fail. The late handler is added at one of the steps.
+func (h *history) steps() {
+	steps := 20 + h.rng.IntN(60)
+	lateAt := h.rng.IntN(steps)
+	for i := range steps {
+		time.Sleep(time.Duration(h.rng.IntN(200)) * time.Millisecond)
+		h.m.step()
+		if h.rng.IntN(8) == 0 {
+			h.m.upset()
+		}
+		if i == lateAt {
+			h.regs = append(h.regs, h.inf.AddHandler(h.late.handle, HandlerOptions{}))
+		}
+		if h.rng.IntN(30) == 0 {
+			h.inf.core.sources[0].reflector.Relist("")
+		}
+	}
+}
+
+// followersAgree checks that every handler knows want, and of the objects of bad, which cannot be decoded, an
+// earlier state or none.
+func (h *history) followersAgree(want, bad map[types.NamespacedName]*corev1.ConfigMap) {
+	for _, f := range []*follower{h.fast, h.slow, h.late} {
 		f.mu.Lock()
 		known := maps.Clone(f.known)
 		for k, o := range bad {
-			// Its handlers know an earlier state of it, or none.
 			if old := known[k]; old != nil {
-				require.Equal(t, o.UID, old.UID)
-				require.NotEqual(t, o.ResourceVersion, old.ResourceVersion)
+				require.Equal(h.t, o.UID, old.UID)
+				require.NotEqual(h.t, o.ResourceVersion, old.ResourceVersion)
 				delete(known, k)
 			}
 		}
-		require.Equal(t, versions(want), versions(known))
+		require.Equal(h.t, versions(want), versions(known))
 		f.mu.Unlock()
 	}
-	l := inf.Lister()
+	for _, r := range h.regs {
+		require.True(h.t, r.HasSynced())
+	}
+}
+
+// readsAgree checks that lister and index return want, with errors that name the objects of bad.
+func (h *history) readsAgree(want, bad map[types.NamespacedName]*corev1.ConfigMap) {
+	t, l := h.t, h.inf.Lister()
 	got := map[types.NamespacedName]*corev1.ConfigMap{}
 	listed, err := l.List(ListOptions{})
 	leavesOut(t, bad, err)
 	for _, cm := range listed {
 		got[cm.Key()] = cm
-		keys, err := byV.Keys(cm.Data["v"])
+		keys, err := h.byV.Keys(cm.Data["v"])
 		leavesOut(t, bad, err)
 		require.Equal(t, []types.NamespacedName{cm.Key()}, keys)
 	}
 	require.Equal(t, versions(want), versions(got))
-	values, err := byV.Values()
+	values, err := h.byV.Values()
 	leavesOut(t, bad, err)
 	require.Len(t, values, len(want))
 	require.Len(t, must(l.Keys(ListOptions{})), len(want)+len(bad))
@@ -490,17 +533,9 @@ func randomHistory(t *testing.T, seed uint64) {
 		_, err := l.Get(k)
 		require.ErrorAs(t, err, new(*client.DecodeError))
 	}
-	for _, r := range regs {
-		require.True(t, r.HasSynced())
-	}
-	if !m.noWL && m.lists == 0 {
-		require.Positive(t, m.watches)
-	}
-	cancel()
-	<-done
 }
 
-// leavesOut: a reading says which objects are not in it.
+// leavesOut checks that a result without some objects has an error that names them.
 func leavesOut(t *testing.T, bad map[types.NamespacedName]*corev1.ConfigMap, err error) {
 	if len(bad) == 0 {
 		require.NoError(t, err)

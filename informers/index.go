@@ -321,7 +321,7 @@ func (x Index[T]) View(value string, f func(obj T) bool) error {
 func (x Index[T]) Keys(value string) ([]types.NamespacedName, error) {
 	c := x.core
 	c.mu.RLock()
-	left, err := c.reading()
+	left, err := c.beginRead()
 	x.ix.noteUnfiled(&left)
 	var fs []*filed[T]
 	if b := x.ix.byValue[value]; b != nil {
@@ -343,7 +343,7 @@ func (x Index[T]) Keys(value string) ([]types.NamespacedName, error) {
 func (x Index[T]) Values() ([]string, error) {
 	c := x.core
 	c.mu.RLock()
-	left, err := c.reading()
+	left, err := c.beginRead()
 	x.ix.noteUnfiled(&left)
 	out := slices.Sorted(maps.Keys(x.ix.byValue))
 	c.mu.RUnlock()
@@ -368,7 +368,7 @@ func (x Index[T]) under(value string) ([]*object[T], partial[T], error) {
 	c := x.core
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	left, err := c.reading()
+	left, err := c.beginRead()
 	if err != nil {
 		return nil, left, err
 	}

@@ -117,6 +117,25 @@ func (i *Informer[T]) Status() Status {
 	return st
 }
 
+func (i *Informer[T]) status() InformerStatus {
+	opts, s := &i.core.opts, i.core.set
+	s.mu.Lock()
+	users := i.refs
+	s.mu.Unlock()
+	st := InformerStatus{
+		Resource: i.core.name(), Type: typeName[T](), Namespaces: slices.Clone(opts.Namespaces), LabelSelector: opts.LabelSelector.String(),
+		FieldSelector: opts.FieldSelector.String(), Transformed: opts.Transform != nil, Users: users, Status: i.Status(),
+	}
+	i.core.mu.RLock()
+	handlers := i.core.handlers
+	i.core.mu.RUnlock()
+	for _, h := range handlers {
+		n, behind := h.q.depth()
+		st.Handlers = append(st.Handlers, HandlerStatus{Name: h.opts.Name, Backlog: n, Behind: behind})
+	}
+	return st
+}
+
 func (i *Informer[T]) resource() client.Resource             { return i.core.client.Resource() }
 func (i *Informer[T]) waitForSync(ctx context.Context) error { return i.core.waitForSync(ctx) }
 func (i *Informer[T]) waitForSyncOrAbsent(ctx context.Context) error {

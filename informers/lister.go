@@ -19,6 +19,7 @@ import (
 //
 //   - Before the informer has synced every method returns a [*NotSyncedError]. A resource that the server
 //     does not serve has no objects.
+//   - A key or a list in a namespace that the informer does not hold is a [*NotHeldError].
 //   - For an object that cannot be decoded Get and View return a [*client.DecodeError]; List and ViewAll
 //     return a [*client.PartialError] beside all other objects. So a caller that stops at an error never
 //     takes an existing object for one that does not exist.
@@ -136,7 +137,7 @@ type Snapshot[T metav1.Object] struct {
 func (l Lister[T]) Snapshot() (*Snapshot[T], error) {
 	c := l.core
 	c.mu.RLock()
-	left, err := c.reading()
+	left, err := c.beginRead()
 	s := &Snapshot[T]{core: c, Version: c.sources[0].version, objs: c.selectedLocked(ListOptions{}), left: left}
 	c.mu.RUnlock()
 	if err != nil {
@@ -154,6 +155,9 @@ func (s *Snapshot[T]) Get(key types.NamespacedName) (T, error) {
 	i, ok := slices.BinarySearchFunc(s.objs, key, func(o *object[T], k types.NamespacedName) int { return o.key.Compare(k) })
 	if !ok {
 		var zero T
+		if err := s.core.holds(key.Namespace); err != nil {
+			return zero, err
+		}
 		return zero, s.core.notFound(key, s.left)
 	}
 	return s.core.decode(s.objs[i])
@@ -191,9 +195,9 @@ func (l Lister[T]) AtLeast(ctx context.Context, version string) error {
 	return nil
 }
 
-// reading begins a read of the copy. The error is a *NotSyncedError, or that of a type that is not
+// beginRead begins a read of the copy. The error is a *NotSyncedError, or that of a type that is not
 // registered. The lock is held.
-func (c *core[T]) reading() (partial[T], error) {
+func (c *core[T]) beginRead() (partial[T], error) {
 	left := partial[T]{core: c}
 	if c.err != nil {
 		return left, c.err
@@ -225,10 +229,21 @@ func (c *core[T]) notSynced(cause error) error {
 	return &NotSyncedError{Resource: c.name(), Err: cause}
 }
 
+// holds returns a *NotHeldError if the informer does not hold a namespace.
+func (c *core[T]) holds(namespace string) error {
+	if len(c.opts.Namespaces) == 0 || slices.Contains(c.opts.Namespaces, namespace) {
+		return nil
+	}
+	return &NotHeldError{Resource: c.name(), Namespace: namespace, Namespaces: slices.Clone(c.opts.Namespaces)}
+}
+
 // find returns the state readers see of a key.
 func (c *core[T]) find(key types.NamespacedName) (*object[T], error) {
+	if err := c.holds(key.Namespace); err != nil {
+		return nil, err
+	}
 	c.mu.RLock()
-	left, err := c.reading()
+	left, err := c.beginRead()
 	o := c.get(key)
 	c.mu.RUnlock()
 	switch {
@@ -250,8 +265,13 @@ func (c *core[T]) notFound(key types.NamespacedName, left partial[T]) error {
 }
 
 func (c *core[T]) selected(opts ListOptions) ([]*object[T], partial[T], error) {
+	if opts.Namespace != "" {
+		if err := c.holds(opts.Namespace); err != nil {
+			return nil, partial[T]{core: c}, err
+		}
+	}
 	c.mu.RLock()
-	left, err := c.reading()
+	left, err := c.beginRead()
 	var objs []*object[T]
 	if err == nil {
 		objs = c.selectedLocked(opts)

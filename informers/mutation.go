@@ -22,8 +22,8 @@ func (e *MutationError) Error() string {
 	return fmt.Sprintf("informers: shared object %s %s was modified: before %s, after %s", e.Resource, e.Key, e.Before, e.After)
 }
 
-// sum returns the encoding that checkMutation compares with; empty without DetectMutations.
-func (c *core[T]) sum(obj T) string {
+// checksum returns the encoding that checkMutation compares with; empty without DetectMutations.
+func (c *core[T]) checksum(obj T) string {
 	if !c.set.opts.DetectMutations {
 		return ""
 	}
@@ -36,13 +36,13 @@ func (c *core[T]) checkMutation(o *object[T]) {
 	if o == nil || !c.set.opts.DetectMutations {
 		return
 	}
-	obj, err, ok := o.hot()
+	obj, err, ok := o.cached()
 	d := o.decoded.Load()
-	if !ok || err != nil || d == nil || d.sum == "" {
+	if !ok || err != nil || d == nil || d.checksum == "" {
 		return
 	}
-	if after := c.sum(obj); after != d.sum {
-		c.fail(&MutationError{Resource: c.name(), Key: o.key, Before: d.sum, After: after})
+	if after := c.checksum(obj); after != d.checksum {
+		c.fail(&MutationError{Resource: c.name(), Key: o.key, Before: d.checksum, After: after})
 		if o.body != "" {
 			o.decoded.Store(nil)
 		}

@@ -43,8 +43,8 @@ func (l *lost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.Handler.ServeHTTP(w, r)
 }
 
-// TestA404EmptiesNoCache: only the server's own word that it does not serve a resource counts, not that of
-// what stands in front of it.
+// TestA404EmptiesNoCache: only the discovery documents of the server decide that a resource is not served,
+// not a 404 of a proxy in front of it.
 func TestA404EmptiesNoCache(t *testing.T) {
 	for name, prefix := range map[string]string{
 		"everything":          "/",
@@ -67,10 +67,10 @@ func TestA404EmptiesNoCache(t *testing.T) {
 					failures = append(failures, err)
 				}})
 				inf := informers.For[*corev1.ConfigMap](set)
-				var told []string
+				var delivered []string
 				inf.AddHandler(func(ev informers.Event[*corev1.ConfigMap]) {
 					if ev.Key.Namespace == "default" {
-						told = append(told, fmt.Sprint(ev.Type, " ", ev.Key.Name))
+						delivered = append(delivered, fmt.Sprint(ev.Type, " ", ev.Key.Name))
 					}
 				}, informers.HandlerOptions{})
 				run(t, set)
@@ -78,7 +78,7 @@ func TestA404EmptiesNoCache(t *testing.T) {
 				l.prefix.Store(prefix)
 				time.Sleep(5 * time.Minute)
 				synctest.Wait()
-				require.Equal(t, []string{"Added a"}, told)
+				require.Equal(t, []string{"Added a"}, delivered)
 				require.True(t, must(inf.Lister().Has(key("a"))), "the last state known stays")
 				st := inf.Status()
 				require.False(t, st.NotServed)
@@ -92,9 +92,9 @@ func TestA404EmptiesNoCache(t *testing.T) {
 				require.NoError(t, err)
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				require.Equal(t, []string{"Added a", "Added b"}, told)
+				require.Equal(t, []string{"Added a", "Added b"}, delivered)
 
-				// What has never been read is no empty collection either.
+				// A collection that has never been read does not count as empty either.
 				l.prefix.Store(prefix)
 				late := informers.NewSet(s.Conn(t, rest.Options{}), informers.SetOptions{})
 				secrets := informers.For[*corev1.ConfigMap](late)
@@ -140,7 +140,7 @@ func TestARemovedResourceIsReportedOnce(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, comings{1, 1}, *n)
 		require.True(t, inf.Status().NotServed)
-		require.NoError(t, set.Ready(), "a resource that is not served is no reason not to work")
+		require.NoError(t, set.Ready(), "a resource that is not served does not affect readiness")
 		require.Empty(t, must(inf.Lister().List(informers.ListOptions{})), "there are none, and that is known")
 		mu.Lock()
 		require.Equal(t, map[string]int{"websites.example.com": 1}, unsynced)
@@ -149,7 +149,7 @@ func TestARemovedResourceIsReportedOnce(t *testing.T) {
 		mu.Unlock()
 		time.Sleep(time.Hour)
 		mu.Lock()
-		require.Equal(t, seen, failures, "not reported again and again")
+		require.Equal(t, seen, failures, "reported once")
 		mu.Unlock()
 		_, err := crds.Create(t.Context(), websiteCRD())
 		require.NoError(t, err)

@@ -35,8 +35,8 @@ type decoded[T metav1.Object] struct {
 	kept   bool
 	// err is why there is no decoded form.
 	err error
-	// sum is the object's encoding when it was decoded, with DetectMutations.
-	sum string
+	// checksum is the object's encoding when it was decoded, with DetectMutations.
+	checksum string
 }
 
 func newObject[T metav1.Object](e client.Encoded) *object[T] {
@@ -90,9 +90,9 @@ func (o *object[T]) same(uid types.UID, version string) bool {
 	return o.uid == uid && o.version == version && version != ""
 }
 
-// hot returns the decoded form if it is still in memory, or the error if decoding has failed before; ok is
+// cached returns the decoded form if it is still in memory, or the error if decoding has failed before; ok is
 // false for neither.
-func (o *object[T]) hot() (obj T, err error, ok bool) {
+func (o *object[T]) cached() (obj T, err error, ok bool) {
 	d := o.decoded.Load()
 	if d == nil {
 		return obj, nil, false
@@ -107,9 +107,9 @@ func (o *object[T]) hot() (obj T, err error, ok bool) {
 	return *(*T)(unsafe.Pointer(&p)), nil, true
 }
 
-// share makes obj the decoded form. Two goroutines may do so at once; either result is valid.
-func (o *object[T]) share(obj T, keep bool, sum string) {
-	d := &decoded[T]{sum: sum}
+// cache makes obj the decoded form. Two goroutines may do so at once; either result is valid.
+func (o *object[T]) cache(obj T, keep bool, checksum string) {
+	d := &decoded[T]{checksum: checksum}
 	if keep {
 		d.strong, d.kept = obj, true
 	} else {

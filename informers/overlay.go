@@ -14,9 +14,7 @@ import (
 // overlay holds own writes that the watch has not delivered yet.
 type overlay[T metav1.Object] struct {
 	byKey map[types.NamespacedName]*ownWrite[T]
-	// order holds the entries with a version in order of arrival: the versions are nearly in order.
-	order []*ownWrite[T]
-	// deleted holds the others in order of arrival.
+	// deleted holds the deletions in order of arrival; source.written holds the other entries.
 	deleted []*ownWrite[T]
 }
 
@@ -83,7 +81,8 @@ func (v *overlay[T]) visible(key types.NamespacedName, b *object[T]) *object[T] 
 	return e.obj
 }
 
-func (v *overlay[T]) put(e *ownWrite[T]) {
+// put adds the entry of an object that comes from s.
+func (v *overlay[T]) put(e *ownWrite[T], s *source[T]) {
 	if v.byKey == nil {
 		v.byKey = map[types.NamespacedName]*ownWrite[T]{}
 	}
@@ -100,7 +99,7 @@ func (v *overlay[T]) put(e *ownWrite[T]) {
 	if e.deleted {
 		v.deleted = append(v.deleted, e)
 	} else {
-		v.order = append(v.order, e)
+		s.written = append(s.written, e)
 	}
 }
 
@@ -145,9 +144,7 @@ func (v *overlay[T]) sweep(s *source[T], changed func(types.NamespacedName)) {
 		}
 		return nil
 	}
-	v.order = pop(v.order, func(e *ownWrite[T]) bool {
-		return notBefore(s.version, e.version) && s.holds(e.key.Namespace)
-	})
+	s.written = pop(s.written, func(e *ownWrite[T]) bool { return notBefore(s.version, e.version) })
 	v.deleted = pop(v.deleted, func(e *ownWrite[T]) bool { return time.Since(e.at) >= forgetDeleted })
 }
 
@@ -215,7 +212,7 @@ func (c *core[T]) overlayWrite(e *ownWrite[T]) *source[T] {
 		// Only the server can decide whether the selector matches.
 		return nil
 	}
-	c.overlay.put(e)
+	c.overlay.put(e, s)
 	c.reindex(e.key)
 	return nil
 }
@@ -244,14 +241,14 @@ func (c *core[T]) overlayDelete(e *ownWrite[T], b *object[T], before *ownWrite[T
 		// The base may be an earlier incarnation or a later one.
 		e.hidesAll, ambiguous = true, s
 	}
-	c.overlay.put(e)
+	c.overlay.put(e, s)
 	c.reindex(e.key)
 	return ambiguous
 }
 
-// noteDeleted notes that the watch has delivered the deletion of an incarnation. With a selector it may only
-// have left the selection, so that nothing follows. The lock is held.
-func (c *core[T]) noteDeleted(o *object[T]) {
+// recordDeleted notes that the watch has delivered the deletion of an incarnation. With a selector it may
+// only have left the selection, so that nothing follows. The lock is held.
+func (c *core[T]) recordDeleted(o *object[T]) {
 	if c.opts.LabelSelector.Empty() && c.opts.FieldSelector.Empty() {
 		c.recentlyDeleted.add(o.uid)
 		c.overlay.removeDeleted(o.key, o.uid)
@@ -274,7 +271,7 @@ func (c *core[T]) fieldsMatch(key types.NamespacedName) bool {
 // sourceOf returns the source of a namespace, or nil.
 func (c *core[T]) sourceOf(namespace string) *source[T] {
 	for _, s := range c.sources {
-		if s.holds(namespace) {
+		if s.covers(namespace) {
 			return s
 		}
 	}

@@ -94,8 +94,8 @@ func (m *model) serve(r *client.Request) (*client.Response, error) {
 	return reply(old)
 }
 
-// visible says whether what a reader saw of key may be seen after the state at version v: it is that state,
-// or a later one that there was.
+// visible reports whether a reader may see got of key after the state at version v: whether it is that state,
+// or a later one that existed.
 func (m *model) visible(key types.NamespacedName, v uint64, sel labels.Selector, got *corev1.ConfigMap) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -122,11 +122,14 @@ func (m *model) visible(key types.NamespacedName, v uint64, sel labels.Selector,
 }
 
 // TestOwnWritesAreNeverUnseen writes at random through a set, while others write too and the watch lags,
-// fails and stalls: no read is older than one's own last write.
+// fails and stalls: no read is older than the last write through the set.
 func TestOwnWritesAreNeverUnseen(t *testing.T) {
 	for _, seed := range seeds.Of(t, 300) {
 		ok := t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { ownWrites(t, seed) })
+			synctest.Test(t, func(t *testing.T) {
+				h, rng := newOwnWrites(t, seed)
+				h.run(rng)
+			})
 		})
 		if !ok {
 			return
@@ -134,108 +137,152 @@ func TestOwnWritesAreNeverUnseen(t *testing.T) {
 	}
 }
 
-func ownWrites(t *testing.T, seed uint64) {
-	rng := rand.New(rand.NewPCG(seed, 4))
-	m := newModel(seed)
-	m.faulty = true
-	m.noWL = rng.IntN(2) == 0
-	var sel labels.Selector
+// ownWrites is one history of [TestOwnWritesAreNeverUnseen].
+type ownWrites struct {
+	t    *testing.T
+	seed uint64
+	m    *model
+	sel  labels.Selector
+	set  *Set
+	inf  *Informer[*corev1.ConfigMap]
+	byV  Index[*corev1.ConfigMap]
+}
+
+func newOwnWrites(t *testing.T, seed uint64) (h *ownWrites, rng *rand.Rand) {
+	rng = rand.New(rand.NewPCG(seed, 4))
+	h = &ownWrites{t: t, seed: seed, m: newModel(seed)}
+	h.m.faulty = true
+	h.m.noWL = rng.IntN(2) == 0
 	if rng.IntN(2) == 0 {
-		sel = labels.SelectorFromSet(labels.Set{"parity": "0"})
+		h.sel = labels.SelectorFromSet(labels.Set{"parity": "0"})
 	}
-	set, inf := modelInformer(m, SetOptions{}, Options[*corev1.ConfigMap]{LabelSelector: sel})
-	byV := inf.Index(DefineIndex("v", func(cm *corev1.ConfigMap) []string { return []string{cm.Data["v"]} }))
-	ctx, cancel := context.WithCancel(t.Context())
+	h.set, h.inf = modelInformer(h.m, SetOptions{}, Options[*corev1.ConfigMap]{LabelSelector: h.sel})
+	h.byV = h.inf.Index(DefineIndex("v", func(cm *corev1.ConfigMap) []string { return []string{cm.Data["v"]} }))
+	return h, rng
+}
+
+func (h *ownWrites) run(rng *rand.Rand) {
+	ctx, cancel := context.WithCancel(h.t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); _ = set.Run(ctx) }()
-	require.NoError(t, set.WaitForSync(ctx))
-	cms, l := client.For[*corev1.ConfigMap](set.Conn()), inf.Lister()
-	last := func() uint64 {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		return m.rev
-	}
+	go func() { defer close(done); _ = h.set.Run(ctx) }()
+	require.NoError(h.t, h.set.WaitForSync(ctx))
 	var wg sync.WaitGroup
 	// Two writers of the set, each on its own keys; the model's own steps touch all of them.
 	for w := range 2 {
-		wrng := rand.New(rand.NewPCG(seed, uint64(10+w)))
-		wg.Go(func() {
-			for range 40 {
-				time.Sleep(time.Duration(wrng.IntN(120)) * time.Millisecond)
-				key := types.NamespacedName{Namespace: "ns" + strconv.Itoa(w), Name: "o" + strconv.Itoa(wrng.IntN(6))}
-				cm := &corev1.ConfigMap{}
-				cm.Namespace, cm.Name = key.Namespace, key.Name
-				cm.Labels = map[string]string{"parity": strconv.Itoa(wrng.IntN(2))}
-				cm.Data = map[string]string{"v": fmt.Sprint(wrng.IntN(5))}
-				var err error
-				var made *corev1.ConfigMap
-				before := last()
-				switch wrng.IntN(3) {
-				case 0:
-					made, err = cms.Create(ctx, cm)
-				case 1:
-					made, err = cms.Update(ctx, cm)
-				case 2:
-					err = cms.Delete(ctx, key)
-				}
-				if err != nil {
-					continue
-				}
-				since := before + 1
-				if made != nil {
-					since = num(made.ResourceVersion)
-				}
-				got, err := l.Get(key)
-				if err != nil {
-					require.True(t, apierrors.IsNotFound(err))
-					got = nil
-				}
-				require.True(t, m.visible(key, since, sel, got), "seed %d: after a write at %d of %s: %v", seed, since, key, got)
-				listed := 0
-				for _, k := range must(l.Keys(ListOptions{})) {
-					if k == key {
-						listed++
-					}
-				}
-				want := 0
-				if got != nil {
-					want = 1
-					require.Contains(t, must(byV.Keys(got.Data["v"])), key)
-				}
-				require.Equal(t, want, listed)
-			}
-		})
+		wg.Go(func() { h.writer(ctx, w) })
 	}
 	for range 60 {
 		time.Sleep(time.Duration(rng.IntN(100)) * time.Millisecond)
 		if rng.IntN(2) == 0 {
-			m.step()
+			h.m.step()
 		}
 		if rng.IntN(10) == 0 {
-			m.upset()
+			h.m.upset()
 		}
 	}
 	wg.Wait()
-	m.mu.Lock()
-	m.faulty = false
-	m.mu.Unlock()
+	h.m.mu.Lock()
+	h.m.faulty = false
+	h.m.mu.Unlock()
 	time.Sleep(2 * time.Minute)
+	h.agrees()
+	time.Sleep(2 * forgetDeleted)
+	h.m.step()
+	time.Sleep(time.Minute)
+	require.Zero(h.t, h.inf.Status().Overlay)
+	cancel()
+	<-done
+}
+
+// writer writes at random through the set, and reads after each write.
+func (h *ownWrites) writer(ctx context.Context, w int) {
+	cms, rng := client.For[*corev1.ConfigMap](h.set.Conn()), rand.New(rand.NewPCG(h.seed, uint64(10+w)))
+	for range 40 {
+		time.Sleep(time.Duration(rng.IntN(120)) * time.Millisecond)
+		key := types.NamespacedName{Namespace: "ns" + strconv.Itoa(w), Name: "o" + strconv.Itoa(rng.IntN(6))}
+		cm := &corev1.ConfigMap{}
+		cm.Namespace, cm.Name = key.Namespace, key.Name
+		cm.Labels = map[string]string{"parity": strconv.Itoa(rng.IntN(2))}
+		cm.Data = map[string]string{"v": fmt.Sprint(rng.IntN(5))}
+		var err error
+		var made *corev1.ConfigMap
+		before := h.m.last()
+		switch rng.IntN(3) {
+		case 0:
+			made, err = cms.Create(ctx, cm)
+		case 1:
+			made, err = cms.Update(ctx, cm)
+		case 2:
+			err = cms.Delete(ctx, key)
+		}
+		switch {
+		case err != nil:
+		case made != nil:
+			h.sees(key, num(made.ResourceVersion))
+		default:
+			h.sees(key, before+1)
+		}
+	}
+}
+
+// sees checks that no read of a key is older than a write at version since.
+func (h *ownWrites) sees(key types.NamespacedName, since uint64) {
+	t, l := h.t, h.inf.Lister()
+	got, err := l.Get(key)
+	if err != nil {
+		require.True(t, apierrors.IsNotFound(err))
+		got = nil
+	}
+	require.True(t, h.m.visible(key, since, h.sel, got), "seed %d: after a write at %d of %s: %v", h.seed, since, key, got)
+	listed := 0
+	for _, k := range must(l.Keys(ListOptions{})) {
+		if k == key {
+			listed++
+		}
+	}
+	want := 0
+	if got != nil {
+		want = 1
+		require.Contains(t, must(h.byV.Keys(got.Data["v"])), key)
+	}
+	require.Equal(t, want, listed)
+}
+
+// agrees checks that the copy is the collection of the model.
+func (h *ownWrites) agrees() {
 	want := map[types.NamespacedName]*corev1.ConfigMap{}
-	for k, o := range m.objs {
-		if sel.Matches(o.Labels) {
+	for k, o := range h.m.objs {
+		if h.sel.Matches(o.Labels) {
 			want[k] = o
 		}
 	}
 	got := map[types.NamespacedName]*corev1.ConfigMap{}
-	for _, cm := range must(l.List(ListOptions{})) {
+	for _, cm := range must(h.inf.Lister().List(ListOptions{})) {
+		require.NotContains(h.t, got, cm.Key())
 		got[cm.Key()] = cm
-		require.Contains(t, must(byV.Keys(cm.Data["v"])), cm.Key())
+		require.Contains(h.t, must(h.byV.Keys(cm.Data["v"])), cm.Key())
 	}
-	require.Equal(t, versions(want), versions(got))
-	time.Sleep(2 * forgetDeleted)
-	m.step()
-	time.Sleep(time.Minute)
-	require.Zero(t, inf.Status().Overlay)
-	cancel()
-	<-done
+	require.Equal(h.t, versions(want), versions(got))
+}
+
+// last returns the version of the last write.
+func (m *model) last() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.rev
+}
+
+// An own write is removed when the watch of its namespace has reached it, even if the watch of a namespace
+// that was written to before is behind.
+func TestAnOwnWriteDoesNotWaitForOtherNamespaces(t *testing.T) {
+	var v overlay[*corev1.ConfigMap]
+	behind, current := &source[*corev1.ConfigMap]{namespace: "a", version: "1"}, &source[*corev1.ConfigMap]{namespace: "b", version: "1"}
+	for i, s := range []*source[*corev1.ConfigMap]{behind, current} {
+		v.put(&ownWrite[*corev1.ConfigMap]{key: types.NamespacedName{Namespace: s.namespace, Name: "x"}, version: strconv.Itoa(10 + i)}, s)
+	}
+	current.version = "12"
+	var changed []types.NamespacedName
+	v.sweep(current, func(key types.NamespacedName) { changed = append(changed, key) })
+	require.Equal(t, []types.NamespacedName{{Namespace: "b", Name: "x"}}, changed)
+	require.Len(t, v.byKey, 1)
 }

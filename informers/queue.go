@@ -21,8 +21,8 @@ type change[T metav1.Object] struct {
 	resync      bool
 	// mark is set on the entry behind the objects of the informer's first sync. It has no key.
 	mark bool
-	// void is set when there is nothing left to deliver.
-	void bool
+	// dropped is set when there is nothing left to deliver.
+	dropped bool
 }
 
 // queue holds the pending changes of one handler, at most one per key, oldest first. An object that was
@@ -34,7 +34,7 @@ type queue[T metav1.Object] struct {
 	mu      sync.Mutex
 	waiting []change[T]
 	head    int                          // changes before it have been taken
-	voids   int                          // void ones after it
+	dropped int                          // dropped ones after it
 	at      map[types.NamespacedName]int // index in waiting
 	busy    bool                         // a change is being delivered
 	behind  time.Time                    // since when the queue has not been empty
@@ -63,17 +63,17 @@ func (q *queue[T]) begin() {
 	if !q.busy && q.head == len(q.waiting) {
 		q.behind = time.Now()
 	}
-	if len(q.waiting) == cap(q.waiting) && q.head+q.voids > len(q.waiting)/2 {
+	if len(q.waiting) == cap(q.waiting) && q.head+q.dropped > len(q.waiting)/2 {
 		q.compact()
 	}
 }
 
-// compact moves the waiting changes to the front, over those that have been taken or are void.
+// compact moves the waiting changes to the front, over those that have been taken or are dropped.
 func (q *queue[T]) compact() {
 	kept := q.waiting[:0]
 	for i := q.head; i < len(q.waiting); i++ {
 		c := q.waiting[i]
-		if c.void {
+		if c.dropped {
 			continue
 		}
 		if !c.mark {
@@ -82,7 +82,7 @@ func (q *queue[T]) compact() {
 		kept = append(kept, c)
 	}
 	clear(q.waiting[len(kept):])
-	q.waiting, q.head, q.voids = kept, 0, 0
+	q.waiting, q.head, q.dropped = kept, 0, 0
 }
 
 // put adds the change of an object from old to now. Either may be nil; otherwise they have the same UID. For
@@ -109,8 +109,8 @@ func (q *queue[T]) put(old, now, final *object[T], initial, unknown bool) {
 			s.now, s.initial = nil, false
 		default:
 			delete(q.at, s.key)
-			*s = change[T]{void: true}
-			q.voids++
+			*s = change[T]{dropped: true}
+			q.dropped++
 		}
 	case old == nil:
 		s := q.slot(now.key)
@@ -124,8 +124,8 @@ func (q *queue[T]) put(old, now, final *object[T], initial, unknown bool) {
 	}
 }
 
-// repeat queues the state again as a resync, unless a change of the key is waiting.
-func (q *queue[T]) repeat(o *object[T]) {
+// putResync queues the state again as a resync, unless a change of the key is waiting.
+func (q *queue[T]) putResync(o *object[T]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if _, ok := q.at[o.key]; ok {
@@ -158,8 +158,8 @@ func (q *queue[T]) take() (change[T], bool) {
 		c := q.waiting[q.head]
 		q.waiting[q.head] = change[T]{}
 		q.head++
-		if c.void {
-			q.voids--
+		if c.dropped {
+			q.dropped--
 			continue
 		}
 		if !c.mark {
@@ -179,7 +179,7 @@ func (q *queue[T]) empty() {
 		// A map never shrinks.
 		q.waiting, q.at = nil, map[types.NamespacedName]int{}
 	}
-	q.waiting, q.head, q.voids = q.waiting[:0], 0, 0
+	q.waiting, q.head, q.dropped = q.waiting[:0], 0, 0
 }
 
 // drop removes all waiting changes.
@@ -204,7 +204,7 @@ func (q *queue[T]) depth() (int, time.Duration) {
 
 // length is depth without the time. The lock is held.
 func (q *queue[T]) length() int {
-	n := len(q.waiting) - q.head - q.voids
+	n := len(q.waiting) - q.head - q.dropped
 	if q.busy {
 		n++
 	}

@@ -19,10 +19,10 @@ func state(key types.NamespacedName, uid, version int) *queued {
 	return &queued{key: key, uid: types.UID(strconv.Itoa(uid)), version: strconv.Itoa(version)}
 }
 
-// TestQueueTellsEveryFinalState changes objects at random while a handler takes changes at random: what it is
-// delivered fits together, is never more than one change for each object it has seen or that exists, and in
-// the end is everything.
-func TestQueueTellsEveryFinalState(t *testing.T) {
+// TestQueueDeliversEveryFinalState changes objects at random while a handler takes changes at random: the
+// changes delivered are consistent with each other, at most one waits for each object that the handler has
+// seen or that exists, and in the end nothing is missing.
+func TestQueueDeliversEveryFinalState(t *testing.T) {
 	for _, seed := range seeds.Of(t, 500) {
 		rng := seeds.Rand(seed)
 		q := newQueue[*corev1.ConfigMap]()
@@ -37,7 +37,7 @@ func TestQueueTellsEveryFinalState(t *testing.T) {
 				delete(known, c.key)
 			}
 			if c.now != nil {
-				require.True(t, known[c.key] == c.before, "seed %d: before is what was told last", seed)
+				require.True(t, known[c.key] == c.before, "seed %d: before is what was delivered last", seed)
 				known[c.key] = c.now
 			}
 			return true
@@ -55,7 +55,7 @@ func TestQueueTellsEveryFinalState(t *testing.T) {
 				// The last state of what is deleted is often newer than the last one seen.
 				q.put(old, nil, &queued{key: key, uid: old.uid, version: strconv.Itoa(version)}, false, false)
 			case rng.IntN(5) == 0:
-				q.repeat(old)
+				q.putResync(old)
 			default:
 				exist[key] = &queued{key: key, uid: old.uid, version: strconv.Itoa(version)}
 				q.put(old, exist[key], nil, false, false)
@@ -83,8 +83,8 @@ func TestQueueTellsEveryFinalState(t *testing.T) {
 	}
 }
 
-// TestQueueForgetsWhatNobodyHeardOf has objects come and go while the handler is stuck.
-func TestQueueForgetsWhatNobodyHeardOf(t *testing.T) {
+// TestQueueForgetsWhatWasNeverDelivered has objects come and go while the handler is stuck.
+func TestQueueForgetsWhatWasNeverDelivered(t *testing.T) {
 	q := newQueue[*corev1.ConfigMap]()
 	stays := state(types.NamespacedName{Name: "stays"}, 1, 1)
 	q.put(nil, stays, nil, false, false)

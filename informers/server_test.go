@@ -99,7 +99,7 @@ func TestReadYourWrites(t *testing.T) {
 		}
 		synctest.Wait()
 		time.Sleep(10 * time.Minute)
-		require.Zero(t, inf.Status().Overlay, "everything was told by the watch")
+		require.Zero(t, inf.Status().Overlay, "everything was delivered by the watch")
 	})
 }
 
@@ -151,7 +151,7 @@ func TestSharedDynamicMetadataAndTransform(t *testing.T) {
 		s, err := slim.Lister().Get(key("a"))
 		require.NoError(t, err)
 		require.Nil(t, s.Data)
-		// Own writes of the typed client show in every informer of the resource.
+		// Writes of the typed client are visible in every informer of the resource.
 		full.Data["k"] = "w"
 		_, err = client.For[*corev1.ConfigMap](set.Conn()).Update(ctx, full)
 		require.NoError(t, err)

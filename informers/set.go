@@ -1,6 +1,7 @@
 package informers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,8 @@ import (
 
 // SetOptions configure a Set. The zero value is usable.
 type SetOptions struct {
+	// Cache selects what the informers hold.
+	Cache Cache
 	// Logger logs failures if OnError is nil; nil discards them.
 	Logger *slog.Logger
 	// OnError is called with every failure an informer recovers from: a list or watch that failed, an object
@@ -47,6 +50,9 @@ type SetOptions struct {
 	// Silence is the time without events and bookmarks after which a watch is closed and reopened; 0 derives
 	// it from the interval the server grants. See client.EncodedWatchOptions.
 	Silence time.Duration
+	// Timeout is after how long a watch is reopened; 0 means five to ten minutes. See
+	// client.EncodedWatchOptions.
+	Timeout time.Duration
 	// SyncTimeout is the longest time that WaitForSync and WaitForSyncOrAbsent wait, so that a program which
 	// may not list a resource fails instead of waiting forever; 0 means no limit. Their error is then a
 	// *NotSyncedError that wraps ErrSyncTimeout and the last failure.
@@ -60,8 +66,9 @@ type SetOptions struct {
 type Metrics struct {
 	// Event is called for each event of a watch.
 	Event func(resource, typ string)
-	// Read is called when a whole collection has been read; again is false the first time.
-	Read func(resource string, again bool)
+	// Read is called when a whole collection has been read, with the time it took; again is false the first
+	// time.
+	Read func(resource string, again bool, took time.Duration)
 	// Unsynced is called when the number of running informers of a resource changes that have not synced or
 	// whose resource is not served. Calls may be in another order than the changes, but their sum is right.
 	Unsynced func(resource string, delta int)
@@ -76,8 +83,9 @@ type Metrics struct {
 // Set is a group of informers over one connection. All calls of For and ForResource for the same collection
 // share one informer.
 type Set struct {
-	conn client.Conn
-	opts SetOptions
+	conn   client.Conn
+	opts   SetOptions
+	policy cachePolicy
 
 	mu        sync.Mutex
 	informers map[identity]member
@@ -93,6 +101,7 @@ type identity struct {
 	typ                any
 	namespaces, l, f   string
 	decoded, transform bool
+	byPolicy           bool // the transform is that of the set's Cache
 	share              string
 }
 
@@ -104,11 +113,12 @@ type member interface {
 	waitForSyncOrAbsent(ctx context.Context) error
 	observe(w client.Write)
 	hasSynced() bool
+	status() InformerStatus
 }
 
 // NewSet returns an empty set over a connection.
 func NewSet(c client.Conn, opts SetOptions) *Set {
-	s := &Set{opts: opts, informers: map[identity]member{}}
+	s := &Set{opts: opts, informers: map[identity]member{}, policy: newCachePolicy(opts.Cache, c.Scheme())}
 	s.conn = s.Observe(c)
 	return s
 }
@@ -224,6 +234,45 @@ func (s *Set) Ready() error {
 	return s.WaitForSyncOrAbsent(ctx)
 }
 
+// InformerStatus is the state of an informer of a set at one moment.
+type InformerStatus struct {
+	// Resource is its name as in Metrics, such as "deployments.apps".
+	Resource string
+	// Type is the Go type of its objects.
+	Type string
+	// Namespaces, LabelSelector and FieldSelector are what it holds; empty means everything.
+	Namespaces                   []string
+	LabelSelector, FieldSelector string
+	// Transformed is true if it has a transform.
+	Transformed bool
+	// Users is the number of calls that returned it and have not released it.
+	Users int
+	Status
+	// Handlers has an entry for each handler.
+	Handlers []HandlerStatus
+}
+
+// HandlerStatus is the state of a handler at one moment.
+type HandlerStatus struct {
+	// Name is that of its HandlerOptions.
+	Name string
+	// Backlog and Behind are the results of Registration.Backlog.
+	Backlog int
+	Behind  time.Duration
+}
+
+// Status returns the state of every current informer of the set, for metrics and health checks.
+func (s *Set) Status() []InformerStatus {
+	s.mu.Lock()
+	list := s.order
+	s.mu.Unlock()
+	all := make([]InformerStatus, len(list))
+	for n, m := range list {
+		all[n] = m.status()
+	}
+	return all
+}
+
 // HasSynced reports whether every current informer of the set has synced.
 func (s *Set) HasSynced() bool {
 	s.mu.Lock()
@@ -232,9 +281,11 @@ func (s *Set) HasSynced() bool {
 	return !slices.ContainsFunc(list, func(m member) bool { return !m.hasSynced() })
 }
 
-// Options select what an informer holds. The zero value selects every object of the resource.
+// Options select what an informer holds. The zero value selects every object of the resource in the
+// namespaces of SetOptions.Cache.
 type Options[T metav1.Object] struct {
-	// Namespaces to watch, with one watch each; empty means all namespaces.
+	// Namespaces to watch, with one watch each; empty means those of SetOptions.Cache, by default all, which
+	// metav1.NamespaceAll stands for.
 	Namespaces []string
 	// LabelSelector and FieldSelector limit the collection on the server.
 	LabelSelector labels.Selector
@@ -251,42 +302,33 @@ type Options[T metav1.Object] struct {
 }
 
 // For returns the informer for T as registered in the connection's scheme: an existing one of the set with
-// equal options, or a new one, which starts at once if the set is running. At most one value of opts may be
-// given. If T is not registered, waiting for its sync returns the error. A caller that no longer needs the
-// informer calls [Informer.Release].
+// equal options, or a new one, which starts at once if the set is running. Without opts it holds what
+// SetOptions.Cache says for T. At most one value of opts may be given; it takes the place of what the Cache
+// says, except that without Namespaces it has those of the Cache. If T is not registered, waiting for its
+// sync returns the error. A caller that no longer needs the informer calls [Informer.Release].
 func For[T metav1.Object](s *Set, opts ...Options[T]) *Informer[T] {
 	info, err := scheme.InfoFor[T](s.conn.Scheme())
 	if err != nil {
-		return newInformer(s, client.For[T](s.conn), firstOption(opts), err)
+		unknown, _ := complete(s.policy, client.Resource{}, opts)
+		return newInformer(s, client.For[T](s.conn), unknown, err)
 	}
-	return get(s, client.Resource{GVR: info.GVR, GVK: info.GVK, Namespaced: info.Namespaced}, client.For[T](s.conn), firstOption(opts))
+	return get(s, client.Resource{GVR: info.GVR, GVK: info.GVK, Namespaced: info.Namespaced}, client.For[T](s.conn), opts)
 }
 
 // ForResource is For with a resource that need not be in the scheme: T is *metav1.Unstructured,
 // *metav1.PartialObjectMetadata with Resource.Metadata set, or any type that the resource decodes into.
 func ForResource[T metav1.Object](s *Set, r client.Resource, opts ...Options[T]) *Informer[T] {
-	return get(s, r, client.ForResource[T](s.conn, r), firstOption(opts))
+	return get(s, r, client.ForResource[T](s.conn, r), opts)
 }
 
-func firstOption[T metav1.Object](opts []Options[T]) Options[T] {
-	switch len(opts) {
-	case 0:
-		return Options[T]{}
-	case 1:
-		return opts[0]
-	}
-	panic(fmt.Sprintf("informers: %d Options in one call, want at most one", len(opts)))
-}
-
-func get[T metav1.Object](s *Set, r client.Resource, c *client.Client[T], opts Options[T]) *Informer[T] {
-	namespaces := slices.Clone(opts.Namespaces)
-	slices.Sort(namespaces)
-	opts.Namespaces = slices.Compact(namespaces)
+func get[T metav1.Object](s *Set, r client.Resource, c *client.Client[T], given []Options[T]) *Informer[T] {
+	opts, byPolicy := complete(s.policy, r, given)
 	id := identity{
 		resource: r, typ: (*T)(nil), namespaces: fmt.Sprint(opts.Namespaces), l: opts.LabelSelector.String(), f: opts.FieldSelector.String(),
 		decoded: opts.Decoded, transform: opts.Transform != nil, share: opts.Share,
 	}
-	private := opts.Transform != nil && opts.Share == ""
+	id.byPolicy = id.transform && byPolicy
+	private := id.transform && !byPolicy && opts.Share == ""
 	s.mu.Lock()
 	if m, ok := s.informers[id]; ok && !private {
 		i := m.(*Informer[T])
@@ -294,7 +336,7 @@ func get[T metav1.Object](s *Set, r client.Resource, c *client.Client[T], opts O
 		s.mu.Unlock()
 		return i
 	}
-	i := newInformer(s, c, opts, c.Err())
+	i := newInformer(s, c, opts, cmp.Or(c.Err(), s.policy.err))
 	i.refs = 1
 	i.id = id
 	if !private {
@@ -324,7 +366,7 @@ func newInformer[T metav1.Object](s *Set, c *client.Client[T], opts Options[T], 
 		src := &source[T]{core: k, namespace: ns}
 		src.reflector = reflector.New(lw, src, reflector.Options{
 			List:     client.ListOptions{Namespace: ns, LabelSelector: opts.LabelSelector, FieldSelector: opts.FieldSelector},
-			PageSize: s.opts.PageSize, NoWatchList: s.opts.NoWatchList, Silence: s.opts.Silence, OnError: src.failed,
+			PageSize: s.opts.PageSize, NoWatchList: s.opts.NoWatchList, Silence: s.opts.Silence, Timeout: s.opts.Timeout, OnError: src.failed,
 		})
 		k.sources = append(k.sources, src)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// slowness is what is reported of a set's handlers.
+// slowness collects the reports about the handlers of a set.
 type slowness struct {
 	mu     sync.Mutex
 	errs   []*informers.SlowHandlerError
@@ -40,10 +40,10 @@ func (s *slowness) options(t *testing.T) informers.SetOptions {
 	}
 }
 
-// TestASlowHandlerHoldsUpNobody has one handler that stands still and one that does not on one watch. The
-// slow one is reported, once, and when it continues it receives the final state of everything and nothing in
-// between.
-func TestASlowHandlerHoldsUpNobody(t *testing.T) {
+// TestASlowHandlerDoesNotBlockOthers has one blocked and one fast handler on one watch.
+// The slow one is reported, once, and when it continues it receives the final state of everything and nothing
+// in between.
+func TestASlowHandlerDoesNotBlockOthers(t *testing.T) {
 	recorded(t, func(t *testing.T, a *asked, c *rest.Conn) {
 		seen := &slowness{}
 		set := informers.NewSet(c, seen.options(t))
@@ -73,7 +73,7 @@ func TestASlowHandlerHoldsUpNobody(t *testing.T) {
 			want[made.Name] = made.ResourceVersion
 			synctest.Wait()
 		}
-		require.Equal(t, 220, fast, "the other handler is told everything as it happens")
+		require.Equal(t, 220, fast, "the other handler receives everything as it happens")
 		n, behind := slow.Backlog()
 		require.LessOrEqual(t, n, 21)
 		time.Sleep(time.Minute)
@@ -120,12 +120,12 @@ func TestASlowHandlerIsEnded(t *testing.T) {
 		run(t, set)
 		t.Cleanup(leave)
 		<-reg.Synced()
-		require.Equal(t, 10, calls, "what is there at first is no backlog")
+		require.Equal(t, 10, calls, "initial objects are no backlog")
 		for i := range 20 {
 			_, err := cms.Create(t.Context(), cm(fmt.Sprint("after", i)))
 			require.NoError(t, err)
 			if i == 0 {
-				<-entered // before there is a backlog that would end it unheard
+				<-entered // before the backlog is long enough to remove the handler
 			}
 		}
 		synctest.Wait()
@@ -155,8 +155,8 @@ func TestASlowHandlerIsEnded(t *testing.T) {
 	})
 }
 
-// TestRemovedHandlersHearNothing adds handlers late and removes them, at rest and in the middle of a call.
-func TestRemovedHandlersHearNothing(t *testing.T) {
+// TestRemovedHandlersAreNotCalled adds handlers late and removes them, at rest and in the middle of a call.
+func TestRemovedHandlersAreNotCalled(t *testing.T) {
 	recorded(t, func(t *testing.T, _ *asked, c *rest.Conn) {
 		set := informers.NewSet(c, informers.SetOptions{})
 		inf := informers.For(set, informers.Options[*corev1.ConfigMap]{Namespaces: []string{"default"}})

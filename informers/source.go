@@ -24,6 +24,9 @@ type source[T metav1.Object] struct {
 	at        time.Time // of the last event, bookmark or commit
 	synced    bool
 	lastErr   error
+	// written holds the entries of the overlay with a version in order of arrival: the versions are nearly in
+	// order. The list is not shared with other sources, whose versions may lag.
+	written []*ownWrite[T]
 	// unread is what could not be read at all: items of the latest read, and events since.
 	unread []*client.DecodeError
 }
@@ -36,7 +39,7 @@ func (s *source[T]) Begin() reflector.Copy {
 	s.core.mu.Lock()
 	defer s.core.mu.Unlock()
 	s.begun++
-	return &incoming[T]{s: s, seq: s.begun, byNamespace: map[string]map[string]*object[T]{}}
+	return &incoming[T]{s: s, seq: s.begun, start: time.Now(), byNamespace: map[string]map[string]*object[T]{}}
 }
 
 // Apply implements reflector.Sink.
@@ -49,12 +52,12 @@ func (s *source[T]) Apply(ev client.EncodedEvent) {
 	case notBefore(s.version, o.version):
 		// Everything up to s.version was delivered; a server that repeats some of it may not repeat all.
 	case ev.Type == client.Deleted && old == nil:
-		c.noteDeleted(o)
+		c.recordDeleted(o)
 		c.reindex(o.key)
 	case ev.Type == client.Deleted:
 		// Handlers get the final state.
 		c.deleteBase(o.key)
-		c.noteDeleted(o)
+		c.recordDeleted(o)
 		c.reindex(o.key)
 		if old.uid != o.uid {
 			c.notify(old, nil, nil, false, true)
@@ -66,7 +69,7 @@ func (s *source[T]) Apply(ev client.EncodedEvent) {
 	default:
 		c.change(old, o, false, false)
 	}
-	c.reached(s, o.version)
+	c.advance(s, o.version)
 	hs := c.handlers
 	c.mu.Unlock()
 	c.signal(hs)
@@ -78,7 +81,7 @@ func (s *source[T]) Apply(ev client.EncodedEvent) {
 // Progress implements reflector.Sink.
 func (s *source[T]) Progress(version string) {
 	s.core.mu.Lock()
-	s.core.reached(s, version)
+	s.core.advance(s, version)
 	s.core.mu.Unlock()
 }
 
@@ -100,7 +103,7 @@ func (s *source[T]) NotServed() {
 	held := s.synced && !c.absent
 	c.absent = true
 	c.absentOnce.Do(func() { close(c.absentGate) })
-	c.overlay.drop(func(e *ownWrite[T]) bool { return s.holds(e.key.Namespace) }, c.reindex)
+	c.overlay.drop(func(e *ownWrite[T]) bool { return s.covers(e.key.Namespace) }, c.reindex)
 	hs := slices.Clone(c.handlers)
 	delta := c.unsyncedDelta()
 	c.mu.Unlock()
@@ -111,8 +114,8 @@ func (s *source[T]) NotServed() {
 	}
 }
 
-// holds reports whether objects of a namespace come from s.
-func (s *source[T]) holds(namespace string) bool {
+// covers reports whether objects of a namespace come from s.
+func (s *source[T]) covers(namespace string) bool {
 	return s.namespace == "" || s.namespace == namespace
 }
 
@@ -123,8 +126,8 @@ func (s *source[T]) failed(err error) {
 	s.core.fail(err)
 }
 
-// reached notes that a source has delivered everything up to version. The lock is held.
-func (c *core[T]) reached(s *source[T], version string) {
+// advance notes that a source has delivered everything up to version. The lock is held.
+func (c *core[T]) advance(s *source[T], version string) {
 	s.at = time.Now()
 	s.lastErr = nil
 	if version != s.version && !after(s.version, version) {
@@ -144,6 +147,7 @@ func (c *core[T]) reached(s *source[T], version string) {
 type incoming[T metav1.Object] struct {
 	s           *source[T]
 	seq         uint64
+	start       time.Time
 	byNamespace map[string]map[string]*object[T]
 	// order holds the objects in the order of the server's list, including those that were replaced or
 	// removed since.
@@ -213,9 +217,9 @@ func (n *incoming[T]) Commit(version string) {
 		s.version = strings.Clone(version)
 	}
 	c.overlay.drop(func(e *ownWrite[T]) bool {
-		return s.holds(e.key.Namespace) && e.deleted && n.seq > e.begun
+		return s.covers(e.key.Namespace) && e.deleted && n.seq > e.begun
 	}, c.reindex)
-	c.reached(s, version)
+	c.advance(s, version)
 	if !c.synced && !slices.ContainsFunc(c.sources, func(s *source[T]) bool { return !s.synced }) {
 		c.synced = true
 		for _, h := range c.handlers {
@@ -232,7 +236,7 @@ func (n *incoming[T]) Commit(version string) {
 		c.fail(regressed)
 	}
 	if f := c.set.opts.Metrics.Read; f != nil {
-		f(c.name(), !first)
+		f(c.name(), !first, time.Since(n.start))
 	}
 }
 

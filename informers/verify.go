@@ -94,7 +94,7 @@ func (s *source[T]) verify(ctx context.Context) error {
 		if apierrors.IsExpired(err) {
 			// Either the copy has reached another version meanwhile, which is then compared, or there were no
 			// changes for so long that the server has compacted the version.
-			if c.moved(s, version) {
+			if c.hasPassed(s, version) {
 				continue
 			}
 			return fmt.Errorf("informers: %s can no longer be compared at version %s: %w", c.name(), version, err)
@@ -141,7 +141,7 @@ func (s *source[T]) compare(ctx context.Context, o client.ListOptions, have map[
 	}
 }
 
-func (c *core[T]) moved(s *source[T], version string) bool {
+func (c *core[T]) hasPassed(s *source[T], version string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return s.version != version

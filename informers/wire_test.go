@@ -58,9 +58,9 @@ func TestOneWatchServesAll(t *testing.T) {
 		for round := range 10 {
 			a.queries = nil
 			set := informers.NewSet(c, informers.SetOptions{})
-			told := make([]int, 5)
-			for i := range told {
-				informers.For[*corev1.ConfigMap](set).AddHandler(func(informers.Event[*corev1.ConfigMap]) { told[i]++ }, informers.HandlerOptions{})
+			delivered := make([]int, 5)
+			for i := range delivered {
+				informers.For[*corev1.ConfigMap](set).AddHandler(func(informers.Event[*corev1.ConfigMap]) { delivered[i]++ }, informers.HandlerOptions{})
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan struct{})
@@ -70,7 +70,7 @@ func TestOneWatchServesAll(t *testing.T) {
 			require.NoError(t, err)
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			require.NotContains(t, told, 0)
+			require.NotContains(t, delivered, 0)
 			require.Len(t, a.queries, 1, "one request for five users: %v", a.queries)
 			require.Contains(t, a.queries[0], "sendInitialEvents=true")
 			require.Contains(t, a.queries[0], "allowWatchBookmarks=true")
@@ -145,7 +145,7 @@ func TestAnIdleInformerMovesOn(t *testing.T) {
 	recorded(t, func(t *testing.T, _ *asked, c *rest.Conn) {
 		reads, events := 0, 0
 		set := informers.NewSet(c, informers.SetOptions{Metrics: informers.Metrics{
-			Read: func(string, bool) { reads++ }, Event: func(string, string) { events++ },
+			Read: func(string, bool, time.Duration) { reads++ }, Event: func(string, string) { events++ },
 		}})
 		inf := informers.For[*corev1.Secret](set)
 		run(t, set)
@@ -190,37 +190,40 @@ func TestMetadataOfLargeObjectsIsSmall(t *testing.T) {
 	})
 }
 
-// TestUndecodableObjects is a server that sends objects no program can read, in a list and in a watch: each
-// is reported, and the others work.
-func TestUndecodableObjects(t *testing.T) {
+// serveUndecodable serves config maps of which some cannot be decoded, in a list and in a watch.
+func serveUndecodable(w http.ResponseWriter, r *http.Request) {
 	good := func(name, version string) string {
 		return fmt.Sprintf(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":%q,"namespace":"default","uid":"u-%s","resourceVersion":%q},"data":{"k":"v"}}`, name, name, version)
 	}
 	bad := func(name, version string) string { return strings.Replace(good(name, version), `{"k":"v"}`, `7`, 1) }
+	w.Header().Set("Content-Type", client.MediaJSON)
+	if !r.URL.Query().Has("watch") {
+		fmt.Fprintf(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"10"},"items":[%s,%s,{"metadata":{"uid":"nameless"}},%s]}`, good("a", "1"), bad("b", "2"), good("c", "3"))
+		return
+	}
+	send := func(typ, obj string) { fmt.Fprintf(w, `{"type":%q,"object":%s}`+"\n", typ, obj) }
+	if r.URL.Query().Has("sendInitialEvents") {
+		send("ADDED", good("a", "1"))
+		send("ADDED", bad("b", "2"))
+		send("ADDED", `{"metadata":{"uid":"nameless"}}`)
+		send("ADDED", good("c", "3"))
+		send("BOOKMARK", `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"10","annotations":{"k8s.io/initial-events-end":"true"}}}`)
+	}
+	send("ADDED", bad("d", "11"))
+	send("WHAT", good("e", "12"))
+	fmt.Fprintln(w, "this is no JSON")
+	send("ADDED", good("f", "13"))
+	_ = http.NewResponseController(w).Flush()
+	<-r.Context().Done()
+}
+
+// TestUndecodableObjects has a server send objects that cannot be decoded, in a list and in a watch: each is
+// reported, and the others are available.
+func TestUndecodableObjects(t *testing.T) {
 	for _, plain := range []bool{true, false} {
 		t.Run(fmt.Sprintf("list=%v", plain), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := clienttest.Start(t, clienttest.Options{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					w.Header().Set("Content-Type", client.MediaJSON)
-					if !r.URL.Query().Has("watch") {
-						fmt.Fprintf(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"10"},"items":[%s,%s,{"metadata":{"uid":"nameless"}},%s]}`, good("a", "1"), bad("b", "2"), good("c", "3"))
-						return
-					}
-					send := func(typ, obj string) { fmt.Fprintf(w, `{"type":%q,"object":%s}`+"\n", typ, obj) }
-					if r.URL.Query().Has("sendInitialEvents") {
-						send("ADDED", good("a", "1"))
-						send("ADDED", bad("b", "2"))
-						send("ADDED", `{"metadata":{"uid":"nameless"}}`)
-						send("ADDED", good("c", "3"))
-						send("BOOKMARK", `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"10","annotations":{"k8s.io/initial-events-end":"true"}}}`)
-					}
-					send("ADDED", bad("d", "11"))
-					send("WHAT", good("e", "12"))
-					fmt.Fprintln(w, "this is no JSON")
-					send("ADDED", good("f", "13"))
-					_ = http.NewResponseController(w).Flush()
-					<-r.Context().Done()
-				})})
+				s := clienttest.Start(t, clienttest.Options{Handler: http.HandlerFunc(serveUndecodable)})
 				var mu sync.Mutex
 				failures, counted := []error{}, 0
 				set := informers.NewSet(s.Conn(t, rest.Options{}), informers.SetOptions{NoWatchList: plain,
@@ -236,17 +239,17 @@ func TestUndecodableObjects(t *testing.T) {
 					}},
 				})
 				inf := informers.For[*corev1.ConfigMap](set)
-				var told []string
+				var delivered []string
 				inf.AddHandler(func(ev informers.Event[*corev1.ConfigMap]) {
 					if ev.New() != nil {
-						told = append(told, ev.Key.Name)
+						delivered = append(delivered, ev.Key.Name)
 					}
 				}, informers.HandlerOptions{})
 				run(t, set)
 				require.NoError(t, set.WaitForSync(t.Context()))
 				time.Sleep(time.Second / 2) // before the collection is read again
 				synctest.Wait()
-				require.ElementsMatch(t, []string{"a", "c", "f"}, told)
+				require.ElementsMatch(t, []string{"a", "c", "f"}, delivered)
 				var names []string
 				list, err := inf.Lister().List(informers.ListOptions{})
 				for _, cm := range list {
@@ -274,7 +277,7 @@ func TestUndecodableObjects(t *testing.T) {
 	}
 }
 
-// TestAPanickingTransformLeavesOneObjectOut is a transform that cannot stand one object.
+// TestAPanickingTransformLeavesOneObjectOut has a transform that panics for one object.
 func TestAPanickingTransformLeavesOneObjectOut(t *testing.T) {
 	recorded(t, func(t *testing.T, _ *asked, c *rest.Conn) {
 		var failures []error
@@ -301,7 +304,7 @@ func TestAPanickingTransformLeavesOneObjectOut(t *testing.T) {
 	})
 }
 
-// held lets watches of config maps write until the mark that ends their initial events, and keeps that back
+// held lets watches of config maps write until the mark that ends their initial events, and withholds that
 // until release is closed.
 type held struct {
 	http.Handler
@@ -339,8 +342,8 @@ func (w *heldWriter) Write(b []byte) (int, error) {
 
 func (w *heldWriter) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
 
-// An informer over very many objects reads them all from one stream, and has synced when the bookmark that
-// ends them has come, no sooner.
+// An informer of very many objects reads them all from one stream, and has not synced before the bookmark
+// that ends them.
 func TestOneStreamBringsAll(t *testing.T) {
 	many := 20_000
 	if testing.Short() {
@@ -364,7 +367,7 @@ func TestOneStreamBringsAll(t *testing.T) {
 		close(h.release)
 		require.NoError(t, inf.WaitForSync(t.Context()))
 		require.True(t, inf.HasSynced())
-		// The namespace may have maps of its own.
+		// The namespace may contain other config maps.
 		require.GreaterOrEqual(t, inf.Status().Objects, many)
 		last, err := inf.Lister().Get(key(fmt.Sprintf("c%05d", many-1)))
 		require.NoError(t, err)

@@ -30,7 +30,7 @@ func (c *campaign) run(ctx context.Context) error {
 			}
 			ready, cold = true, ctx
 		}
-		wait := c.look(ctx, fresh, ready)
+		wait := c.check(ctx, fresh, ready)
 		if c.won {
 			return nil
 		}
@@ -78,15 +78,15 @@ func (c *campaign) startWarm(ctx context.Context) (context.Context, <-chan error
 	return cold, result
 }
 
-// look reads the lease, unless a fresh record of it is given, and takes it if
-// mayTake is set and it is free. It returns the longest time until the next look.
-func (c *campaign) look(ctx context.Context, fresh *Record, mayTake bool) time.Duration {
+// check reads the lease, unless a fresh record of it is given, and takes it if
+// mayTake is set and it is free. It returns the longest time until the next check.
+func (c *campaign) check(ctx context.Context, fresh *Record, mayTake bool) time.Duration {
 	r, err := c.read(ctx, fresh)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		c.forget()
 		if mayTake {
-			c.take(ctx, Record{LeaderTransitions: -1}, c.lock.Create)
+			c.acquire(ctx, Record{LeaderTransitions: -1}, c.lock.Create)
 		}
 		return c.retry(ctx)
 	case err != nil:
@@ -95,14 +95,14 @@ func (c *campaign) look(ctx context.Context, fresh *Record, mayTake bool) time.D
 	}
 	since := c.observe(r)
 	if _, own := c.attempts.find(r); own && mayTake {
-		c.keep(ctx, r)
+		c.renew(ctx, r)
 		return c.retry(ctx)
 	}
-	if left := c.left(r, since); left > 0 {
-		return c.patience(ctx, left)
+	if left := c.remaining(r, since); left > 0 {
+		return c.nextCheck(ctx, left)
 	}
 	if mayTake {
-		c.take(ctx, r, c.lock.Update)
+		c.acquire(ctx, r, c.lock.Update)
 	}
 	return c.retry(ctx)
 }
@@ -116,9 +116,9 @@ func (c *campaign) read(ctx context.Context, fresh *Record) (Record, error) {
 	return c.lock.Get(ctx)
 }
 
-// left returns how long to wait for the holder of r. It counts from the moment r
+// remaining returns how long to wait for the holder of r. It counts from the moment r
 // was first observed: the holder's clock is not used.
-func (c *campaign) left(r Record, since time.Time) time.Duration {
+func (c *campaign) remaining(r Record, since time.Time) time.Duration {
 	if r.HolderIdentity == "" {
 		return 0
 	}
@@ -129,8 +129,8 @@ func (c *campaign) left(r Record, since time.Time) time.Duration {
 	return time.Until(since.Add(d))
 }
 
-// take writes the lease over old, which has expired, was released or does not exist.
-func (c *campaign) take(ctx context.Context, old Record, write func(context.Context, Record) (Record, error)) {
+// acquire writes the lease over old, which has expired, was released or does not exist.
+func (c *campaign) acquire(ctx context.Context, old Record, write func(context.Context, Record) (Record, error)) {
 	now := stamp()
 	c.write(ctx, Record{
 		HolderIdentity:    c.opts.Identity,
@@ -142,9 +142,9 @@ func (c *campaign) take(ctx context.Context, old Record, write func(context.Cont
 	}, write)
 }
 
-// keep renews the lease that an earlier write without a reply has won, so
+// renew renews the lease that an earlier write without a reply has won, so
 // that the term starts with a full deadline.
-func (c *campaign) keep(ctx context.Context, r Record) {
+func (c *campaign) renew(ctx context.Context, r Record) {
 	r.RenewTime = stamp()
 	c.write(ctx, r, c.lock.Update)
 }
@@ -195,17 +195,17 @@ func (c *campaign) pause(ctx context.Context, wait time.Duration) *Record {
 	return nil
 }
 
-// watchedRetries is how many retry periods a candidate with a watch waits before it
+// watchedChecks is how many retry periods a candidate with a watch waits before it
 // reads the lease itself, in case the watch is dead.
-const watchedRetries = 5
+const watchedChecks = 5
 
-// patience returns how long to wait for a lease that expires in left: until just
-// after, or until the next look.
-func (c *campaign) patience(ctx context.Context, left time.Duration) time.Duration {
+// nextCheck returns how long to wait for a lease that expires in left: until just
+// after, or until the next check.
+func (c *campaign) nextCheck(ctx context.Context, left time.Duration) time.Duration {
 	spread := min(100*time.Millisecond, c.opts.RetryPeriod/10)
 	left += backoff.Spread(ctx, spread)
 	if _, ok := c.lock.(Watcher); ok {
-		return min(left, watchedRetries*c.retry(ctx))
+		return min(left, watchedChecks*c.retry(ctx))
 	}
 	return min(left, c.retry(ctx))
 }
@@ -225,7 +225,7 @@ func (e *Elector) last() (Record, bool) {
 	return e.observed, e.seen
 }
 
-// forget is observe of a lease that does not exist.
+// forget records that the lease does not exist.
 func (e *Elector) forget() {
 	e.mu.Lock()
 	e.observed, e.seen = Record{}, false

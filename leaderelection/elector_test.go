@@ -117,8 +117,8 @@ func TestHandOverIsQuick(t *testing.T) {
 		watch bool
 		limit time.Duration
 	}{
-		"told by a watch": {true, 10 * time.Millisecond},
-		"polling":         {false, leaderelection.DefaultRetryPeriod},
+		"notified by a watch": {true, 10 * time.Millisecond},
+		"polling":             {false, leaderelection.DefaultRetryPeriod},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -389,7 +389,7 @@ func TestEqualIdentitiesAreDifferentCandidates(t *testing.T) {
 		a.stop()
 		<-b.led
 		r, _ := store.Record()
-		require.Equal(t, int32(1), r.LeaderTransitions, "a term of its own, so that tokens differ")
+		require.Equal(t, int32(1), r.LeaderTransitions, "another term, so that tokens differ")
 		b.stop()
 		require.NoError(t, <-a.result)
 		require.NoError(t, <-b.result)
@@ -455,7 +455,7 @@ func TestWarmComesFirst(t *testing.T) {
 		b := start(t, store.Lock(), leaderelection.Options{Identity: "b"}, 0)
 		time.Sleep(50 * time.Second)
 		require.Empty(t, a.led, "not warm")
-		require.Equal(t, "b", a.Leader(), "but watching")
+		require.Equal(t, "b", a.Leader(), "it watches the lease meanwhile")
 		time.Sleep(time.Minute)
 		b.stop()
 		<-a.led
@@ -497,7 +497,7 @@ func TestALeaseWonWithoutAnswer(t *testing.T) {
 			require.NoError(t, <-a.result)
 		})
 	})
-	t.Run("is given back when ctx ends", func(t *testing.T) {
+	t.Run("is released when ctx ends", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store := locktest.NewStore("ns", "x")
 			lock := store.Lock()

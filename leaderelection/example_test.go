@@ -26,7 +26,7 @@ func Example() {
 		token, _ := fence.FromContext(ctx)
 		fmt.Println("leading under", token)
 		terminate()
-		<-ctx.Done() // everything the work does ends with ctx, and then it returns
+		<-ctx.Done() // the work stops when ctx ends, and then returns
 		return nil
 	}
 	for {

@@ -17,8 +17,8 @@ type term struct {
 	attempts   attempts
 	superseded bool // another candidate holds the lease
 
-	lose     context.CancelCauseFunc // ends the led context, if there is one
-	watchdog *time.Timer             // does so at the deadline, whatever the lock does
+	cancelLed context.CancelCauseFunc // ends the led context, if there is one
+	watchdog  *time.Timer             // does so at the deadline, whatever the lock does
 }
 
 // run calls lead and holds the lease until lead has returned.
@@ -33,7 +33,7 @@ func (t *term) run(ctx context.Context, acquired time.Time, lead func(context.Co
 		Transitions: t.record.LeaderTransitions,
 	}, server))
 	defer lose(nil)
-	t.lose = lose
+	t.cancelLed = lose
 	t.watchdog = time.AfterFunc(time.Until(acquired.Add(t.opts.RenewDeadline)), func() {
 		lose(fmt.Errorf("%w: the lease was not renewed for %v", ErrLost, t.opts.RenewDeadline))
 	})
@@ -155,8 +155,8 @@ func (t *term) adopt(r Record) bool {
 	if r.HolderIdentity != t.record.HolderIdentity || r.LeaderTransitions != t.record.LeaderTransitions ||
 		!r.AcquireTime.Equal(t.record.AcquireTime) {
 		t.superseded = true
-		if t.lose != nil {
-			t.lose(fmt.Errorf("%w: %q holds the lease", ErrLost, r.HolderIdentity))
+		if t.cancelLed != nil {
+			t.cancelLed(fmt.Errorf("%w: %q holds the lease", ErrLost, r.HolderIdentity))
 		}
 		return false
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/keelson-dev/keelson/workqueue"
 )
 
-// item is a key that is added once, with what the bounds speak of.
+// item is a key that is added once, with the quantities that the bounds relate.
 type item struct {
 	id       int
 	tenant   int

@@ -55,14 +55,14 @@ func (h delayed[K]) down(i int) {
 	}
 }
 
-// place puts e where its deadline belongs: into the heap, elsewhere in it, or
+// schedule puts e where its deadline belongs: into the heap, elsewhere in it, or
 // out of it.
-func (q *Queue[K]) place(e *entry[K]) {
+func (q *Queue[K]) schedule(e *entry[K]) {
 	at, i := e.deadline(), int(e.heapIndex)
 	switch {
 	case at == 0:
 		if i >= 0 {
-			q.unplace(i)
+			q.unschedule(i)
 		}
 		return
 	case i < 0:
@@ -79,7 +79,7 @@ func (q *Queue[K]) place(e *entry[K]) {
 	}
 }
 
-func (q *Queue[K]) unplace(i int) {
+func (q *Queue[K]) unschedule(i int) {
 	n := len(q.delayed) - 1
 	e := q.delayed[i].e
 	q.delayed.swap(i, n)
@@ -106,7 +106,7 @@ func (q *Queue[K]) delay(e *entry[K], now, at int64, bounce bool, priority int32
 	}
 	if *slot == 0 || at < *slot {
 		*slot = at
-		q.place(e)
+		q.schedule(e)
 		q.arm(now)
 	}
 }
@@ -166,7 +166,7 @@ func (q *Queue[K]) release(now int64) (all changes) {
 		if e.bounceAt != 0 && e.bounceAt <= now {
 			e.bounceAt = 0
 		}
-		q.place(e)
+		q.schedule(e)
 		if c := q.add(e, now, e.waitPriority, e.waitCause); q.metrics != nil {
 			all = append(all, c)
 		}
@@ -174,9 +174,9 @@ func (q *Queue[K]) release(now int64) (all changes) {
 	return all
 }
 
-// overtake does what the timer is about to do, if the queue is seeded. Where time is virtual the timer and a
+// fireEarly does what the timer is about to do, if the queue is seeded. Where time is virtual the timer and a
 // worker often wake at the same moment, and the order of work must not depend on which of them is first.
-func (q *Queue[K]) overtake() changes {
+func (q *Queue[K]) fireEarly() changes {
 	if q.ready.rng == nil || q.state != running {
 		return nil
 	}

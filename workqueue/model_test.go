@@ -15,8 +15,8 @@ import (
 	"github.com/keelson-dev/keelson/workqueue"
 )
 
-// model is the queue as one would write it with no thought for speed: slices,
-// searched from end to end. It uses neither locks nor goroutines.
+// model is a naive implementation of the queue: slices, searched linearly. It uses neither locks nor
+// goroutines.
 type model struct {
 	passOver int
 	passed   int
@@ -170,7 +170,7 @@ func (m *model) done(k int) {
 	}
 }
 
-// sleep lets d pass.
+// sleep advances the time by d.
 func (m *model) sleep(d time.Duration) {
 	end := m.now + d
 	for {
@@ -280,8 +280,8 @@ func compare(t *testing.T, seed uint64) {
 	q.ShutDown()
 }
 
-// TestNoLostWakeUp lets random workers and adders loose: after the dust has
-// settled, every key was looked at after its last add, and never by two at once.
+// TestNoLostWakeUp runs random workers and adders: in the end every key was processed after its last add, and
+// never by two workers at once.
 func TestNoLostWakeUp(t *testing.T) {
 	for _, seed := range seeds.Of(t, 500) {
 		synctest.Test(t, func(t *testing.T) { stress(t, seed) })

@@ -29,9 +29,9 @@ type Queue[K comparable] struct {
 	processing list[K]  // oldest Get first
 	working    int      // its length
 
-	idle   []*waiter // callers of Get with nothing to do, last one served first
-	waking bool      // one of them was signalled and has not looked yet
-	rested []*waiter // for reuse
+	idle         []*waiter // callers of Get with nothing to do, last one served first
+	waking       bool      // one of them was signalled and has not looked yet
+	spareWaiters []*waiter // for reuse
 
 	delayed delayed[K]
 	seq     uint64      // of the next entry in delayed
@@ -133,21 +133,21 @@ func (q *Queue[K]) Get(ctx context.Context) (K, error) {
 		return none, err
 	}
 	q.mu.Lock()
-	late := q.overtake()
+	late := q.fireEarly()
 	for q.readyLen() == 0 {
 		if q.state != running {
 			q.mu.Unlock()
 			return none, ErrShutDown
 		}
-		w := q.rest()
+		w := q.park()
 		q.mu.Unlock()
 		awoken := w.wait(ctx)
 		q.mu.Lock()
 		if !awoken {
-			q.giveUp(w)
+			q.withdraw(w)
 			return none, ctx.Err()
 		}
-		q.rested = append(q.rested, w)
+		q.spareWaiters = append(q.spareWaiters, w)
 		q.waking = false
 	}
 	e := q.take()
@@ -181,7 +181,7 @@ func (q *Queue[K]) Done(k K) {
 		q.mu.Unlock()
 		return
 	}
-	late := q.overtake()
+	late := q.fireEarly()
 	q.processing.remove(e)
 	q.working--
 	e.processing = false
@@ -246,8 +246,8 @@ func (q *Queue[K]) addWith(k K, priority int32, delay int64, cause string) {
 		q.mu.Unlock()
 		return
 	}
-	late := q.overtake()
-	e := q.entries.obtain(k, hash)
+	late := q.fireEarly()
+	e := q.entries.findOrAdd(k, hash)
 	e.tenant = tenant
 	switch {
 	case delay > 1:

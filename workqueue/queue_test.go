@@ -39,7 +39,7 @@ func drain[K comparable](t *testing.T, q *workqueue.Queue[K]) []K {
 	return keys
 }
 
-// pass lets virtual time pass and what is due happen.
+// pass advances virtual time and waits for what is due.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -331,7 +331,7 @@ func TestGetObeysItsContext(t *testing.T) {
 	})
 }
 
-func TestASignalIsPassedOnByOneWhoGaveUp(t *testing.T) {
+func TestASignalIsPassedOnByAWaiterThatGaveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(workqueue.Options[string]{})
 		worker := func(ctx context.Context) {
@@ -398,7 +398,7 @@ func TestShutDown(t *testing.T) {
 		q.Add("c")
 		q.AddAfter("d", time.Second)
 		q.Done("a")
-		require.Equal(t, []string{"b", "a"}, drain(t, q), "what is there is still handed out")
+		require.Equal(t, []string{"b", "a"}, drain(t, q), "ready keys are still handed out")
 		_, err := q.Get(t.Context())
 		require.ErrorIs(t, err, workqueue.ErrShutDown)
 		q.ShutDown()
@@ -440,7 +440,7 @@ func TestShutDownWithDrain(t *testing.T) {
 		q = newQueue(workqueue.Options[string]{})
 		q.Add("a")
 		time.AfterFunc(time.Minute, q.ShutDown)
-		require.NoError(t, q.ShutDownWithDrain(t.Context()), "ShutDown cuts it short")
+		require.NoError(t, q.ShutDownWithDrain(t.Context()), "ShutDown ends it")
 	})
 }
 
@@ -543,7 +543,7 @@ func TestSeededOrder(t *testing.T) {
 	}
 }
 
-// stack is an order of the user's own: last in, first out.
+// stack is a custom order: last in, first out.
 type stack struct {
 	keys    []string
 	touched []string

@@ -24,26 +24,26 @@ type ready[K comparable] struct {
 
 // priorities is a set of priorities.
 type priorities struct {
-	words [(2*MaxPriority + 64) / 64]uint64
-	some  uint32 // which words are not zero
+	words   [(2*MaxPriority + 64) / 64]uint64
+	nonZero uint32 // which words are not zero
 }
 
 func (s *priorities) add(p int32) {
 	i := p + MaxPriority
 	s.words[i/64] |= 1 << (i % 64)
-	s.some |= 1 << (i / 64)
+	s.nonZero |= 1 << (i / 64)
 }
 
 func (s *priorities) remove(p int32) {
 	i := p + MaxPriority
 	if s.words[i/64] &^= 1 << (i % 64); s.words[i/64] == 0 {
-		s.some &^= 1 << (i / 64)
+		s.nonZero &^= 1 << (i / 64)
 	}
 }
 
-// highest is that of a set that is not empty.
+// highest returns the highest priority of a set that is not empty.
 func (s *priorities) highest() int32 {
-	w := bits.Len32(s.some) - 1
+	w := bits.Len32(s.nonZero) - 1
 	return int32(w*64+bits.Len64(s.words[w])-1) - MaxPriority
 }
 
@@ -198,14 +198,14 @@ func (r *ready[K]) down(i int) {
 	}
 }
 
-// drawFrom is how many of the oldest entries, and of the tenants, a seeded queue
+// maxDraw is how many of the oldest entries, and of the tenants, a seeded queue
 // chooses among.
-const drawFrom = 64
+const maxDraw = 64
 
 func (r *ready[K]) draw(c *class[K]) *entry[K] {
 	if !r.tenants {
 		n := 0
-		for e := c.all.head; e != nil && n < drawFrom; e = e.next {
+		for e := c.all.head; e != nil && n < maxDraw; e = e.next {
 			n++
 		}
 		e := c.all.head
@@ -215,11 +215,11 @@ func (r *ready[K]) draw(c *class[K]) *entry[K] {
 		return e
 	}
 	f := c.turn
-	for range r.rng.IntN(min(len(c.flows), drawFrom)) {
+	for range r.rng.IntN(min(len(c.flows), maxDraw)) {
 		f = f.next
 	}
 	n := 0
-	for e := f.head; e != nil && n < drawFrom; e = e.fnext {
+	for e := f.head; e != nil && n < maxDraw; e = e.fnext {
 		n++
 	}
 	e := f.head

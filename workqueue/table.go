@@ -39,8 +39,8 @@ func (t *table[K]) find(k K, hash uint64) *entry[K] {
 	return e
 }
 
-// obtain returns the entry of k, adding one if there is none.
-func (t *table[K]) obtain(k K, hash uint64) *entry[K] {
+// findOrAdd returns the entry of k, adding one if there is none.
+func (t *table[K]) findOrAdd(k K, hash uint64) *entry[K] {
 	if e := t.find(k, hash); e != nil {
 		return e
 	}

@@ -3,14 +3,14 @@ package workqueue
 import "context"
 
 // waiter is a caller of Get that found nothing. It is signalled at most once
-// between rest and its next look at the queue, always without the lock held.
+// between park and its next look at the queue, always without the lock held.
 type waiter struct{ ch chan struct{} }
 
-// rest puts the caller among the idle ones.
-func (q *Queue[K]) rest() *waiter {
+// park adds the caller to the idle ones.
+func (q *Queue[K]) park() *waiter {
 	var w *waiter
-	if n := len(q.rested) - 1; n >= 0 {
-		w, q.rested = q.rested[n], q.rested[:n]
+	if n := len(q.spareWaiters) - 1; n >= 0 {
+		w, q.spareWaiters = q.spareWaiters[n], q.spareWaiters[:n]
 	} else {
 		w = &waiter{ch: make(chan struct{}, 1)}
 	}
@@ -33,13 +33,13 @@ func (q *Queue[K]) wake() *waiter {
 	return w
 }
 
-// giveUp withdraws a waiter whose context ended. It is called with the lock held
+// withdraw withdraws a waiter whose context ended. It is called with the lock held
 // and releases it.
-func (q *Queue[K]) giveUp(w *waiter) {
+func (q *Queue[K]) withdraw(w *waiter) {
 	for i, other := range q.idle {
 		if other == w {
 			q.idle = append(q.idle[:i], q.idle[i+1:]...)
-			q.rested = append(q.rested, w)
+			q.spareWaiters = append(q.spareWaiters, w)
 			q.mu.Unlock()
 			return
 		}
@@ -51,7 +51,7 @@ func (q *Queue[K]) giveUp(w *waiter) {
 	next.signal()
 	<-w.ch
 	q.mu.Lock()
-	q.rested = append(q.rested, w)
+	q.spareWaiters = append(q.spareWaiters, w)
 	q.mu.Unlock()
 }
 

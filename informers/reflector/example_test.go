@@ -16,7 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
-// names is the smallest of sinks: it keeps the names of a collection, and says when they have changed.
+// names is a minimal sink: it keeps the names of a collection, and prints them when they have changed.
 type names struct {
 	now     map[string]bool
 	changed chan []string
@@ -34,7 +34,7 @@ func (n *names) tell() {
 func (n *names) Begin() reflector.Copy { return &reading{n, map[string]bool{}} }
 func (n *names) Progress(string)       {}
 
-// Missed is followed by another reading, which has what was missed.
+// Missed is followed by another read, which includes the change that was missed.
 func (n *names) Missed(*client.DecodeError) {}
 
 func (n *names) Apply(ev client.EncodedEvent) {
@@ -68,7 +68,7 @@ func (r *reading) Commit(string) {
 	r.names.tell()
 }
 
-// A cache of one's own, fed by a reflector. Programs that want objects use package informers, which is one
+// A custom cache fed by a reflector. Programs that want objects use package informers, which is one
 // such sink.
 func ExampleReflector() {
 	api, err := apiserver.New(apiserver.Options{})

@@ -39,7 +39,8 @@ type server struct {
 	absents int  // how often in a row discovery was queried for a missing resource
 }
 
-// happening is one change: the object as it is after it, or its last state with the version of its end.
+// happening is one change: the object after it, or for a deletion the last state with the version of the
+// deletion.
 type happening struct {
 	rev uint64
 	typ client.EventType
@@ -126,7 +127,7 @@ func (s *server) fault() error {
 	}
 	switch s.answers.IntN(10) {
 	case 3:
-		return missing // says a proxy
+		return missing // as a proxy would answer
 	case 0:
 		return throttled
 	case 1:
@@ -289,7 +290,7 @@ func (st *stream) Next() (client.EncodedEvent, error) {
 	}
 }
 
-// step is what the stream does next, and how long that takes.
+// step returns what the stream does next, and how long that takes.
 func (st *stream) step() (*client.EncodedEvent, error, time.Duration) {
 	s := st.s
 	s.mu.Lock()
@@ -326,7 +327,7 @@ func (st *stream) step() (*client.EncodedEvent, error, time.Duration) {
 	return nil, nil, 3 * time.Second
 }
 
-// witness is a sink that checks what a reflector promises.
+// witness is a sink that checks the promises of a reflector.
 type witness struct {
 	t      *testing.T
 	s      *server
@@ -337,7 +338,7 @@ type witness struct {
 	gones  int
 }
 
-// alone says that no other call is under way.
+// alone fails the test if another call is under way; the function it returns ends this call.
 func (w *witness) alone() func() {
 	require.EqualValues(w.t, 1, w.inside.Add(1), "two calls at a time")
 	return func() { w.inside.Add(-1) }
@@ -429,7 +430,7 @@ func (r *reading) Commit(version string) {
 }
 
 // TestRandomHistories runs a reflector against a server that changes and fails at random: its sink must be
-// sortedBase exactly what the package comment promises, and everything in the end.
+// called exactly as the package comment promises, and receive everything in the end.
 func TestRandomHistories(t *testing.T) {
 	for _, seed := range seeds.Of(t, 500) {
 		synctest.Test(t, func(t *testing.T) { history(t, seed) })

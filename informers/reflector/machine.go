@@ -36,8 +36,8 @@ type Command struct {
 	Do Action
 	// After is how long to wait.
 	After time.Duration
-	// Version to watch from, or, for List and WatchList, the version the answer must not be older than; empty
-	// for the latest.
+	// Version to watch from, or, for List and WatchList, the version the response must not be older than;
+	// empty for the latest.
 	Version string
 	// Reread, if positive, is after how long to report Relist, unless the collection is read again before.
 	Reread time.Duration
@@ -99,11 +99,11 @@ type Machine struct {
 	Version string
 	// Failures in a row.
 	Failures int
-	// Plain is true once the server has refused watch-list: lists are used from then on.
+	// NoWatchList is true once the server has refused watch-list: lists are used from then on.
 	NoWatchList bool
 	// AtLeast is the version the next read must not be older than; empty means the latest.
 	AtLeast string
-	// Missing is true while the server does not serve the resource.
+	// NotServed is true while the server does not serve the resource.
 	NotServed bool
 	// held is true from a complete read until NotServed.
 	held bool
@@ -173,10 +173,10 @@ func (m Machine) Step(in Input, jitter float64) (Machine, Command) {
 		return m.absent(jitter)
 	case Served:
 		// The 404 was not that of a server without the resource.
-		return m.undecided(jitter)
+		return m.inconclusive(jitter)
 	case Failed:
 		if m.checking {
-			return m.undecided(jitter)
+			return m.inconclusive(jitter)
 		}
 		return m.failed(in.Err, jitter)
 	}
@@ -221,7 +221,7 @@ func (m Machine) failed(err error, jitter float64) (Machine, Command) {
 		m.Phase, m.AtLeast = Idle, ""
 		m.Failures++
 	case kind == NotFound:
-		// A proxy without its server answers 404 too.
+		// A proxy without its server responds with 404 too.
 		m.checking = true
 		return m, Command{Do: CheckServed}
 	case kind == Ended && wasWatching:
@@ -286,9 +286,9 @@ func (m Machine) absent(jitter float64) (Machine, Command) {
 	return m, wait
 }
 
-// undecided continues after a 404 that does not show that the resource is absent: the copy and the version it
-// has reached stay valid.
-func (m Machine) undecided(jitter float64) (Machine, Command) {
+// inconclusive continues after a 404 that does not show that the resource is absent: the copy and the version
+// it has reached stay valid.
+func (m Machine) inconclusive(jitter float64) (Machine, Command) {
 	m.checking, m.absences = false, 0
 	if m.Phase != Watching {
 		m.Phase = Idle

@@ -67,7 +67,7 @@ func TestSteps(t *testing.T) {
 		{"a 404 of something else resumes", false, []Input{start, caught, moved("12"), failed(missing), served, woke}, Command{Do: Watch, Version: "12"}},
 		{"and one without an answer", false, []Input{start, caught, moved("12"), failed(missing), failed(missing), woke}, Command{Do: Watch, Version: "12"}},
 		{"or reads", false, []Input{start, failed(missing), failed(broken), woke}, Command{Do: WatchList}},
-		{"told when to come back", false, []Input{start, failed(throttled)}, Command{Do: Wait, After: 7 * time.Second}},
+		{"server says when to retry", false, []Input{start, failed(throttled)}, Command{Do: Wait, After: 7 * time.Second}},
 		{"a version refused reads again", true, []Input{start, listed, failed(apierrors.NewBadRequest("version")), woke}, Command{Do: List}},
 		{"a bookmark of the past is ignored", false, []Input{start, caught, moved("12"), moved("11"), failed(io.EOF)}, Command{Do: Watch, Version: "12"}},
 		{"asked to read", true, []Input{start, listed, {Outcome: Relist, Version: "99"}}, Command{Do: List, Version: "99"}},
@@ -127,7 +127,7 @@ func TestAServerThatCannotBeWatchedIsNotReadAllTheTime(t *testing.T) {
 					}
 				}
 				require.InDelta(t, 30*time.Second, last, float64(time.Millisecond))
-				// One watch that is of use, and the next end is an ordinary one.
+				// After one watch that delivers an event, the next end counts as an ordinary one.
 				m, _ = m.Step(read, 0)
 				m, _ = m.Step(Input{Outcome: Moved, Version: "8"}, 0)
 				_, cmd = m.Step(failed(err), 0.999999)
@@ -191,7 +191,7 @@ func FuzzStep(f *testing.F) {
 				require.Equal(t, Reading, m.Phase)
 			}
 			again, cmd2 := before.Step(in, float64(x)/256)
-			require.Equal(t, m, again, "a step is a function")
+			require.Equal(t, m, again, "Step is a pure function")
 			require.Equal(t, cmd, cmd2)
 		}
 	})

@@ -24,8 +24,8 @@ import (
 
 var target = types.NamespacedName{Namespace: "default", Name: "target"}
 
-// paused is the connection of a leader's lock while its machine is suspended: the
-// elector cannot renew, and for the work no time has passed.
+// paused is the connection of a leader's lock whose machine is suspended: the elector cannot renew, and the
+// work does not notice that time passes.
 type paused struct {
 	client.Conn
 	on atomic.Bool
@@ -39,9 +39,8 @@ func (p *paused) Do(ctx context.Context, r *client.Request) (*client.Response, e
 	return p.Conn.Do(ctx, r)
 }
 
-// TestAReplacedLeaderCannotWrite is the promise of fencing: work that continues
-// after its lease was taken, because it was suspended or ignores its context, has
-// its writes refused once the next leader is in office.
+// TestAReplacedLeaderCannotWrite is the promise of fencing: work that continues after its lease was taken,
+// because it was suspended or ignores its context, has its writes refused once the next leader has the lease.
 func TestAReplacedLeaderCannotWrite(t *testing.T) {
 	serve(t, func(t *testing.T, connect func() *rest.Conn) {
 		conn := connect()
@@ -89,7 +88,7 @@ func TestAReplacedLeaderCannotWrite(t *testing.T) {
 			_, err = maps.Patch(stale, target, client.Patch{Type: types.MergePatchType, Data: []byte(`{"data":{"writer":"old"}}`)})
 			require.True(t, apierrors.IsFenced(err), "%v", err)
 			_, err = maps.Get(stale, target)
-			require.NoError(t, err, "reading is free")
+			require.NoError(t, err, "reads are not fenced")
 			return nil
 		}))
 		m, err := maps.Get(t.Context(), target)
@@ -102,7 +101,7 @@ func TestAReplacedLeaderCannotWrite(t *testing.T) {
 	})
 }
 
-// TestWritesOfTwoLeadersNeverMix lets a crowd of leaders write as fast as they can,
+// TestWritesOfTwoLeadersNeverMix lets many leaders write as fast as they can,
 // each ignoring the end of its term: in the history of the object the terms must
 // be in order.
 func TestWritesOfTwoLeadersNeverMix(t *testing.T) {

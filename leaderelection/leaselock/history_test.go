@@ -34,8 +34,8 @@ func (l lagging) Do(ctx context.Context, r *client.Request) (*client.Response, e
 }
 
 // TestFencedHistories lets leaders that are suspended at random, and whose writes are under way for longer
-// than any lease lasts, write whatever their context says: the server must take no write of a term after one
-// of a later term, and refuse none of a term that lasts.
+// than any lease lasts, write even after their context has ended: the server must accept no write of a term
+// after one of a later term, and refuse none of the current term.
 func TestFencedHistories(t *testing.T) {
 	for _, seed := range seeds.Of(t, 40) {
 		serve(t, func(t *testing.T, connect func() *rest.Conn) { fencedHistory(t, seed, connect) })
@@ -110,8 +110,8 @@ func fencedHistory(t *testing.T, seed uint64, connect func() *rest.Conn) {
 	require.NotEmpty(t, terms, "seed %d: hardly anything was written", seed)
 }
 
-// zombie writes until it is refused, or for a while; what its led context says, and for how long it is
-// suspended, does not trouble it.
+// zombie writes until it is refused, or for a while. It ignores the end of its led context, and is suspended
+// at random.
 func zombie(ctx, led context.Context, dice *draws, link *paused, maps *client.Client[*corev1.ConfigMap], fail func(error)) error {
 	token, ok := fence.FromContext(led)
 	if !ok {

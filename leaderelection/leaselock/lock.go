@@ -99,7 +99,7 @@ func (l *Lock) Create(ctx context.Context, r leaderelection.Record) (leaderelect
 // Update implements leaderelection.Lock. It preserves other parts of the Lease
 // (labels, annotations, strategy).
 func (l *Lock) Update(ctx context.Context, r leaderelection.Record) (leaderelection.Record, error) {
-	base, err := l.base(ctx, r.Version)
+	base, err := l.leaseAt(ctx, r.Version)
 	if err != nil {
 		return leaderelection.Record{}, err
 	}
@@ -162,8 +162,8 @@ func (l *Lock) Event(message string) {
 // the server checks fence tokens.
 func (l *Lock) Fenced() bool { return l.fencing.enforced.Load() }
 
-// base returns the Lease at that version, as the base of an update.
-func (l *Lock) base(ctx context.Context, version string) (*coordinationv1.Lease, error) {
+// leaseAt returns the Lease at that version, as the base of an update.
+func (l *Lock) leaseAt(ctx context.Context, version string) (*coordinationv1.Lease, error) {
 	l.mu.Lock()
 	last := l.last
 	l.mu.Unlock()

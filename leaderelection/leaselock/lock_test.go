@@ -92,7 +92,7 @@ func TestLeaseLooksAsKubernetesWritesIt(t *testing.T) {
 			require.Equal(t, "my-operator", lease.Labels["app"])
 			require.Equal(t, lease.Spec.AcquireTime.Time, lease.Spec.RenewTime.Time)
 
-			// What others write into the Lease stays.
+			// Changes of other clients to the Lease are kept.
 			lease.Annotations = map[string]string{"note": "mine"}
 			lease.Labels["team"] = "ours"
 			_, err = leases.Update(ctx, lease)

@@ -22,7 +22,7 @@ import (
 	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
-// proxy stands between one client and the server. It can be broken in three ways, and be whole again.
+// proxy stands between one client and the server. It can fail in three ways, and be repaired.
 type proxy struct {
 	forward http.Handler
 	listen  *pipenet.Listener
@@ -100,16 +100,16 @@ func TestLeaderBehindABrokenProxy(t *testing.T) {
 	}
 }
 
-func behindAProxy(t *testing.T, fault string) {
+// startProxied starts an API server and a proxy before it. When the test ends it calls stop, closes both and
+// waits for running.
+func startProxied(ctx context.Context, t *testing.T, stop func(), running *sync.WaitGroup) (p *proxy, direct *pipenet.Listener) {
 	s, err := apiserver.New(apiserver.Options{})
 	require.NoError(t, err)
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
 	direct, front := pipenet.New(), pipenet.New()
 	behind := &http.Transport{DialContext: direct.Dial}
 	reverse := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "server"})
 	reverse.Transport = behind
-	p := &proxy{forward: reverse, listen: front}
+	p = &proxy{forward: reverse, listen: front}
 	servers := []*http.Server{{Handler: s}, {Handler: p}}
 	running.Go(func() { _ = s.Run(ctx) })
 	running.Go(func() { _ = servers[0].Serve(direct) })
@@ -122,7 +122,13 @@ func behindAProxy(t *testing.T, fault string) {
 		running.Wait()
 	})
 	time.Sleep(time.Second) // bootstrap
+	return p, direct
+}
 
+func behindAProxy(t *testing.T, fault string) {
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	p, direct := startProxied(ctx, t, stop, &running)
 	var leading atomic.Int32 // how many do led work
 	terms := make(chan string, 10)
 	candidate := func(name string, dial func(context.Context, string, string) (net.Conn, error)) (*leaderelection.Elector, context.CancelFunc) {
@@ -163,7 +169,7 @@ func behindAProxy(t *testing.T, fault string) {
 		time.Sleep(500 * time.Millisecond)
 		require.True(t, a.IsLeader())
 	}
-	require.Empty(t, terms, "nobody else has led")
+	require.Empty(t, terms, "no other has led")
 
 	for range 5 {
 		p.breaks(fault)

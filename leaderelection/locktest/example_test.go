@@ -12,7 +12,7 @@ import (
 	"github.com/keelson-dev/keelson/leaderelection/locktest"
 )
 
-// The test of a Lock of one's own is one call. Here the lock is the one in memory.
+// One call tests a Lock implementation, here the one in memory.
 func ExampleTest() {
 	_ = func(t *testing.T) { // TestMyLock
 		locktest.Test(t, func(t *testing.T) (a, b leaderelection.Lock) {
@@ -22,14 +22,14 @@ func ExampleTest() {
 	}
 }
 
-// A leader whose server goes away ends its work and says why.
+// A leader whose server goes away ends its work and returns the reason.
 func ExampleStore() {
 	store := locktest.NewStore("default", "example")
 	lock := store.Lock()
 	var down atomic.Bool
 	lock.Fault = func(string) locktest.Fault { return locktest.Fault{Drop: down.Load()} }
 	elector, err := leaderelection.New(lock, leaderelection.Options{
-		Identity: "pod-1", LeaseDuration: 300 * time.Millisecond, RenewDeadline: 200 * time.Millisecond, RetryPeriod: 50 * time.Millisecond,
+		Identity: "pod-1", LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 100 * time.Millisecond,
 	})
 	if err != nil {
 		fmt.Println(err)

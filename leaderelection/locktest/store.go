@@ -1,5 +1,5 @@
 // Package locktest helps to test leader election: a lease store in memory whose
-// requests can be made to fail, stall or lose their answer, and a suite that
+// requests can be made to fail, stall or lose their reply, and a suite that
 // checks an implementation of leaderelection.Lock.
 package locktest
 
@@ -11,11 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/leaderelection"
 )
 
-// ErrUnavailable is what a dropped request returns.
+// ErrUnavailable is returned by a dropped request.
 var ErrUnavailable = errors.New("locktest: server unavailable")
 
 // Store keeps one lease for any number of candidates. Create it with NewStore.
@@ -39,7 +40,7 @@ func NewStore(namespace, name string) *Store {
 	}
 }
 
-// Record is what the store holds now, and whether it holds anything.
+// Record returns what the store holds now, and whether it holds anything.
 func (s *Store) Record() (leaderelection.Record, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +131,7 @@ type Lock struct {
 	// Fault, if not nil, is called before every request (get, create, update, wait)
 	// and returns how it fails.
 	Fault func(op string) Fault
-	// Skew is how far this candidate's clock is ahead of the store's at first.
+	// Skew is how far this candidate's clock is initially ahead of the store's.
 	Skew time.Duration
 	// Events receives the messages of Event, if not nil.
 	Events func(message string)
@@ -192,7 +193,7 @@ func (l *Lock) do(ctx context.Context, op string, effect func() (leaderelection.
 		f = l.Fault(op)
 	}
 	start := time.Now()
-	if err := sleep(ctx, f.Before); err != nil {
+	if err := backoff.Sleep(ctx, f.Before); err != nil {
 		if f.Late {
 			time.AfterFunc(f.Before-time.Since(start), func() { _, _ = effect() })
 		}
@@ -202,8 +203,10 @@ func (l *Lock) do(ctx context.Context, op string, effect func() (leaderelection.
 		return none, ErrUnavailable
 	}
 	r, err := effect()
-	if err := sleep(ctx, f.After); err != nil {
-		return none, err
+	if f.After > 0 {
+		if err := backoff.Sleep(ctx, f.After); err != nil {
+			return none, err
+		}
 	}
 	if f.Lose {
 		return none, ErrUnavailable
@@ -221,7 +224,7 @@ func (w Watched) Wait(ctx context.Context, last leaderelection.Record) (leaderel
 	if w.Fault != nil {
 		f = w.Fault("wait")
 	}
-	if err := sleep(ctx, f.Before); err != nil {
+	if err := backoff.Sleep(ctx, f.Before); err != nil {
 		return leaderelection.Record{}, err
 	}
 	if f.Drop {
@@ -245,20 +248,5 @@ func (w Watched) Wait(ctx context.Context, last leaderelection.Record) (leaderel
 		case <-ctx.Done():
 			return leaderelection.Record{}, ctx.Err()
 		}
-	}
-}
-
-// sleep waits for d or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
