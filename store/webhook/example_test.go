@@ -11,7 +11,7 @@ import (
 	"github.com/keelson-dev/keelson/store/webhook"
 )
 
-// A call to a server that only its own certificate vouches for.
+// A call to a server with a self-signed certificate.
 func Example() {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -21,10 +21,10 @@ func Example() {
 	c := webhook.New(webhook.Options{})
 	defer c.Close()
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	var answer struct {
+	var response struct {
 		Allowed bool `json:"allowed"`
 	}
-	err := c.Call(context.Background(), webhook.Target{URL: server.URL, CABundle: ca}, 10*time.Second, map[string]string{"name": "web"}, &answer)
-	fmt.Println(answer.Allowed, err)
+	err := c.Call(context.Background(), webhook.Target{URL: server.URL, CABundle: ca}, 10*time.Second, map[string]string{"name": "web"}, &response)
+	fmt.Println(response.Allowed, err)
 	// Output: true <nil>
 }

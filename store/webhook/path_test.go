@@ -12,7 +12,7 @@ import (
 	"github.com/keelson-dev/keelson/store/webhook"
 )
 
-// Paths of webhooks are called in their simple form, whoever wrote them: a mux would redirect the others.
+// Paths of webhooks are called in their cleaned form: an http.ServeMux would redirect the others.
 func TestPathsAreSimple(t *testing.T) {
 	var path string
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -24,8 +24,8 @@ func TestPathsAreSimple(t *testing.T) {
 	defer func() { _ = c.Close() }()
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	for given, want := range map[string]string{"": "/", "/": "/", "/mutate": "/mutate", "//mutate-v1": "/mutate-v1", "/a//b/": "/a/b", "/a/../b": "/b", "/a%20b": "/a%20b"} {
-		var answer map[string]any
-		require.NoError(t, c.Call(t.Context(), webhook.Target{URL: s.URL + given, CABundle: bundle}, time.Minute, map[string]string{}, &answer), given)
+		var response map[string]any
+		require.NoError(t, c.Call(t.Context(), webhook.Target{URL: s.URL + given, CABundle: bundle}, time.Minute, map[string]string{}, &response), given)
 		require.Equal(t, want, path, given)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -80,8 +79,8 @@ func (s *Service) port() int32 {
 type Client struct {
 	options Options
 
-	mu    sync.Mutex
-	known map[identity]*http.Client
+	mu      sync.Mutex
+	clients map[identity]*http.Client
 }
 
 // identity is the key of a trusted server.
@@ -92,31 +91,31 @@ type identity struct {
 }
 
 // New returns a Client. Close it when it is no longer used.
-func New(o Options) *Client { return &Client{options: o, known: map[identity]*http.Client{}} }
+func New(o Options) *Client { return &Client{options: o, clients: map[identity]*http.Client{}} }
 
 // Close closes idle connections. Calls may still be made, over new ones.
 func (c *Client) Close() error {
 	c.mu.Lock()
-	known := c.known
-	c.known = map[identity]*http.Client{}
+	clients := c.clients
+	c.clients = map[identity]*http.Client{}
 	c.mu.Unlock()
-	for _, hc := range known {
+	for _, hc := range clients {
 		hc.CloseIdleConnections()
 	}
 	return nil
 }
 
 const (
-	// maxAnswer bounds the size of a response, in bytes.
-	maxAnswer = 64 << 20
-	// maxKnown bounds the servers whose connections are kept: each rotation of a certificate adds one.
-	maxKnown = 128
+	// maxResponse bounds the size of a response, in bytes.
+	maxResponse = 64 << 20
+	// maxClients bounds the servers whose connections are kept: each rotation of a certificate adds one.
+	maxClients = 128
 )
 
-// Call posts request as JSON and decodes the JSON response into answer. timeout, if not zero, bounds the call
-// and is sent to the server in the query, as admission webhooks expect. A response with a status other than
-// 2xx is an *apierrors.StatusError.
-func (c *Client) Call(ctx context.Context, t Target, timeout time.Duration, request, answer any) error {
+// Call posts request as JSON and decodes the JSON response into response. timeout, if not zero, bounds the
+// call and is sent to the server in the query, as admission webhooks expect. A response with a status other
+// than 2xx is an *apierrors.StatusError.
+func (c *Client) Call(ctx context.Context, t Target, timeout time.Duration, request, response any) error {
 	body, err := codec.Marshal(request)
 	if err != nil {
 		return err
@@ -153,7 +152,7 @@ func (c *Client) Call(ctx context.Context, t Target, timeout time.Duration, requ
 	}
 	defer resp.Body.Close()
 	call.Code = resp.StatusCode
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 	if err != nil {
 		return err
 	}
@@ -161,7 +160,7 @@ func (c *Client) Call(ctx context.Context, t Target, timeout time.Duration, requ
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return apierrors.NewGenericServerResponse(resp.StatusCode, "POST", schema.GroupResource{}, "", string(data[:min(len(data), 2048)]), 0, true)
 	}
-	return codec.Unmarshal(data, answer)
+	return codec.Unmarshal(data, response)
 }
 
 // withTimeout returns the URL of a call. It cleans the path as upstream does, because test environments
@@ -191,7 +190,7 @@ func (c *Client) client(t Target) (*http.Client, string, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if hc := c.known[id]; hc != nil {
+	if hc := c.clients[id]; hc != nil {
 		return hc, address, nil
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: id.name}
@@ -202,46 +201,16 @@ func (c *Client) client(t Target) (*http.Client, string, error) {
 		}
 	}
 	hc := &http.Client{
-		Transport:     &http.Transport{DialContext: c.dial(t.Service), TLSClientConfig: config, MaxIdleConnsPerHost: 8, IdleConnTimeout: 90 * time.Second, ForceAttemptHTTP2: true},
+		Transport:     &http.Transport{DialContext: c.options.dialer(t.Service), TLSClientConfig: config, MaxIdleConnsPerHost: 8, IdleConnTimeout: 90 * time.Second, ForceAttemptHTTP2: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	if len(c.known) >= maxKnown {
-		for old, hc := range c.known {
+	if len(c.clients) >= maxClients {
+		for old, hc := range c.clients {
 			hc.CloseIdleConnections()
-			delete(c.known, old)
+			delete(c.clients, old)
 			break
 		}
 	}
-	c.known[id] = hc
+	c.clients[id] = hc
 	return hc, address, nil
-}
-
-// dial returns the function that opens connections to a target.
-func (c *Client) dial(s *Service) DialFunc {
-	var d net.Dialer
-	switch {
-	case c.options.Dial != nil:
-		return c.options.Dial
-	case s == nil:
-		return d.DialContext
-	}
-	namespace, name := s.Namespace, s.Name
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if c.options.Services == nil {
-			return nil, fmt.Errorf("service %q cannot be reached from here", name)
-		}
-		_, port, err := net.SplitHostPort(addr)
-		if err != nil {
-			return nil, err
-		}
-		n, err := strconv.ParseInt(port, 10, 32)
-		if err != nil {
-			return nil, err
-		}
-		where, err := Resolve(ctx, c.options.Services, namespace, name, int32(n))
-		if err != nil {
-			return nil, err
-		}
-		return d.DialContext(ctx, network, where)
-	}
 }

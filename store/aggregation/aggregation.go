@@ -1,0 +1,221 @@
+// Package aggregation serves API versions that other servers serve: those of the APIService objects with a
+// service, such as metrics.k8s.io. It is the [apiserver.Aggregation] of a server.
+//
+// A request is authenticated, limited, authorized and recorded by this server, and then passed on with the
+// caller's name in the headers X-Remote-User, -Uid, -Group and -Extra-, which the other server trusts because
+// of the client certificate of Options.Certificate. It guarantees that
+//
+//   - the other server's certificate is verified for NAME.NAMESPACE.svc by caBundle, or by the authorities of
+//     the system without one, and not at all with insecureSkipTLSVerify;
+//   - a connection is tried at every ready endpoint of the service, in random order, before a request fails;
+//   - the condition Available says whether a request for the version's list of resources succeeds. It is
+//     checked every 30 seconds, more often while it fails, and at once after a connection failed;
+//   - a server that cannot be reached, or stalls, costs requests for its versions only: they get 503 without
+//     waiting for it, and discovery shows them as stale;
+//   - no credential of a caller reaches another server, and none of its redirects reaches a caller.
+package aggregation
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/apiregistrationv1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/cache"
+	"github.com/keelson-dev/keelson/store/registry"
+	"github.com/keelson-dev/keelson/store/webhook"
+)
+
+// Options configure an Aggregator. The zero value sends no client certificate: servers that authenticate
+// proxies see requests without a user then.
+type Options struct {
+	// Certificate returns the client certificate by which other servers know this one; it is called for each
+	// connection. Nil sends none.
+	Certificate func() *tls.Certificate
+	// AllowRedirects passes redirects of other servers on to clients, which would follow them with their
+	// credentials. Otherwise they are an error.
+	AllowRedirects bool
+	// Dial opens the connections, at NAME.NAMESPACE.svc:PORT. Nil means the network, at an endpoint of the
+	// service or at its cluster IP.
+	Dial webhook.DialFunc
+	// Logger receives changes of availability; nil discards.
+	Logger *slog.Logger
+}
+
+// Resource is that of APIService objects.
+var Resource = apiregistrationv1.GroupVersion.WithResource("apiservices")
+
+// Aggregator is an apiserver.Aggregation by APIService objects. It is safe for concurrent use.
+type Aggregator struct {
+	access registry.Access
+	opts   Options
+	synced chan struct{}
+	// backends are replaced as a whole.
+	backends atomic.Pointer[map[schema.GroupVersion]*backend]
+	state    atomic.Pointer[apiserver.Aggregated]
+
+	mu sync.Mutex // held while one of them is replaced
+}
+
+// New returns an Aggregator of the APIService objects that a reads.
+func New(a registry.Access, opts Options) *Aggregator {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	g := &Aggregator{access: a, opts: opts, synced: make(chan struct{})}
+	g.backends.Store(&map[schema.GroupVersion]*backend{})
+	g.state.Store(&apiserver.Aggregated{})
+	return g
+}
+
+// Synced implements apiserver.Aggregation.
+func (g *Aggregator) Synced() <-chan struct{} { return g.synced }
+
+// Backend implements apiserver.Aggregation.
+func (g *Aggregator) Backend(gv schema.GroupVersion) (to http.RoundTripper, host string) {
+	all := *g.backends.Load()
+	if len(all) == 0 {
+		return nil, ""
+	}
+	b := all[gv]
+	if b == nil {
+		return nil, ""
+	}
+	return b, b.host
+}
+
+// Aggregated implements apiserver.Aggregation.
+func (g *Aggregator) Aggregated() *apiserver.Aggregated { return g.state.Load() }
+
+// Run implements apiserver.Aggregation: it follows the APIService objects and checks the servers until ctx
+// ends.
+func (g *Aggregator) Run(ctx context.Context) error {
+	if _, _, ok := g.access.ResourceOf(apiregistrationv1.GroupVersion.WithKind("APIService")); !ok {
+		close(g.synced)
+		<-ctx.Done()
+		return nil
+	}
+	var checks sync.WaitGroup
+	defer checks.Wait()
+	f := &follower{aggregator: g, known: map[string]*backend{}, start: func(b *backend) {
+		var each context.Context
+		each, b.cancel = context.WithCancel(ctx)
+		checks.Go(func() { b.run(each) })
+	}}
+	defer f.stop()
+	var once sync.Once
+	err := g.access.Watch(ctx, Resource, "", func(e registry.Event) error {
+		switch {
+		case e.Expired:
+			f.again = map[string]bool{}
+		case e.InitialEnd:
+			f.removeMissing()
+			once.Do(func() { close(g.synced) })
+		case e.Type == cache.Bookmark:
+		default:
+			f.apply(e.Object.(*apiregistrationv1.APIService), e.Type == cache.Deleted)
+		}
+		return nil
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// follower holds the backends that the objects describe. It is used by one goroutine.
+type follower struct {
+	aggregator *Aggregator
+	known      map[string]*backend // by name of the object
+	again      map[string]bool     // names seen since the watch began again; nil if it did not
+	start      func(b *backend)
+}
+
+// apply takes over a changed or deleted object.
+func (f *follower) apply(o *apiregistrationv1.APIService, deleted bool) {
+	if f.again != nil {
+		f.again[o.Name] = true
+	}
+	old := f.known[o.Name]
+	if deleted || o.Spec.Service == nil || o.Spec.Group == "" || o.Spec.Group == Resource.Group {
+		f.remove(o.Name)
+		return
+	}
+	if old != nil && old.uid == o.UID && old.sameServer(&o.Spec) {
+		if old.priorities(&o.Spec) {
+			f.aggregator.publishState()
+		}
+		return
+	}
+	if old != nil {
+		old.cancel()
+		old.close()
+	}
+	b := newBackend(f.aggregator, o)
+	f.known[o.Name] = b
+	f.start(b)
+	f.publish()
+}
+
+func (f *follower) remove(name string) {
+	b := f.known[name]
+	if b == nil {
+		return
+	}
+	delete(f.known, name)
+	b.cancel()
+	b.close()
+	f.publish()
+}
+
+// removeMissing removes what was not seen since the watch began again.
+func (f *follower) removeMissing() {
+	if f.again == nil {
+		return
+	}
+	for name := range maps.Clone(f.known) {
+		if !f.again[name] {
+			f.remove(name)
+		}
+	}
+	f.again = nil
+}
+
+func (f *follower) publish() {
+	next := make(map[schema.GroupVersion]*backend, len(f.known))
+	for _, b := range f.known {
+		next[b.gv] = b
+	}
+	f.aggregator.backends.Store(&next)
+	f.aggregator.publishState()
+}
+
+// stop ends all checks.
+func (f *follower) stop() {
+	for _, b := range f.known {
+		b.cancel()
+		b.close()
+	}
+}
+
+// publishState replaces what discovery and OpenAPI show.
+func (g *Aggregator) publishState() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	next := &apiserver.Aggregated{}
+	for _, b := range *g.backends.Load() {
+		next.Versions = append(next.Versions, b.version())
+	}
+	slices.SortFunc(next.Versions, func(a, b apiserver.AggregatedVersion) int {
+		return cmp.Compare(a.GroupVersion.String(), b.GroupVersion.String())
+	})
+	g.state.Store(next)
+}

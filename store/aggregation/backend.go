@@ -1,0 +1,225 @@
+package aggregation
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/apidiscoveryv2"
+	"github.com/keelson-dev/keelson/apimachinery/api/apiregistrationv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/authn"
+	"github.com/keelson-dev/keelson/store/webhook"
+)
+
+// backend is the server of one APIService.
+type backend struct {
+	aggregator *Aggregator
+	name       string // of the object
+	uid        types.UID
+	gv         schema.GroupVersion
+	service    webhook.Service
+	ca         []byte
+	insecure   bool
+	host       string // NAME.NAMESPACE.svc:PORT
+	broken     error  // why it cannot be used at all, such as a caBundle without a certificate; nil if it can
+
+	cancel context.CancelFunc // ends the checks
+	// requests shares connections between requests, over HTTP/2 if the server has it. upgrades is for
+	// requests that switch protocols, for which HTTP/1.1 is needed.
+	requests, upgrades *http.Transport
+	suspect            chan struct{} // requests a check
+
+	mu        sync.Mutex // guards what follows
+	available bool
+	group     int32 // priorities
+	order     int32
+	resources []apidiscoveryv2.APIResourceDiscovery
+	v2        []byte
+	v2Tag     string
+	v3        string
+	hasV3     bool
+}
+
+func newBackend(g *Aggregator, o *apiregistrationv1.APIService) *backend {
+	s := o.Spec.Service
+	b := &backend{aggregator: g, name: o.Name, uid: o.UID, gv: schema.GroupVersion{Group: o.Spec.Group, Version: o.Spec.Version},
+		service: webhook.Service{Namespace: s.Namespace, Name: s.Name, Port: port(s)}, ca: o.Spec.CABundle, insecure: o.Spec.InsecureSkipTLSVerify,
+		suspect: make(chan struct{}, 1), group: o.Spec.GroupPriorityMinimum, order: o.Spec.VersionPriority}
+	name := s.Name + "." + s.Namespace + ".svc"
+	b.host = net.JoinHostPort(name, strconv.Itoa(int(b.service.Port)))
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: name, InsecureSkipVerify: b.insecure} //nolint:gosec // the object says so
+	if len(b.ca) > 0 {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(b.ca) {
+			b.broken = errors.New("there is no certificate in caBundle")
+		}
+	}
+	if certificate := g.opts.Certificate; certificate != nil {
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate(), nil }
+	}
+	dial := webhook.Dialer(b.service, webhook.Options{Dial: g.opts.Dial, Services: g.access})
+	b.requests = &http.Transport{DialContext: dial, TLSClientConfig: config, ForceAttemptHTTP2: true, DisableCompression: true,
+		MaxIdleConnsPerHost: 25, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second}
+	plain := config.Clone()
+	plain.NextProtos = []string{"http/1.1"}
+	b.upgrades = &http.Transport{DialContext: dial, TLSClientConfig: plain, DisableCompression: true,
+		TLSHandshakeTimeout: 10 * time.Second, TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}}
+	return b
+}
+
+func port(s *apiregistrationv1.ServiceReference) int32 {
+	if s.Port == nil || *s.Port == 0 {
+		return 443
+	}
+	return *s.Port
+}
+
+// sameServer reports whether the object still describes this server.
+func (b *backend) sameServer(spec *apiregistrationv1.APIServiceSpec) bool {
+	return b.service == webhook.Service{Namespace: spec.Service.Namespace, Name: spec.Service.Name, Port: port(spec.Service)} &&
+		b.insecure == spec.InsecureSkipTLSVerify && bytes.Equal(b.ca, spec.CABundle)
+}
+
+// priorities takes over the priorities of the object, and reports whether they changed.
+func (b *backend) priorities(spec *apiregistrationv1.APIServiceSpec) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	changed := b.group != spec.GroupPriorityMinimum || b.order != spec.VersionPriority
+	b.group, b.order = spec.GroupPriorityMinimum, spec.VersionPriority
+	return changed
+}
+
+// close closes idle connections.
+func (b *backend) close() {
+	b.requests.CloseIdleConnections()
+	b.upgrades.CloseIdleConnections()
+}
+
+// version is what discovery and OpenAPI show.
+func (b *backend) version() apiserver.AggregatedVersion {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	v := apiserver.AggregatedVersion{GroupVersion: b.gv, GroupPriority: b.group, VersionPriority: b.order, OpenAPIV2: b.v2, OpenAPIV3: b.v3, HasOpenAPIV3: b.hasV3,
+		Discovery: apidiscoveryv2.APIVersionDiscovery{Version: b.gv.Version, Resources: b.resources, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent}}
+	if !b.available {
+		v.Discovery.Freshness = apidiscoveryv2.DiscoveryFreshnessStale
+	}
+	return v
+}
+
+func (b *backend) isAvailable() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.available
+}
+
+// RoundTrip passes on a request of a caller.
+func (b *backend) RoundTrip(r *http.Request) (*http.Response, error) {
+	u := authn.UserFrom(r.Context())
+	if u == nil {
+		return nil, apierrors.NewInternalError(errors.New("the request has no user"))
+	}
+	if !b.isAvailable() {
+		return nil, apierrors.NewServiceUnavailable("the server that serves " + b.gv.String() + " is not available: see the APIService " + b.name)
+	}
+	resp, err := b.send(r, u)
+	if err != nil {
+		if r.Context().Err() == nil {
+			b.suspected()
+		}
+		return nil, err
+	}
+	if resp.StatusCode >= 300 && resp.StatusCode < 400 && resp.StatusCode != http.StatusNotModified && !b.aggregator.opts.AllowRedirects {
+		_ = resp.Body.Close()
+		return nil, apierrors.New(http.StatusBadGateway, "", "the backend attempted to redirect this request, which is not permitted")
+	}
+	return resp, nil
+}
+
+// suspected requests a check.
+func (b *backend) suspected() {
+	select {
+	case b.suspect <- struct{}{}:
+	default:
+	}
+}
+
+// send sends a request with the headers that report the user.
+func (b *backend) send(r *http.Request, u *authn.User) (*http.Response, error) {
+	setUser(r.Header, u)
+	if b.broken != nil {
+		return nil, b.broken
+	}
+	if upgrades(r.Header) {
+		return b.upgrades.RoundTrip(r)
+	}
+	return b.requests.RoundTrip(r)
+}
+
+func upgrades(h http.Header) bool {
+	for _, value := range h.Values("Connection") {
+		for token := range strings.SplitSeq(value, ",") {
+			if strings.EqualFold(strings.TrimSpace(token), "upgrade") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// The headers by which an aggregating server reports the user; that they are these is fixed in Kubernetes.
+const (
+	userHeader   = "X-Remote-User"
+	uidHeader    = "X-Remote-Uid"
+	groupHeader  = "X-Remote-Group"
+	extraHeaders = "X-Remote-Extra-"
+)
+
+// setUser replaces the headers that report the user.
+func setUser(h http.Header, u *authn.User) {
+	for name := range h {
+		if strings.HasPrefix(name, "X-Remote-") {
+			delete(h, name)
+		}
+	}
+	h.Set(userHeader, u.Name)
+	if u.UID != "" {
+		h.Set(uidHeader, u.UID)
+	}
+	for _, g := range u.Groups {
+		h.Add(groupHeader, g)
+	}
+	for key, values := range u.Extra {
+		for _, v := range values {
+			h.Add(extraHeaders+escaped(key), v)
+		}
+	}
+}
+
+// escaped writes a key as a part of a header's name: what must not be in one is percent-encoded, as is the
+// percent sign.
+func escaped(key string) string {
+	var out strings.Builder
+	for i := range len(key) {
+		c := key[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("!#$&'*+-.^_`|~", c) >= 0 {
+			out.WriteByte(c)
+		} else {
+			fmt.Fprintf(&out, "%%%02X", c)
+		}
+	}
+	return out.String()
+}
