@@ -1,13 +1,15 @@
-// Package authn identifies the callers of requests. Authenticators are tried one by one until one identifies
-// the caller; see [Union]. Everything here is safe for concurrent use.
+// Package authn identifies the users that send requests. Authenticators are tried one by one until one
+// identifies the user; see [Union]. Everything here is safe for concurrent use.
 package authn
 
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 )
 
-// User is an identified caller. It is immutable once it is part of a request.
+// User is an authenticated user. It is immutable once it is part of a request.
 type User struct {
 	// Name identifies the user, such as "alice" or "system:serviceaccount:ns:name".
 	Name string
@@ -35,6 +37,18 @@ const (
 	ProxyUser             = "system:kube-proxy"
 	APIServerUser         = "system:apiserver"
 )
+
+// NodeName returns the name of the node that a user is, a user system:node:NAME in the group system:nodes.
+// It is empty, and ok true, for a node without a name.
+func NodeName(u *User) (name string, ok bool) {
+	if u == nil {
+		return "", false
+	}
+	if name, ok = strings.CutPrefix(u.Name, NodePrefix); !ok || !slices.Contains(u.Groups, GroupNodes) {
+		return "", false
+	}
+	return name, true
+}
 
 // Response is a successful authentication.
 type Response struct {
@@ -69,7 +83,7 @@ func WithUser(ctx context.Context, u *User) context.Context {
 	return context.WithValue(ctx, userKey{}, u)
 }
 
-// AsServer returns ctx without a user, for what the server itself does in the course of a request.
+// AsServer returns ctx without a user, for actions of the server itself during a request.
 func AsServer(ctx context.Context) context.Context { return WithUser(ctx, nil) }
 
 // UserFrom returns the user ctx carries, or nil.
@@ -80,7 +94,7 @@ func UserFrom(ctx context.Context) *User {
 
 type audiencesKey struct{}
 
-// WithAudiences returns ctx carrying the audiences a token must be valid for one of.
+// WithAudiences returns ctx carrying audiences, for one of which a token must be valid.
 func WithAudiences(ctx context.Context, audiences []string) context.Context {
 	return context.WithValue(ctx, audiencesKey{}, audiences)
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// Names of bootstrap tokens, with which a machine without a certificate requests one.
+// Names of bootstrap tokens, with which a machine requests its first certificate.
 const (
 	// BootstrapSecretType is the type of secrets in kube-system that each hold one token, and
 	// BootstrapSecretPrefix is what their names begin with; the token's id follows.
 	BootstrapSecretType   = "bootstrap.kubernetes.io/token"
 	BootstrapSecretPrefix = "bootstrap-token-"
-	// BootstrapPrefix and the id are the user a token stands for.
+	// BootstrapPrefix followed by the id is the user name of a token.
 	BootstrapPrefix    = "system:bootstrap:"
 	GroupBootstrappers = "system:bootstrappers"
 )
@@ -33,12 +33,12 @@ var (
 // BootstrapTokens identifies the bearers of bootstrap tokens: ID.SECRET, six and sixteen lower-case letters
 // or digits. The secret kube-system/bootstrap-token-ID must have the type bootstrap.kubernetes.io/token, both
 // parts as token-id and token-secret, and usage-bootstrap-authentication "true", and its expiration (RFC
-// 3339), if any, must be to come. The user is system:bootstrap:ID in system:bootstrappers and in the groups
-// of auth-extra-groups, separated by commas, which must all begin with system:bootstrappers:.
+// 3339), if any, must be in the future. The user is system:bootstrap:ID in system:bootstrappers and in the
+// groups of auth-extra-groups, separated by commas, which must all begin with system:bootstrappers:.
 //
-// secret returns one of the stored secrets, or a not-found error. It is called for tokens of unknown callers,
-// so it should be cheap. Tokens of another form are left to other authenticators; the caller learns only that
-// the token is not valid.
+// secret returns one of the stored secrets, or a not-found error. It is called for tokens of unauthenticated
+// clients, so it should be cheap. Tokens of another form are left to other authenticators; the client learns
+// only that the token is not valid.
 func BootstrapTokens(secret func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error)) TokenAuthenticator {
 	return TokenFunc(func(ctx context.Context, token string) (*Response, bool, error) {
 		parts := bootstrapToken.FindStringSubmatch(token)
@@ -74,12 +74,12 @@ func inForce(s *corev1.Secret, id string, now time.Time) bool {
 	if end == "" {
 		return true
 	}
-	at, err := time.Parse(time.RFC3339, end) // what cannot be read has expired
+	at, err := time.Parse(time.RFC3339, end) // a malformed expiration counts as expired
 	return err == nil && now.Before(at)
 }
 
-// bootstrapGroups are the groups of a token whose secret lists more; false if one of these is not for
-// bootstrap tokens.
+// bootstrapGroups returns the groups of a token whose secret lists more; false if one of these is not a group
+// for bootstrap tokens.
 func bootstrapGroups(more string) ([]string, bool) {
 	groups := []string{GroupBootstrappers}
 	if more == "" {

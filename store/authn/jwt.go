@@ -21,7 +21,7 @@ import (
 	_ "crypto/sha512" // ES384, ES512
 )
 
-// A jwtKey verifies, and with a private half signs, JSON web tokens (RFC 7515, 7518).
+// A jwtKey verifies, and with a private key signs, JSON web tokens (RFC 7515, 7518).
 type jwtKey struct {
 	id      string
 	alg     string
@@ -109,13 +109,13 @@ func ParseKeys(data []byte) ([]any, error) {
 type jwtHeader struct {
 	Algorithm string `json:"alg"`
 	KeyID     string `json:"kid,omitempty"`
-	// Critical names what a verifier must understand. This one understands no extension.
+	// Critical names extensions that a verifier must support. None is supported.
 	Critical json.RawMessage `json:"crit,omitempty"`
 }
 
 func (k *jwtKey) sign(claims any) (string, error) {
 	if k.private == nil {
-		return "", errors.New("authn: the first service account key has no private half")
+		return "", errors.New("authn: the first service account key is not a private key")
 	}
 	head, err := json.Marshal(jwtHeader{Algorithm: k.alg, KeyID: k.id})
 	if err != nil {
@@ -166,10 +166,10 @@ func (k *jwtKey) verify(signed string, sig []byte) bool {
 	return false
 }
 
-// maxToken bounds the size of a token that is looked at.
+// maxToken is the maximum size of a token in bytes.
 const maxToken = 64 << 10
 
-// splitJWT cuts a token without checking its signature. ok is false if it is no JWT at all.
+// splitJWT splits a token without checking its signature. ok is false if it is not a JWT.
 func splitJWT(token string) (h jwtHeader, claims []byte, signed string, sig []byte, ok bool) {
 	if len(token) > maxToken || strings.Count(token, ".") != 2 {
 		return
@@ -187,7 +187,7 @@ func splitJWT(token string) (h jwtHeader, claims []byte, signed string, sig []by
 	return h, claims, signed, sig, true
 }
 
-// jwk is a public key in RFC 7517's form.
+// jwk is a public key as in RFC 7517.
 type jwk struct {
 	Use       string `json:"use"`
 	KeyType   string `json:"kty"`

@@ -33,12 +33,13 @@ type ObjectRef struct {
 type TokenClaims struct {
 	Namespace      string
 	ServiceAccount ObjectRef
-	// Pod, Secret and Node the token is bound to; it dies with them. At most Node stands beside Pod.
+	// Pod, Secret and Node the token is bound to; it is valid while they exist. Only Pod and Node can be
+	// combined.
 	Pod, Secret, Node *ObjectRef
 	Audiences         []string
 	IssuedAt, Expires time.Time
 	ID                string
-	// WarnAfter, if set, is when use of the token is to be warned about.
+	// WarnAfter, if set, is the time after which use of the token is reported.
 	WarnAfter time.Time
 }
 
@@ -109,10 +110,10 @@ func (t *Tokens) SetKeys(keys []any) error {
 	return nil
 }
 
-// Issuer is what new tokens carry.
+// Issuer returns the issuer of new tokens.
 func (t *Tokens) Issuer() string { return t.opts.Issuers[0] }
 
-// Audiences are what the server accepts tokens for.
+// Audiences returns the audiences that the server accepts.
 func (t *Tokens) Audiences() []string { return t.opts.Audiences }
 
 type wireClaims struct {
@@ -135,19 +136,22 @@ type kubeClaims struct {
 	WarnAfter      int64      `json:"warnafter,omitempty"`
 }
 
-// audience is a string or a list of strings on the wire.
+// audience is encoded as a string or a list of strings.
 type audience []string
 
 func (a *audience) UnmarshalJSON(b []byte) error {
-	var one string
-	if json.Unmarshal(b, &one) == nil {
-		*a = audience{one}
+	if json.Unmarshal(b, (*[]string)(a)) == nil { // also null
 		return nil
 	}
-	return json.Unmarshal(b, (*[]string)(a))
+	var one string
+	if err := json.Unmarshal(b, &one); err != nil {
+		return err
+	}
+	*a = audience{one}
+	return nil
 }
 
-// Sign makes a token. Empty Audiences mean the server's own; ID and IssuedAt are filled in.
+// Sign returns a signed token. Empty Audiences mean the server's own; ID and IssuedAt are set.
 func (t *Tokens) Sign(c TokenClaims) (string, error) {
 	if len(c.Audiences) == 0 {
 		c.Audiences = t.opts.Audiences
@@ -167,7 +171,8 @@ func (t *Tokens) Sign(c TokenClaims) (string, error) {
 }
 
 // AuthenticateToken implements TokenAuthenticator: tokens of other issuers are not its business, its own must
-// verify, be in their time, be meant for one of the wanted audiences and be bound to living objects.
+// verify, be within their period of validity, be valid for one of the wanted audiences and be bound to
+// existing objects.
 func (t *Tokens) AuthenticateToken(ctx context.Context, token string) (*Response, bool, error) {
 	h, body, signed, sig, ok := splitJWT(token)
 	if !ok {
@@ -177,11 +182,8 @@ func (t *Tokens) AuthenticateToken(ctx context.Context, token string) (*Response
 	if json.Unmarshal(body, &w) != nil || !slices.Contains(t.opts.Issuers, w.Issuer) {
 		return nil, false, nil
 	}
-	if h.Critical != nil {
-		return nil, false, errors.New("authn: service account token: the header has critical extensions, and none is supported")
-	}
-	if !t.verified(h, signed, sig) {
-		return nil, false, errors.New("authn: service account token: the signature is not by a known key")
+	if err := t.verify(h, signed, sig); err != nil {
+		return nil, false, err
 	}
 	now := time.Now()
 	switch {
@@ -192,18 +194,9 @@ func (t *Tokens) AuthenticateToken(ctx context.Context, token string) (*Response
 	case now.Add(clockSkew).Before(time.Unix(w.NotBefore, 0)):
 		return nil, false, errors.New("authn: service account token is not valid yet")
 	}
-	wanted := AudiencesFrom(ctx)
-	if len(wanted) == 0 {
-		wanted = t.opts.Audiences
-	}
-	var auds []string
-	for _, a := range w.Audience {
-		if slices.Contains(wanted, a) {
-			auds = append(auds, a)
-		}
-	}
-	if len(auds) == 0 {
-		return nil, false, fmt.Errorf("authn: service account token is for audiences %q, not %q", []string(w.Audience), wanted)
+	auds, err := t.accepted(ctx, w.Audience)
+	if err != nil {
+		return nil, false, err
 	}
 	k := w.Kubernetes
 	if w.Subject != UserName(k.Namespace, k.ServiceAccount.Name) {
@@ -222,13 +215,35 @@ func (t *Tokens) AuthenticateToken(ctx context.Context, token string) (*Response
 // clockSkew is how far the signer's clock may be ahead.
 const clockSkew = 10 * time.Second
 
-func (t *Tokens) verified(h jwtHeader, signed string, sig []byte) bool {
+// verify checks the header and the signature of a token.
+func (t *Tokens) verify(h jwtHeader, signed string, sig []byte) error {
+	if h.Critical != nil {
+		return errors.New("authn: service account token: the header has critical extensions, and none is supported")
+	}
 	for _, k := range *t.keys.Load() {
 		if k.alg == h.Algorithm && (h.KeyID == "" || h.KeyID == k.id) && k.verify(signed, sig) {
-			return true
+			return nil
 		}
 	}
-	return false
+	return errors.New("authn: service account token: the signature is not by a known key")
+}
+
+// accepted returns those audiences of a token that the request, or else the server, accepts.
+func (t *Tokens) accepted(ctx context.Context, audiences []string) ([]string, error) {
+	wanted := AudiencesFrom(ctx)
+	if len(wanted) == 0 {
+		wanted = t.opts.Audiences
+	}
+	var out []string
+	for _, a := range audiences {
+		if slices.Contains(wanted, a) {
+			out = append(out, a)
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("authn: service account token is for audiences %q, not %q", audiences, wanted)
+	}
+	return out, nil
 }
 
 func (c *TokenClaims) user() *User {
@@ -252,7 +267,7 @@ func (c *TokenClaims) user() *User {
 	return u
 }
 
-// JWKS is the set of public keys as served at /openid/v1/jwks.
+// JWKS returns the set of public keys as served at /openid/v1/jwks.
 func (t *Tokens) JWKS() ([]byte, error) {
 	set := struct {
 		Keys []jwk `json:"keys"`
@@ -267,7 +282,8 @@ func (t *Tokens) JWKS() ([]byte, error) {
 	return json.Marshal(set)
 }
 
-// Discovery is the document served at /.well-known/openid-configuration. jwksURI is where JWKS is served.
+// Discovery returns the document served at /.well-known/openid-configuration. jwksURI is where JWKS is
+// served.
 func (t *Tokens) Discovery(jwksURI string) ([]byte, error) {
 	var algs []string
 	for _, k := range *t.keys.Load() {

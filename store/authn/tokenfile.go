@@ -17,7 +17,7 @@ func TokenFile(r io.Reader) (TokenAuthenticator, error) {
 	read := csv.NewReader(r)
 	read.FieldsPerRecord = -1
 	read.Comment = '#'
-	// Keyed by digest, so that a look-up compares nothing secret byte by byte.
+	// Keyed by digest, so that the duration of a lookup reveals nothing about a token.
 	users := map[[sha256.Size]byte]*User{}
 	for {
 		rec, err := read.Read()

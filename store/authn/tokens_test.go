@@ -55,7 +55,7 @@ func TestServiceAccountTokens(t *testing.T) {
 			require.Equal(t, []string{"pod-0"}, resp.User.Extra[authn.ExtraPodName])
 			require.Equal(t, []string{"https://me"}, resp.Audiences)
 
-			// Changing any character of any part is noticed, or makes it no token of ours at all.
+			// A token with any character changed is invalid, or not a JWT.
 			for i := 0; i < len(token); i += 7 {
 				changed := []byte(token)
 				if changed[i] == 'A' {
@@ -128,7 +128,7 @@ func TestTokensAreRefused(t *testing.T) {
 	})
 }
 
-// A header that names extensions which must be understood is refused, whatever they are: RFC 7515, 4.1.11.
+// A header with critical extensions is refused, whatever they are: RFC 7515, 4.1.11.
 func TestTokensWithCriticalExtensionsAreRefused(t *testing.T) {
 	key := keys(t)["ES256"].(*ecdsa.PrivateKey)
 	tokens, err := authn.NewTokens(authn.TokensOptions{Issuers: []string{"https://me"}, Keys: []any{key}})
@@ -188,11 +188,15 @@ func FuzzToken(f *testing.F) {
 	f.Add(good)
 	f.Add("..")
 	f.Add("e30.e30.")
+	f.Add("e30.eyJpc3MiOiJrdWJlcm5ldGVzL3NlcnZpY2VhY2NvdW50In0.") // the issuer kubernetes/serviceaccount
+	legacy := tokens.Legacy(func(context.Context, *authn.LegacyClaims, string) error { return nil })
 	f.Fuzz(func(t *testing.T, token string) {
 		_, ok, _ := tokens.AuthenticateToken(t.Context(), token)
 		if ok {
 			require.Equal(t, good, token, "a token that was never signed was accepted")
 		}
+		_, ok, _ = legacy.AuthenticateToken(t.Context(), token)
+		require.False(t, ok, "no such token was signed")
 	})
 }
 
@@ -241,7 +245,7 @@ func TestUnionAndBearer(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, ok)
 
-	// A browser's token comes as a WebSocket subprotocol and is not passed on.
+	// A browser sends its token as a WebSocket subprotocol, which is not passed on.
 	r := request("Upgrade", "websocket")
 	r.Header.Set("Sec-Websocket-Protocol", "v5.channel.k8s.io, base64url.bearer.authorization.k8s.io."+base64.RawURLEncoding.EncodeToString([]byte("secret")))
 	_, ok, err = all.Authenticate(r)

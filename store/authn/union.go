@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Union tries authenticators in order; the first that identifies the caller wins. If none does and some
-// rejected a credential, their errors are returned together.
+// Union tries authenticators in order and returns the result of the first that identifies the user. If none
+// does and some rejected a credential, their errors are returned together.
 func Union(authenticators ...Authenticator) Authenticator {
 	return Func(func(r *http.Request) (*Response, bool, error) {
 		var errs []error
@@ -26,8 +26,8 @@ func Union(authenticators ...Authenticator) Authenticator {
 	})
 }
 
-// Authenticated wraps a so that everyone it identifies is in system:authenticated, but for the anonymous user
-// and those whose credential puts them in system:unauthenticated.
+// Authenticated wraps a so that the users it identifies are in system:authenticated, except the anonymous
+// user and those whose credential puts them in system:unauthenticated.
 func Authenticated(a Authenticator) Authenticator {
 	return Func(func(r *http.Request) (*Response, bool, error) {
 		resp, ok, err := a.Authenticate(r)
@@ -49,14 +49,18 @@ func WithAuthenticated(u *User) *User {
 	return &out
 }
 
-// AllowAnonymous identifies every request as system:anonymous. Put it last.
-func AllowAnonymous() Authenticator {
-	return Func(func(*http.Request) (*Response, bool, error) {
+// AllowAnonymous identifies every request as system:anonymous, or, if paths are given, the requests for these
+// very paths. Put it last.
+func AllowAnonymous(paths ...string) Authenticator {
+	return Func(func(r *http.Request) (*Response, bool, error) {
+		if len(paths) > 0 && !slices.Contains(paths, r.URL.Path) {
+			return nil, false, nil
+		}
 		return &Response{User: &User{Name: Anonymous, Groups: []string{GroupUnauthenticated}}}, true, nil
 	})
 }
 
-// Bearer hands the token of an Authorization header, or of a WebSocket subprotocol, to t.
+// Bearer authenticates the token of an Authorization header, or of a WebSocket subprotocol, with t.
 func Bearer(t TokenAuthenticator) Authenticator {
 	return Func(func(r *http.Request) (*Response, bool, error) {
 		token, ok := bearerToken(r)

@@ -11,8 +11,8 @@ import (
 // WebSocket, send a bearer token.
 const webSocketPrefix = "base64url.bearer.authorization.k8s.io."
 
-// webSocketToken takes the token out of the offered subprotocols and removes it from the request, so that
-// nothing behind sees or echoes it.
+// webSocketToken removes the token from the offered subprotocols of the request and returns it, so that no
+// later handler sees or echoes it.
 func webSocketToken(r *http.Request) (string, bool) {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		return "", false

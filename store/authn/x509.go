@@ -10,13 +10,13 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
 )
 
-// ClientCertificates identifies callers by the TLS client certificate: the common name is the user, the
+// ClientCertificates identifies users by the TLS client certificate: the common name is the user, the
 // organizations are the groups. roots is called for every request, so that a reloaded CA takes effect at
-// once; while it returns nil no certificate identifies a caller. A verified certificate is remembered for a
-// minute, as long as its connection presents it and the roots stay the same, because verifying costs more
-// than most requests.
+// once; while it returns nil no certificate is accepted. The result of a verification is cached for a minute,
+// as long as its connection presents it and the roots stay the same, because verifying costs more than most
+// requests.
 func ClientCertificates(roots func() *x509.CertPool) Authenticator {
-	known := &verified{byLeaf: map[*x509.Certificate]verdict{}}
+	cache := &verifiedCache{byLeaf: map[*x509.Certificate]verdict{}}
 	return Func(func(r *http.Request) (*Response, bool, error) {
 		if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 			return nil, false, nil
@@ -25,7 +25,7 @@ func ClientCertificates(roots func() *x509.CertPool) Authenticator {
 		if pool == nil { // crypto/x509 would use the system's authorities, which do not certify users
 			return nil, false, nil
 		}
-		if resp := known.get(leaf, pool, now); resp != nil {
+		if resp := cache.get(leaf, pool, now); resp != nil {
 			return resp, true, nil
 		}
 		opts := x509.VerifyOptions{
@@ -42,12 +42,12 @@ func ClientCertificates(roots func() *x509.CertPool) Authenticator {
 			return nil, false, err
 		}
 		resp := &Response{User: u}
-		known.put(leaf, verdict{resp, pool, now.Add(rememberFor)}, now)
+		cache.put(leaf, verdict{resp, pool, now.Add(verifiedTTL)}, now)
 		return resp, true, nil
 	})
 }
 
-// userOf reads the user out of a verified certificate; nil if it names none.
+// userOf returns the user that a verified certificate names; nil if it names none.
 func userOf(leaf *x509.Certificate) (*User, error) {
 	info, err := authenticationv1.CertificateUser(leaf)
 	if err != nil {
@@ -64,13 +64,13 @@ func userOf(leaf *x509.Certificate) (*User, error) {
 }
 
 const (
-	rememberFor  = time.Minute
-	rememberMost = 4096
+	verifiedTTL = time.Minute
+	maxVerified = 4096
 )
 
-// verified remembers verdicts by the certificate's address, which a connection keeps for its life. Safe for
-// concurrent use.
-type verified struct {
+// verifiedCache caches results by the address of the certificate, which is the same for the lifetime of a
+// connection. Safe for concurrent use.
+type verifiedCache struct {
 	mu     sync.Mutex
 	byLeaf map[*x509.Certificate]verdict
 }
@@ -81,7 +81,7 @@ type verdict struct {
 	until time.Time
 }
 
-func (v *verified) get(leaf *x509.Certificate, pool *x509.CertPool, now time.Time) *Response {
+func (v *verifiedCache) get(leaf *x509.Certificate, pool *x509.CertPool, now time.Time) *Response {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	d, ok := v.byLeaf[leaf]
@@ -91,16 +91,16 @@ func (v *verified) get(leaf *x509.Certificate, pool *x509.CertPool, now time.Tim
 	return d.resp
 }
 
-func (v *verified) put(leaf *x509.Certificate, d verdict, now time.Time) {
+func (v *verifiedCache) put(leaf *x509.Certificate, d verdict, now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if len(v.byLeaf) >= rememberMost {
+	if len(v.byLeaf) >= maxVerified {
 		for l, old := range v.byLeaf {
 			if now.After(old.until) {
 				delete(v.byLeaf, l)
 			}
 		}
-		if len(v.byLeaf) >= rememberMost {
+		if len(v.byLeaf) >= maxVerified {
 			clear(v.byLeaf)
 		}
 	}

@@ -38,7 +38,7 @@ func TestClientCertificates(t *testing.T) {
 		_, ok, err := a.Authenticate(withCert(nil))
 		require.NoError(t, err)
 		require.False(t, ok, "no certificate is nobody's business")
-		for range 2 { // the second time from memory
+		for range 2 { // the second time from the cache
 			resp, ok, err := a.Authenticate(withCert(ann))
 			require.NoError(t, err)
 			require.True(t, ok)

@@ -5,6 +5,8 @@ package authz
 import (
 	"context"
 
+	"github.com/keelson-dev/keelson/apimachinery/fields"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/store/authn"
 )
 
@@ -24,21 +26,26 @@ type Attributes struct {
 	Name            string
 	// Path of a non-resource request.
 	Path string
-	// FieldSelector and LabelSelector are the raw selectors of a list, watch or deletecollection.
+	// FieldSelector and LabelSelector are the selectors of a list, watch or deletecollection as text. Use
+	// Fields and Labels to read them.
 	FieldSelector, LabelSelector string
+	// FieldRequirements and LabelRequirements are selectors that there is no text of, such as those of an
+	// access review. Where they are set they count.
+	FieldRequirements []fields.Requirement
+	LabelRequirements []labels.Requirement
 }
 
 // Decision is the result of an authorizer.
 type Decision int
 
-// The decisions. NoOpinion passes the question to the next authorizer; at the end it means no.
+// The decisions. With NoOpinion the next authorizer decides; from the last one it means denied.
 const (
 	NoOpinion Decision = iota
 	Allow
 	Deny
 )
 
-// Authorizer decides about requests. reason is for users and may be empty. An error with NoOpinion means that
+// Authorizer decides on requests. reason is for users and may be empty. An error with NoOpinion means that
 // the authorizer could not decide.
 type Authorizer interface {
 	Authorize(ctx context.Context, a Attributes) (d Decision, reason string, err error)
@@ -58,8 +65,8 @@ type ResourceRule struct{ Verbs, APIGroups, Resources, ResourceNames []string }
 // NonResourceRule is one rule on paths.
 type NonResourceRule struct{ Verbs, NonResourceURLs []string }
 
-// RuleResolver lists the rules that hold for a user in a namespace. incomplete is true when not all could be
-// found out.
+// RuleResolver lists the rules that apply to a user in a namespace. incomplete is true if some could not be
+// determined.
 type RuleResolver interface {
 	RulesFor(ctx context.Context, u *authn.User, namespace string) (resource []ResourceRule, nonResource []NonResourceRule, incomplete bool, err error)
 }

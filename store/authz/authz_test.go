@@ -11,45 +11,35 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
-	"github.com/keelson-dev/keelson/apimachinery/apierrors"
-	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/authz"
 )
 
-// policy is the plainest authz.Policy.
-type policy struct{ *authz.Bootstrap }
-
-func (p policy) ClusterRole(_ context.Context, name string) (*rbacv1.ClusterRole, error) {
-	for _, r := range p.ClusterRoles {
-		if r.Name == name {
-			return r, nil
-		}
+// policyOf returns a policy with the bootstrap objects.
+func policyOf(b *authz.Bootstrap) *authz.Policy {
+	p := &authz.Policy{}
+	for _, o := range objectsOf(b) {
+		p.Set(o)
 	}
-	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "clusterroles"}, name)
+	return p
 }
 
-func (p policy) Role(_ context.Context, namespace, name string) (*rbacv1.Role, error) {
-	for _, r := range p.Roles {
-		if r.Name == name && r.Namespace == namespace {
-			return r, nil
-		}
+func objectsOf(b *authz.Bootstrap) (out []metav1.Object) {
+	for _, o := range b.ClusterRoles {
+		out = append(out, o)
 	}
-	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "roles"}, name)
-}
-
-func (p policy) ClusterRoleBindings(context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
-	return p.Bootstrap.ClusterRoleBindings, nil
-}
-
-func (p policy) RoleBindings(_ context.Context, namespace string) (out []*rbacv1.RoleBinding, err error) {
-	for _, b := range p.Bootstrap.RoleBindings {
-		if b.Namespace == namespace {
-			out = append(out, b)
-		}
+	for _, o := range b.Roles {
+		out = append(out, o)
 	}
-	return out, nil
+	for _, o := range b.ClusterRoleBindings {
+		out = append(out, o)
+	}
+	for _, o := range b.RoleBindings {
+		out = append(out, o)
+	}
+	return out
 }
 
 func resource(user *authn.User, verb, namespace, group, res, sub, name string) authz.Attributes {
@@ -65,7 +55,7 @@ func TestBootstrapPolicy(t *testing.T) {
 		RoleRef:  rbacv1.RoleRef{Kind: "ClusterRole", Name: "view"},
 	})
 	b.RoleBindings[len(b.RoleBindings)-1].Namespace = "team"
-	a := authz.Union(authz.Masters(), authz.NewRBAC(policy{b}))
+	a := authz.Union(authz.Masters(), authz.NewRBAC(policyOf(b)))
 	master := &authn.User{Name: "root", Groups: []string{authn.GroupMasters}}
 	vera := &authn.User{Name: "vera", Groups: []string{authn.GroupAuthenticated}}
 	robot := &authn.User{Name: authn.UserName("team", "robot"), Groups: []string{authn.GroupServiceAccounts}}
@@ -133,7 +123,7 @@ func TestCoversIsSound(t *testing.T) {
 		b := &authz.Bootstrap{ClusterRoles: []*rbacv1.ClusterRole{{Rules: set}}}
 		b.ClusterRoles[0].Name = "r"
 		b.ClusterRoleBindings = []*rbacv1.ClusterRoleBinding{{Subjects: []rbacv1.Subject{{Kind: "User", Name: "u"}}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "r"}}}
-		d, _, err := authz.NewRBAC(policy{b}).Authorize(t.Context(), a)
+		d, _, err := authz.NewRBAC(policyOf(b)).Authorize(t.Context(), a)
 		require.NoError(t, err)
 		return d == authz.Allow
 	}
@@ -157,7 +147,7 @@ func TestCoversIsSound(t *testing.T) {
 }
 
 func Example() {
-	a := authz.Union(authz.Masters(), authz.NewRBAC(policy{authz.BootstrapPolicy()}))
+	a := authz.Union(authz.Masters(), authz.NewRBAC(policyOf(authz.BootstrapPolicy())))
 	d, _, err := a.Authorize(context.Background(), authz.Attributes{
 		User: &authn.User{Name: "admin", Groups: []string{authn.GroupMasters}}, Verb: "get", Resource: "pods", ResourceRequest: true})
 	fmt.Println(d == authz.Allow, err)

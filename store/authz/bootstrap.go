@@ -31,7 +31,7 @@ var (
 	readWrite = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 )
 
-// on makes a rule for resources, each written as the group, a colon and comma-separated resources:
+// on returns a rule for resources, each written as the group, a colon and comma-separated resources:
 // "apps:deployments,replicasets". The core group is written without a name: ":pods".
 func on(verbs []string, resources ...string) []rbacv1.PolicyRule {
 	var out []rbacv1.PolicyRule
@@ -76,7 +76,7 @@ func (b *Bootstrap) bind(name string, subjects ...rbacv1.Subject) {
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacGroup, Kind: "ClusterRole", Name: name}})
 }
 
-// local makes a role in a namespace with a binding of the same name.
+// local adds a role in a namespace and a binding of the same name.
 func (b *Bootstrap) local(namespace, name string, r []rbacv1.PolicyRule, subjects ...rbacv1.Subject) {
 	b.Roles = append(b.Roles, &rbacv1.Role{ObjectMeta: meta(name, namespace), Rules: r})
 	if len(subjects) > 0 {
@@ -106,14 +106,14 @@ func BootstrapPolicy() *Bootstrap {
 }
 
 // AddMigrator adds the role of the controller of storage version migrations, for servers that serve these. It
-// reaches every resource.
+// includes every resource.
 func (b *Bootstrap) AddMigrator() {
 	b.controller("storage-version-migrator-controller", rules(on(verbs("get,list,patch,watch"), "*:*"), on(verbs("patch,update"), "storagemigration.k8s.io:storageversionmigrations/status"),
 		on(verbs("patch,update"), "apiextensions.k8s.io:customresourcedefinitions/status")))
 }
 
-// userRoles adds the roles meant for users: cluster-admin, and admin, edit and view, which are put
-// together from the roles labelled to be aggregated into them.
+// userRoles adds the roles meant for users: cluster-admin, and admin, edit and view, which aggregate the
+// roles labelled for that.
 func (b *Bootstrap) userRoles() {
 	star := []string{"*"}
 	b.role("cluster-admin", []rbacv1.PolicyRule{{Verbs: star, APIGroups: star, Resources: star}, {Verbs: star, NonResourceURLs: star}})
@@ -165,30 +165,22 @@ func (b *Bootstrap) userRoles() {
 		}
 		return role
 	}
-	// The rules are filled in at once, so that a server without the aggregation controller works too.
+	// The rules are set here as well, so that a server works without the aggregation controller.
 	aggregated("admin", rules(admin, edit, view), "admin")
 	aggregated("edit", rules(edit, view), "edit").Labels[aggregateLabel+"admin"] = "true"
 	aggregated("view", view, "view").Labels[aggregateLabel+"edit"] = "true"
 }
 
-// components are the roles of nodes, scheduler, proxy, controller manager and add-ons.
+// components adds the roles of nodes, scheduler, proxy, controller manager and add-ons.
 func (b *Bootstrap) components() {
 	events := on(verbs("create,patch,update"), ":events", "events.k8s.io:events")
 	reviews := rules(on([]string{"create"}, "authentication.k8s.io:tokenreviews"), on([]string{"create"}, "authorization.k8s.io:subjectaccessreviews"))
 
 	b.role("system:auth-delegator", reviews)
-	b.role("system:node", rules(reviews, on([]string{"create"}, "authorization.k8s.io:localsubjectaccessreviews"),
-		on(read, ":services"), on(verbs("create,get,list,watch"), ":nodes"), on(verbs("patch,update"), ":nodes,nodes/status"),
-		on([]string{"delete"}, ":nodes"), events, on(read, ":pods"), on(verbs("create,delete"), ":pods"), on(verbs("patch,update"), ":pods/status"),
-		on([]string{"create"}, ":pods/eviction", ":serviceaccounts/token"), on(read, ":configmaps,secrets"),
-		on([]string{"get"}, ":persistentvolumeclaims,persistentvolumes,endpoints,serviceaccounts"), on(verbs("get,patch,update"), ":persistentvolumeclaims/status"),
-		on(verbs("create,get,list,watch"), "certificates.k8s.io:certificatesigningrequests"),
-		on(verbs("create,delete,get,patch,update"), "coordination.k8s.io:leases"), on([]string{"get"}, "storage.k8s.io:volumeattachments"),
-		on(read, "storage.k8s.io:csidrivers", "node.k8s.io:runtimeclasses"), on(verbs("create,delete,get,patch,update"), "storage.k8s.io:csinodes"),
-		on([]string{"get"}, "resource.k8s.io:resourceclaims"), on(readWrite, "resource.k8s.io:resourceslices")))
-	// The role lists all secrets and changes all nodes, so it has no subjects by default, as upstream. Where
-	// RBAC alone authorizes, each node needs rights of its own, such as those in
-	// examples/internal/noderights.
+	b.role("system:node", nodeRules())
+	// The role lists all secrets and changes all nodes, so it has no subjects by default, as upstream: the
+	// authorizer Node gives a node what it needs of these rights. Where RBAC alone authorizes, each node
+	// needs rights of its own.
 	b.bind("system:node")
 
 	b.role("system:kubelet-api-admin", rules(on(read, ":nodes"), on([]string{"proxy"}, ":nodes"),
@@ -228,7 +220,22 @@ func (b *Bootstrap) components() {
 	b.bind("system:kube-controller-manager", user(authn.ControllerManagerUser))
 }
 
-// controllers are one role per built-in controller, bound to its service account in kube-system.
+// nodeRules are what nodes may do. The Node authorizer narrows those for objects that other nodes have too.
+func nodeRules() []rbacv1.PolicyRule {
+	reviews := rules(on([]string{"create"}, "authentication.k8s.io:tokenreviews"), on([]string{"create"}, "authorization.k8s.io:subjectaccessreviews"))
+	events := on(verbs("create,patch,update"), ":events", "events.k8s.io:events")
+	return rules(reviews, on([]string{"create"}, "authorization.k8s.io:localsubjectaccessreviews"),
+		on(read, ":services"), on(verbs("create,get,list,watch"), ":nodes"), on(verbs("patch,update"), ":nodes,nodes/status"),
+		events, on(read, ":pods"), on(verbs("create,delete"), ":pods"), on(verbs("patch,update"), ":pods/status"),
+		on([]string{"create"}, ":pods/eviction", ":serviceaccounts/token"), on(read, ":configmaps,secrets"),
+		on([]string{"get"}, ":persistentvolumeclaims,persistentvolumes,endpoints,serviceaccounts"), on(verbs("get,patch,update"), ":persistentvolumeclaims/status"),
+		on(verbs("create,get,list,watch"), "certificates.k8s.io:certificatesigningrequests"),
+		on(verbs("create,delete,get,patch,update"), "coordination.k8s.io:leases"), on([]string{"get"}, "storage.k8s.io:volumeattachments"),
+		on(read, "storage.k8s.io:csidrivers", "node.k8s.io:runtimeclasses"), on(verbs("create,delete,get,patch,update"), "storage.k8s.io:csinodes"),
+		on([]string{"get"}, "resource.k8s.io:resourceclaims"), on([]string{"deletecollection"}, "resource.k8s.io:resourceslices"))
+}
+
+// controllers adds one role per built-in controller, bound to its service account in kube-system.
 func (b *Bootstrap) controllers() {
 	for _, c := range []struct {
 		name  string
@@ -251,6 +258,9 @@ func (b *Bootstrap) controllers() {
 		{"endpoint-controller", rules(on(read, ":pods,services"), on(verbs("create,delete,get,list,update,watch"), ":endpoints"), on([]string{"create"}, ":endpoints/restricted"))},
 		{"endpointslice-controller", rules(on(read, ":nodes,pods,services"), on([]string{"update"}, ":services/finalizers"),
 			on(verbs("create,delete,get,list,update,watch"), "discovery.k8s.io:endpointslices"), on([]string{"create"}, "discovery.k8s.io:endpointslices/restricted"))},
+		{"endpointslicemirroring-controller", rules(on(read, ":endpoints,services"), on([]string{"update"}, ":endpoints/finalizers,services/finalizers"),
+			on(verbs("create,delete,get,list,update,watch"), "discovery.k8s.io:endpointslices"), on([]string{"create"}, "discovery.k8s.io:endpointslices/restricted"))},
+		{"ephemeral-volume-controller", rules(on(read, ":pods"), on([]string{"update"}, ":pods/finalizers"), on(verbs("create,get,list,watch"), ":persistentvolumeclaims"))},
 		{"expand-controller", rules(on(verbs("get,list,patch,update,watch"), ":persistentvolumes"), on(verbs("patch,update"), ":persistentvolumeclaims/status"), on(read, ":persistentvolumeclaims", "storage.k8s.io:storageclasses"))},
 		{"generic-garbage-collector", on(verbs("delete,get,list,patch,update,watch"), "*:*")},
 		{"horizontal-pod-autoscaler", rules(on(read, "autoscaling:horizontalpodautoscalers"), on([]string{"update"}, "autoscaling:horizontalpodautoscalers/status"),
@@ -281,7 +291,8 @@ func (b *Bootstrap) controllers() {
 	}
 }
 
-// controller gives a controller's account its rules, and what all controllers may do: write events.
+// controller adds the role of a controller with rules r and the permission of all controllers to write
+// events.
 func (b *Bootstrap) controller(name string, r []rbacv1.PolicyRule) {
 	role := "system:controller:" + name
 	b.role(role, rules(r, on(verbs("create,patch,update"), ":events", "events.k8s.io:events")))

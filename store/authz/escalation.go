@@ -22,7 +22,7 @@ type Escalation struct {
 	authorizer Authorizer
 }
 
-// NewEscalation makes the plugin. authorizer is the server's whole authorizer.
+// NewEscalation returns the plugin. authorizer is that of the server, with all modes.
 func NewEscalation(rbac *RBAC, authorizer Authorizer) *Escalation {
 	return &Escalation{rbac, authorizer}
 }
@@ -43,22 +43,22 @@ func (e *Escalation) Validate(ctx context.Context, a *admission.Attributes) erro
 	switch obj := a.Object.(type) {
 	case *rbacv1.ClusterRole:
 		old, _ := a.Old.(*rbacv1.ClusterRole)
-		if old != nil && onlyCollected(obj, old) {
+		if old != nil && changesOnlyGCFields(obj, old) {
 			return nil
 		}
 		return e.mayAggregate(ctx, a, obj, old)
 	case *rbacv1.Role:
-		if old, _ := a.Old.(*rbacv1.Role); old != nil && onlyCollected(obj, old) {
+		if old, _ := a.Old.(*rbacv1.Role); old != nil && changesOnlyGCFields(obj, old) {
 			return nil
 		}
 		return e.mayGrant(ctx, a, obj.Name, a.Namespace, obj.Rules)
 	case *rbacv1.ClusterRoleBinding:
-		if old, _ := a.Old.(*rbacv1.ClusterRoleBinding); old != nil && onlyCollected(obj, old) {
+		if old, _ := a.Old.(*rbacv1.ClusterRoleBinding); old != nil && changesOnlyGCFields(obj, old) {
 			return nil
 		}
 		return e.mayBind(ctx, a, obj.RoleRef, "")
 	case *rbacv1.RoleBinding:
-		if old, _ := a.Old.(*rbacv1.RoleBinding); old != nil && onlyCollected(obj, old) {
+		if old, _ := a.Old.(*rbacv1.RoleBinding); old != nil && changesOnlyGCFields(obj, old) {
 			return nil
 		}
 		return e.mayBind(ctx, a, obj.RoleRef, a.Namespace)
@@ -66,10 +66,10 @@ func (e *Escalation) Validate(ctx context.Context, a *admission.Attributes) erro
 	return nil
 }
 
-// onlyCollected reports that an update changes nothing but what the garbage collector needs to delete an
-// object. Everything else may grant something: a label makes a role part of aggregated ones, an annotation
-// lets a server complete a role or leave it as it is.
-func onlyCollected[T metav1.Object](obj, old T) bool {
+// changesOnlyGCFields reports that an update changes nothing but what the garbage collector needs to delete
+// an object. Everything else may grant something: a label makes a role part of aggregated ones, an annotation
+// decides whether a server reconciles a role.
+func changesOnlyGCFields[T metav1.Object](obj, old T) bool {
 	was := metav1.MetaOf(old)
 	now := codec.DeepCopy(obj)
 	m := metav1.MetaOf(now)
@@ -77,13 +77,13 @@ func onlyCollected[T metav1.Object](obj, old T) bool {
 	return codec.Equal(now, old)
 }
 
-// mayAggregate is mayGrant of a cluster role. What an aggregated one will hold is not known, and what one has
-// held that is not aggregated from now on nobody will look after, so that both need the right to everything.
+// mayAggregate is mayGrant for a cluster role. The rules that an aggregated role will have are not known, and
+// the rules of a role that is no longer aggregated are not updated, so both changes require every right.
 func (e *Escalation) mayAggregate(ctx context.Context, a *admission.Attributes, role, old *rbacv1.ClusterRole) error {
 	if e.allowed(ctx, a, "escalate", a.Resource.Resource, role.Name, "") {
 		return nil
 	}
-	if err := e.covered(ctx, a, "", role.Rules); err != nil {
+	if err := e.covered(a, "", role.Rules); err != nil {
 		return err
 	}
 	if role.AggregationRule == nil && (old == nil || old.AggregationRule == nil) {
@@ -91,7 +91,7 @@ func (e *Escalation) mayAggregate(ctx context.Context, a *admission.Attributes, 
 	}
 	star := []string{"*"}
 	everything := []rbacv1.PolicyRule{{Verbs: star, APIGroups: star, Resources: star}, {Verbs: star, NonResourceURLs: star}}
-	if err := e.covered(ctx, a, "", everything); err != nil {
+	if err := e.covered(a, "", everything); err != nil {
 		return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, errors.New("must have cluster-admin privileges to use an aggregationRule"))
 	}
 	return nil
@@ -105,21 +105,21 @@ func (e *Escalation) mayBind(ctx context.Context, a *admission.Attributes, ref r
 	if e.allowed(ctx, a, "bind", resource, ref.Name, namespace) {
 		return nil
 	}
-	rules, err := e.rbac.RoleRules(ctx, ref, namespace)
+	rules, err := e.rbac.RoleRules(ref, namespace)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
 	if err != nil {
 		return apierrors.NewNotFound(a.Resource.GroupVersion().WithResource(resource).GroupResource(), ref.Name)
 	}
-	return e.covered(ctx, a, namespace, rules)
+	return e.covered(a, namespace, rules)
 }
 
 func (e *Escalation) mayGrant(ctx context.Context, a *admission.Attributes, name, namespace string, rules []rbacv1.PolicyRule) error {
 	if e.allowed(ctx, a, "escalate", a.Resource.Resource, name, namespace) {
 		return nil
 	}
-	return e.covered(ctx, a, namespace, rules)
+	return e.covered(a, namespace, rules)
 }
 
 func (e *Escalation) allowed(ctx context.Context, a *admission.Attributes, verb, resource, name, namespace string) bool {
@@ -128,8 +128,8 @@ func (e *Escalation) allowed(ctx context.Context, a *admission.Attributes, verb,
 	return d == Allow
 }
 
-func (e *Escalation) covered(ctx context.Context, a *admission.Attributes, namespace string, wanted []rbacv1.PolicyRule) error {
-	have, err := e.rbac.Rules(ctx, a.User, namespace)
+func (e *Escalation) covered(a *admission.Attributes, namespace string, wanted []rbacv1.PolicyRule) error {
+	have, err := e.rbac.Rules(a.User, namespace)
 	ok, missing := Covers(have, wanted)
 	if ok {
 		return nil

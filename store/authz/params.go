@@ -25,7 +25,7 @@ type PolicyParams struct {
 	authorizer Authorizer
 }
 
-// NewPolicyParams makes the plugin. authorizer is the server's whole authorizer.
+// NewPolicyParams returns the plugin. authorizer is that of the server, with all modes.
 func NewPolicyParams(access admission.Access, authorizer Authorizer) *PolicyParams {
 	return &PolicyParams{access, authorizer}
 }
@@ -76,7 +76,7 @@ func (p *PolicyParams) policy(ctx context.Context, a *admission.Attributes, kind
 		return nil
 	}
 	// No rule in a namespace, and none with resourceNames, covers this name in this namespace.
-	q := p.about(kind)
+	q := p.readAttributes(kind)
 	q.User, q.Verb, q.Namespace, q.Name = a.User, "get", "*", "*"
 	return p.decide(ctx, a, q, "paramKind", fmt.Sprintf(`user %s must have "get" permission on all objects of the referenced paramKind (kind=%s, apiVersion=%s)`,
 		a.User.Name, kind.Kind, kind.APIVersion))
@@ -91,7 +91,7 @@ func (p *PolicyParams) binding(ctx context.Context, a *admission.Attributes, ref
 	if err != nil {
 		return err
 	}
-	q := p.about(kind)
+	q := p.readAttributes(kind)
 	q.User, q.Verb, q.Namespace, q.Name = a.User, "get", ref.Namespace, ref.Name
 	if ref.Name == "" {
 		q.Verb = "list"
@@ -117,9 +117,9 @@ func (p *PolicyParams) kindOf(ctx context.Context, policies, name string) (*admi
 	return nil, fmt.Errorf("authz: %T is not an admission policy", obj)
 }
 
-// about is a question about the objects of a kind. What is not known, such as a kind that is yet to be
-// defined, may become any.
-func (p *PolicyParams) about(kind *admissionregistrationv1.ParamKind) Attributes {
+// readAttributes returns the attributes for reading objects of a kind. A kind that is not defined yet may
+// become any resource.
+func (p *PolicyParams) readAttributes(kind *admissionregistrationv1.ParamKind) Attributes {
 	q := Attributes{ResourceRequest: true, APIGroup: "*", APIVersion: "*", Resource: "*"}
 	if kind == nil {
 		return q
@@ -132,7 +132,7 @@ func (p *PolicyParams) about(kind *admissionregistrationv1.ParamKind) Attributes
 	return q
 }
 
-func (p *PolicyParams) decide(ctx context.Context, a *admission.Attributes, q Attributes, field, why string) error {
+func (p *PolicyParams) decide(ctx context.Context, a *admission.Attributes, q Attributes, field, reason string) error {
 	d, _, err := p.authorizer.Authorize(ctx, q)
 	switch {
 	case d == Allow:
@@ -140,5 +140,5 @@ func (p *PolicyParams) decide(ctx context.Context, a *admission.Attributes, q At
 	case err != nil:
 		return apierrors.NewInternalError(fmt.Errorf("authorization: %w", err))
 	}
-	return apierrors.NewInvalid(a.Kind.GroupKind(), a.Name, validation.ErrorList{validation.Forbidden(validation.NewPath("spec", field), why)})
+	return apierrors.NewInvalid(a.Kind.GroupKind(), a.Name, validation.ErrorList{validation.Forbidden(validation.NewPath("spec", field), reason)})
 }

@@ -3,7 +3,6 @@ package authz
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -12,33 +11,24 @@ import (
 	"github.com/keelson-dev/keelson/store/authn"
 )
 
-// Policy gives the RBAC authorizer the stored roles and bindings, from memory: it is called several times per
-// request. What it returns is shared and not modified. A missing role is an apierrors NotFound.
-type Policy interface {
-	ClusterRole(ctx context.Context, name string) (*rbacv1.ClusterRole, error)
-	Role(ctx context.Context, namespace, name string) (*rbacv1.Role, error)
-	ClusterRoleBindings(ctx context.Context) ([]*rbacv1.ClusterRoleBinding, error)
-	RoleBindings(ctx context.Context, namespace string) ([]*rbacv1.RoleBinding, error)
-}
-
 // RBAC allows what the roles bound to a user allow. It never denies.
-type RBAC struct{ policy Policy }
+type RBAC struct{ policy *Policy }
 
 // NewRBAC makes an authorizer over policy.
-func NewRBAC(policy Policy) *RBAC { return &RBAC{policy} }
+func NewRBAC(policy *Policy) *RBAC { return &RBAC{policy} }
 
 // Authorize implements Authorizer.
-func (r *RBAC) Authorize(ctx context.Context, a Attributes) (Decision, string, error) {
-	var allowedBy string
-	err := r.visit(ctx, a.User, a.Namespace, func(binding string, rule *rbacv1.PolicyRule) bool {
+func (r *RBAC) Authorize(_ context.Context, a Attributes) (Decision, string, error) {
+	allowedBy := ""
+	err := r.visit(a.User, a.Namespace, func(by *grant, rule *rbacv1.PolicyRule) bool {
 		if ruleAllows(rule, &a) {
-			allowedBy = binding
+			allowedBy = by.reason
 			return false
 		}
 		return true
 	})
 	if allowedBy != "" {
-		return Allow, "RBAC: allowed by " + allowedBy, nil
+		return Allow, allowedBy, nil
 	}
 	if err != nil {
 		return NoOpinion, "RBAC: " + err.Error(), nil
@@ -47,8 +37,8 @@ func (r *RBAC) Authorize(ctx context.Context, a Attributes) (Decision, string, e
 }
 
 // RulesFor implements RuleResolver.
-func (r *RBAC) RulesFor(ctx context.Context, u *authn.User, namespace string) (res []ResourceRule, non []NonResourceRule, incomplete bool, err error) {
-	err = r.visit(ctx, u, namespace, func(_ string, rule *rbacv1.PolicyRule) bool {
+func (r *RBAC) RulesFor(_ context.Context, u *authn.User, namespace string) (res []ResourceRule, non []NonResourceRule, incomplete bool, err error) {
+	err = r.visit(u, namespace, func(_ *grant, rule *rbacv1.PolicyRule) bool {
 		if len(rule.Resources) > 0 {
 			res = append(res, ResourceRule{Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames})
 		}
@@ -60,111 +50,47 @@ func (r *RBAC) RulesFor(ctx context.Context, u *authn.User, namespace string) (r
 	return res, non, err != nil, err
 }
 
-// Rules returns every policy rule that holds for u in namespace ("" for cluster-wide ones only).
-func (r *RBAC) Rules(ctx context.Context, u *authn.User, namespace string) ([]rbacv1.PolicyRule, error) {
+// Rules returns every policy rule that applies to u in namespace ("" for cluster-wide ones only).
+func (r *RBAC) Rules(u *authn.User, namespace string) ([]rbacv1.PolicyRule, error) {
 	var rules []rbacv1.PolicyRule
-	err := r.visit(ctx, u, namespace, func(_ string, rule *rbacv1.PolicyRule) bool {
+	err := r.visit(u, namespace, func(_ *grant, rule *rbacv1.PolicyRule) bool {
 		rules = append(rules, *rule)
 		return true
 	})
 	return rules, err
 }
 
-// RoleRules returns the rules of the role a binding in namespace refers to.
-func (r *RBAC) RoleRules(ctx context.Context, ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, error) {
-	switch ref.Kind {
-	case "Role":
-		role, err := r.policy.Role(ctx, namespace, ref.Name)
-		if err != nil {
-			return nil, err
-		}
-		return role.Rules, nil
-	case "ClusterRole":
-		role, err := r.policy.ClusterRole(ctx, ref.Name)
-		if err != nil {
-			return nil, err
-		}
-		return role.Rules, nil
-	}
-	return nil, fmt.Errorf("authz: unknown role kind %q", ref.Kind)
+// RoleRules returns the rules of the role that a binding in namespace ("" for the cluster) refers to. A
+// missing role is an apierrors NotFound.
+func (r *RBAC) RoleRules(ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, error) {
+	return r.policy.state().rules(&ref, namespace)
 }
 
-// visit calls f for each rule that applies to u in namespace, until f returns false. Roles that cannot be
-// read do not hide the others: their errors are returned joined, missing roles excepted.
-func (r *RBAC) visit(ctx context.Context, u *authn.User, namespace string, f func(binding string, rule *rbacv1.PolicyRule) bool) error {
+// visit calls f for each rule that applies to u in namespace, until f returns false. Bindings that refer to
+// no known kind of role do not hide the others: their errors are returned joined. Missing roles are skipped.
+func (r *RBAC) visit(u *authn.User, namespace string, f func(by *grant, rule *rbacv1.PolicyRule) bool) error {
 	if u == nil {
 		return nil
 	}
 	var errs []error
-	each := func(binding string, ref rbacv1.RoleRef, ns string) bool {
-		rules, err := r.RoleRules(ctx, ref, ns)
+	state, in := r.policy.state(), ""
+	each := func(g *grant) bool {
+		rules, err := state.rules(&g.binding.role, in)
 		if err != nil && !apierrors.IsNotFound(err) {
 			errs = append(errs, err)
 		}
 		for i := range rules {
-			if !f(binding, &rules[i]) {
+			if !f(g, &rules[i]) {
 				return false
 			}
 		}
 		return true
 	}
-	cluster, err := r.policy.ClusterRoleBindings(ctx)
-	errs = append(errs, err)
-	for _, b := range cluster {
-		if s := matchSubject(b.Subjects, u, ""); s != nil {
-			if !each(describe("ClusterRoleBinding", b.Name, b.RoleRef, s), b.RoleRef, "") {
-				return nil
-			}
-		}
-	}
-	if namespace == "" {
-		return errors.Join(errs...)
-	}
-	bindings, err := r.policy.RoleBindings(ctx, namespace)
-	errs = append(errs, err)
-	for _, b := range bindings {
-		if s := matchSubject(b.Subjects, u, namespace); s != nil {
-			if !each(describe("RoleBinding", b.Name+"/"+namespace, b.RoleRef, s), b.RoleRef, namespace) {
-				return nil
-			}
-		}
+	if state.grants(u, "", each) && namespace != "" {
+		in = namespace
+		state.grants(u, namespace, each)
 	}
 	return errors.Join(errs...)
-}
-
-func describe(kind, name string, ref rbacv1.RoleRef, s *rbacv1.Subject) string {
-	who := s.Name
-	if s.Namespace != "" {
-		who += "/" + s.Namespace
-	}
-	return fmt.Sprintf("%s %q of %s %q to %s %q", kind, name, ref.Kind, ref.Name, s.Kind, who)
-}
-
-func matchSubject(subjects []rbacv1.Subject, u *authn.User, namespace string) *rbacv1.Subject {
-	for i := range subjects {
-		s := &subjects[i]
-		switch s.Kind {
-		case "User":
-			if s.Name == u.Name {
-				return s
-			}
-		case "Group":
-			if slices.Contains(u.Groups, s.Name) {
-				return s
-			}
-		case "ServiceAccount":
-			ns := s.Namespace
-			if ns == "" {
-				ns = namespace
-			}
-			// Compared in place: this runs for every binding on every request.
-			rest, ok := strings.CutPrefix(u.Name, authn.ServiceAccountPrefix)
-			if ok && ns != "" && len(rest) == len(ns)+1+len(s.Name) && rest[:len(ns)] == ns && rest[len(ns)] == ':' && rest[len(ns)+1:] == s.Name {
-				return s
-			}
-		}
-	}
-	return nil
 }
 
 func ruleAllows(rule *rbacv1.PolicyRule, a *Attributes) bool {

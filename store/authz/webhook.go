@@ -1,0 +1,210 @@
+package authz
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/fields"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+// ReviewFunc sends a SubjectAccessReview to a server and returns it with its status. ctx bounds it.
+type ReviewFunc func(ctx context.Context, r *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error)
+
+// WebhookOptions configure a Webhook.
+type WebhookOptions struct {
+	// Review calls the server. Required.
+	Review ReviewFunc
+	// Timeout bounds a call; zero means three seconds.
+	Timeout time.Duration
+	// AuthorizedTTL and UnauthorizedTTL are how long decisions are cached; zero means not at all.
+	AuthorizedTTL, UnauthorizedTTL time.Duration
+	// DenyOnFailure denies requests about which the server, or a condition, cannot decide; otherwise there
+	// is no opinion on them.
+	DenyOnFailure bool
+	// MatchConditions are CEL expressions about the spec of the review, as the variable request. Only
+	// requests for which all are true are sent.
+	MatchConditions []string
+}
+
+// Webhook is an authorizer that lets a server decide, by SubjectAccessReviews.
+type Webhook struct {
+	opts       WebhookOptions
+	conditions matchConditions
+	mu         sync.Mutex
+	cache      map[string]cachedReview
+}
+
+// cachedReview is the result of a review, until it expires.
+type cachedReview struct {
+	status authorizationv1.SubjectAccessReviewStatus
+	until  time.Time
+}
+
+// Bounds of the cache: the number of results, and the length of what a client can make long.
+const (
+	maxCachedReviews    = 8192
+	maxCachedAttributes = 10_000
+)
+
+// NewWebhook compiles the conditions.
+func NewWebhook(opts WebhookOptions) (*Webhook, error) {
+	if opts.Review == nil {
+		return nil, errors.New("authz: WebhookOptions.Review is required")
+	}
+	if opts.Timeout == 0 {
+		opts.Timeout = 3 * time.Second
+	}
+	w := &Webhook{opts: opts, conditions: matchConditions{texts: opts.MatchConditions}, cache: map[string]cachedReview{}}
+	for i, text := range opts.MatchConditions {
+		p, err := compileCondition(text)
+		if err != nil {
+			return nil, fmt.Errorf("authz: match condition %d: %w", i, err)
+		}
+		w.conditions.programs = append(w.conditions.programs, p)
+	}
+	return w, nil
+}
+
+// Authorize implements Authorizer.
+func (w *Webhook) Authorize(ctx context.Context, a Attributes) (Decision, string, error) {
+	r := &authorizationv1.SubjectAccessReview{TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SubjectAccessReview"}, Spec: reviewSpec(&a)}
+	matches, err := w.conditions.match(ctx, &r.Spec)
+	if err != nil {
+		return w.failed(err)
+	}
+	if !matches {
+		return NoOpinion, "", nil
+	}
+	key, err := codec.Marshal(&r.Spec)
+	if err != nil {
+		return w.failed(err)
+	}
+	status, ok := w.get(string(key))
+	if !ok {
+		calling, cancel := context.WithTimeout(ctx, w.opts.Timeout)
+		defer cancel()
+		review, err := w.opts.Review(calling, r)
+		if err != nil {
+			return w.failed(fmt.Errorf("authz: webhook: %w", err))
+		}
+		status = review.Status
+		if a.length() < maxCachedAttributes {
+			w.put(string(key), status)
+		}
+	}
+	switch {
+	case status.Denied && status.Allowed:
+		return Deny, status.Reason, errors.New("authz: webhook: the review is both allowed and denied")
+	case status.Denied:
+		return Deny, status.Reason, nil
+	case status.Allowed:
+		return Allow, status.Reason, nil
+	}
+	return NoOpinion, status.Reason, nil
+}
+
+func (w *Webhook) failed(err error) (Decision, string, error) {
+	if w.opts.DenyOnFailure {
+		return Deny, "", err
+	}
+	return NoOpinion, "", err
+}
+
+func (w *Webhook) get(key string) (authorizationv1.SubjectAccessReviewStatus, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k, ok := w.cache[key]
+	return k.status, ok && time.Now().Before(k.until)
+}
+
+func (w *Webhook) put(key string, status authorizationv1.SubjectAccessReviewStatus) {
+	ttl := w.opts.UnauthorizedTTL
+	if status.Allowed {
+		ttl = w.opts.AuthorizedTTL
+	}
+	if ttl <= 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	if len(w.cache) >= maxCachedReviews {
+		maps.DeleteFunc(w.cache, func(_ string, k cachedReview) bool { return now.After(k.until) })
+		if len(w.cache) >= maxCachedReviews {
+			clear(w.cache)
+		}
+	}
+	w.cache[key] = cachedReview{status, now.Add(ttl)}
+}
+
+// length is that of the attributes which a client chooses.
+func (a *Attributes) length() int {
+	return len(a.Namespace) + len(a.Verb) + len(a.APIGroup) + len(a.APIVersion) + len(a.Resource) + len(a.Subresource) + len(a.Name) + len(a.Path)
+}
+
+// reviewSpec is the spec of the review that is sent.
+func reviewSpec(a *Attributes) authorizationv1.SubjectAccessReviewSpec {
+	var s authorizationv1.SubjectAccessReviewSpec
+	if u := a.User; u != nil {
+		s.User, s.UID, s.Groups = u.Name, u.UID, u.Groups
+		for k, v := range u.Extra {
+			if s.Extra == nil {
+				s.Extra = map[string]authorizationv1.ExtraValue{}
+			}
+			s.Extra[k] = v
+		}
+	}
+	if !a.ResourceRequest {
+		s.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: a.Path, Verb: a.Verb}
+		return s
+	}
+	s.ResourceAttributes = &authorizationv1.ResourceAttributes{Namespace: a.Namespace, Verb: a.Verb, Group: a.APIGroup, Version: a.APIVersion,
+		Resource: a.Resource, Subresource: a.Subresource, Name: a.Name}
+	if reqs, _ := a.Fields(); len(reqs) > 0 { // without its selector the request is wider, not narrower
+		s.ResourceAttributes.FieldSelector = &authorizationv1.FieldSelectorAttributes{Requirements: fieldRequirements(reqs)}
+	}
+	if reqs, _ := a.Labels(); len(reqs) > 0 {
+		s.ResourceAttributes.LabelSelector = &authorizationv1.LabelSelectorAttributes{Requirements: labelRequirements(reqs)}
+	}
+	return s
+}
+
+func fieldRequirements(reqs []fields.Requirement) (out []metav1.FieldSelectorRequirement) {
+	for _, r := range reqs {
+		op := metav1.FieldSelectorOpIn
+		if r.Operator == fields.NotEquals {
+			op = metav1.FieldSelectorOpNotIn
+		}
+		out = append(out, metav1.FieldSelectorRequirement{Key: r.Field, Operator: op, Values: []string{r.Value}})
+	}
+	return out
+}
+
+// labelRequirements leaves out comparisons of numbers, which reviews do not have: the request is wider then.
+func labelRequirements(reqs []labels.Requirement) (out []metav1.LabelSelectorRequirement) {
+	for _, r := range reqs {
+		q := metav1.LabelSelectorRequirement{Key: r.Key(), Values: r.Values()}
+		switch r.Operator() {
+		case labels.Equals, labels.DoubleEquals, labels.In:
+			q.Operator = metav1.LabelSelectorOpIn
+		case labels.NotEquals, labels.NotIn:
+			q.Operator = metav1.LabelSelectorOpNotIn
+		case labels.Exists:
+			q.Operator = metav1.LabelSelectorOpExists
+		case labels.DoesNotExist:
+			q.Operator = metav1.LabelSelectorOpDoesNotExist
+		default:
+			continue
+		}
+		out = append(out, q)
+	}
+	return out
+}
