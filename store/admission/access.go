@@ -7,6 +7,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/store/podsecurity"
 	"github.com/keelson-dev/keelson/store/webhook"
 )
 
@@ -46,8 +47,9 @@ type Factory struct {
 	Name string
 	// Default is true for plugins that are enabled by default.
 	Default bool
-	// New returns the plugin. If it is an io.Closer it must be closed when it is no longer used.
-	New func(access Access, o Options) Plugin
+	// New returns the plugin, or an error about its options. If it is an io.Closer it must be closed when it
+	// is no longer used.
+	New func(access Access, o Options) (Plugin, error)
 }
 
 // Options configure plugins. The zero value works.
@@ -56,38 +58,54 @@ type Options struct {
 	WebhookDial webhook.DialFunc
 	// Authorize is the authorizer of expressions; nil makes their checks fail.
 	Authorize AuthorizeFunc
+	// PodSecurity are the defaults and exemptions of the plugin PodSecurity.
+	PodSecurity podsecurity.Configuration
+	// Draw returns random numbers for names, as registry.Options.Draw; nil means any.
+	Draw func(purpose string) uint64
 	// Metrics are the hooks of webhooks and policies; Step and Plugin are not used here.
 	Metrics Metrics
 }
 
-// plain adapts a constructor without options.
-func plain(make func(Access) Plugin) func(Access, Options) Plugin {
-	return func(access Access, _ Options) Plugin { return make(access) }
+// withoutOptions adapts a constructor without options.
+func withoutOptions(make func(Access) Plugin) func(Access, Options) (Plugin, error) {
+	return func(access Access, _ Options) (Plugin, error) { return make(access), nil }
+}
+
+// withOptions adapts a constructor that any options suit.
+func withOptions(make func(Access, Options) Plugin) func(Access, Options) (Plugin, error) {
+	return func(access Access, o Options) (Plugin, error) { return make(access, o), nil }
 }
 
 // Factories lists the built-in plugins in the order they run in.
 func Factories() []Factory {
 	return []Factory{
-		{"AlwaysPullImages", false, plain(newAlwaysPullImages)},
-		{"NamespaceLifecycle", true, plain(newNamespaceLifecycle)},
-		{"LimitRanger", true, plain(newLimitRanger)},
-		{"ServiceAccount", true, plain(newServiceAccount)},
-		{"TaintNodesByCondition", true, plain(newTaintNodes)},
-		{"Priority", true, plain(newPriority)},
-		{"DefaultTolerationSeconds", true, plain(newDefaultTolerations)},
-		{"StorageObjectInUseProtection", true, plain(newStorageProtection)},
-		{"RuntimeClass", true, plain(newRuntimeClass)},
-		{"DefaultStorageClass", true, plain(newDefaultStorageClass)},
-		{"PersistentVolumeClaimResize", true, plain(newClaimResize)},
-		{"CertificateApproval", true, newCertificateApproval},
-		{"CertificateSigning", true, newCertificateSigning},
-		{"CertificateSubjectRestriction", true, plain(newCertificateSubjectRestriction)},
-		{"DefaultIngressClass", true, plain(newDefaultIngressClass)},
-		{"MutatingAdmissionPolicy", true, newMutatingPolicies},
-		{"MutatingAdmissionWebhook", true, newMutatingWebhooks},
-		{"ValidatingAdmissionPolicy", true, newValidatingPolicies},
-		{"ValidatingAdmissionWebhook", true, newValidatingWebhooks},
-		{"ResourceQuota", true, plain(newResourceQuota)},
+		{"AlwaysPullImages", false, withoutOptions(newAlwaysPullImages)},
+		{"NamespaceLifecycle", true, withoutOptions(newNamespaceLifecycle)},
+		{"NamespaceExists", false, withoutOptions(newNamespaceExists)},
+		{"LimitPodHardAntiAffinityTopology", false, withoutOptions(newLimitAntiAffinity)},
+		{"LimitRanger", true, withoutOptions(newLimitRanger)},
+		{"ServiceAccount", true, withOptions(newServiceAccount)},
+		{"NodeRestriction", false, withOptions(newNodeRestriction)},
+		{"TaintNodesByCondition", true, withoutOptions(newTaintNodes)},
+		{"PodSecurity", true, newPodSecurity},
+		{"Priority", true, withoutOptions(newPriority)},
+		{"DefaultTolerationSeconds", true, withoutOptions(newDefaultTolerations)},
+		{"ExtendedResourceToleration", false, withoutOptions(newExtendedTolerations)},
+		{"StorageObjectInUseProtection", true, withoutOptions(newStorageProtection)},
+		{"OwnerReferencesPermissionEnforcement", false, withOptions(newOwnerPermissions)},
+		{"RuntimeClass", true, withoutOptions(newRuntimeClass)},
+		{"DefaultStorageClass", true, withoutOptions(newDefaultStorageClass)},
+		{"PersistentVolumeClaimResize", true, withoutOptions(newClaimResize)},
+		{"CertificateApproval", true, withOptions(newCertificateApproval)},
+		{"CertificateSigning", true, withOptions(newCertificateSigning)},
+		{"CertificateSubjectRestriction", true, withoutOptions(newCertificateSubjectRestriction)},
+		{"DefaultIngressClass", true, withoutOptions(newDefaultIngressClass)},
+		{"DenyServiceExternalIPs", false, withoutOptions(newDenyExternalIPs)},
+		{"MutatingAdmissionPolicy", true, withOptions(newMutatingPolicies)},
+		{"MutatingAdmissionWebhook", true, withOptions(newMutatingWebhooks)},
+		{"ValidatingAdmissionPolicy", true, withOptions(newValidatingPolicies)},
+		{"ValidatingAdmissionWebhook", true, withOptions(newValidatingWebhooks)},
+		{"ResourceQuota", true, withoutOptions(newResourceQuota)},
 	}
 }
 

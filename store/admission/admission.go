@@ -2,7 +2,8 @@
 // authorization: first those that may change the object, then those that may only refuse it. They do not
 // handle reads.
 //
-// Tests of single plugins over HTTP, and of webhooks and policies, are in store/controlplane.
+// Tests of what depends on the rights of users, such as those of the plugins for certificates, are in
+// store/controlplane.
 package admission
 
 import (
@@ -50,8 +51,8 @@ type Attributes struct {
 	Warn func(text string)
 	// Annotate adds to the audit event. Never nil.
 	Annotate func(key, value string)
-	// Outside, if not nil, is increased by the time spent waiting for webhooks.
-	Outside *time.Duration
+	// WebhookWait, if not nil, is increased by the time spent waiting for webhooks.
+	WebhookWait *time.Duration
 	// Versions converts Object to the other versions of its resource; nil if there are none.
 	Versions Versions
 	// Round is the state that mutating plugins keep between their two rounds; nil outside of them.

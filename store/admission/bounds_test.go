@@ -43,7 +43,8 @@ func TestFactoriesAreNamedOnce(t *testing.T) {
 	for _, f := range Factories() {
 		require.False(t, seen[f.Name], f.Name)
 		seen[f.Name] = true
-		p := f.New(nil, Options{})
+		p, err := f.New(nil, Options{})
+		require.NoError(t, err)
 		require.Equal(t, f.Name, p.Name())
 		_, mutates := p.(Mutator)
 		_, validates := p.(Validator)
@@ -52,7 +53,8 @@ func TestFactoriesAreNamedOnce(t *testing.T) {
 	}
 }
 
-// Values for the audit log are told once each, in order, and cut where they are too long, between characters.
+// Values for the audit log are reported once each, in order, and cut where they are too long, between
+// characters.
 func TestAnnotationsAreBounded(t *testing.T) {
 	told := map[string]string{}
 	v := verdicts{a: &Attributes{Annotate: func(k, value string) { told[k] = value }}, values: map[string][]string{}}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -18,7 +19,7 @@ import (
 type certificatePlugin struct {
 	named
 	subresource string
-	judge       func(ctx context.Context, a *Attributes, csr, old *certificatesv1.CertificateSigningRequest) error
+	validate    func(ctx context.Context, a *Attributes, csr, old *certificatesv1.CertificateSigningRequest) error
 }
 
 func (p *certificatePlugin) Validate(ctx context.Context, a *Attributes) error {
@@ -30,7 +31,7 @@ func (p *certificatePlugin) Validate(ctx context.Context, a *Attributes) error {
 		return nil
 	}
 	old, _ := a.Old.(*certificatesv1.CertificateSigningRequest)
-	return p.judge(ctx, a, csr, old)
+	return p.validate(ctx, a, csr, old)
 }
 
 // newCertificateApproval requires the verb approve on the signer for approvals and denials, in addition to
@@ -60,8 +61,8 @@ func maySign(ctx context.Context, o Options, a *Attributes, verb, signer string)
 		if o.Authorize == nil {
 			break
 		}
-		q := cel.Question{Verb: verb, Group: certificatesv1.GroupVersion.Group, Resource: "signers", Name: name}
-		if o.Authorize(ctx, a.User, q).Allowed {
+		check := cel.Check{Verb: verb, Group: certificatesv1.GroupVersion.Group, Resource: "signers", Name: name}
+		if o.Authorize(ctx, a.User, check).Allowed {
 			return nil
 		}
 	}
@@ -75,12 +76,7 @@ func newCertificateSubjectRestriction(Access) Plugin {
 			if csr.Spec.SignerName != "kubernetes.io/kube-apiserver-client" {
 				return nil
 			}
-			var request *x509.CertificateRequest
-			block, _ := pem.Decode(csr.Spec.Request)
-			err := fmt.Errorf("it is not PEM")
-			if block != nil {
-				request, err = x509.ParseCertificateRequest(block.Bytes)
-			}
+			request, err := parseRequest(csr.Spec.Request)
 			if err != nil {
 				return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, fmt.Errorf("failed to parse CSR: %w", err))
 			}
@@ -90,4 +86,17 @@ func newCertificateSubjectRestriction(Access) Plugin {
 			}
 			return nil
 		}}
+}
+
+// parseRequest reads the request of a CertificateSigningRequest.
+func parseRequest(data []byte) (*x509.CertificateRequest, error) {
+	block, _ := pem.Decode(data)
+	if block == nil || block.Type != "CERTIFICATE REQUEST" {
+		return nil, errors.New("PEM block type must be CERTIFICATE REQUEST")
+	}
+	request, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("the certificate request cannot be parsed: %w", err)
+	}
+	return request, nil
 }

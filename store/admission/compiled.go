@@ -16,7 +16,7 @@ type compiled[T any] struct {
 	gvr    schema.GroupVersionResource
 	// compile returns the T of one object, which must not be changed.
 	compile func(obj metav1.Object) T
-	now     atomic.Pointer[compiledState[T]]
+	state   atomic.Pointer[compiledState[T]]
 }
 
 type compiledState[T any] struct {
@@ -36,7 +36,7 @@ func (c *compiled[T]) load(ctx context.Context) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := c.now.Load()
+	before := c.state.Load()
 	if before != nil && before.state == contents.State {
 		return before.list, nil
 	}
@@ -55,6 +55,6 @@ func (c *compiled[T]) load(ctx context.Context) ([]T, error) {
 		next.known[key] = made
 		next.list = append(next.list, made)
 	}
-	c.now.Store(next)
+	c.state.Store(next)
 	return next.list, nil
 }

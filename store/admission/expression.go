@@ -39,7 +39,7 @@ func newExpression(text string, env func() (*celgo.Env, error)) *expression {
 
 // AuthorizeFunc authorizes on behalf of expressions: the user of the request, or the service account that the
 // expression names.
-type AuthorizeFunc func(ctx context.Context, user *authn.User, q cel.Question) cel.Answer
+type AuthorizeFunc func(ctx context.Context, user *authn.User, q cel.Check) cel.Decision
 
 // conditionBudget bounds the cost of the match conditions of one webhook or policy for a request.
 const conditionBudget = cel.Budget / 4
@@ -50,14 +50,13 @@ var errBudget = errors.New("validation failed due to running out of cost budget,
 
 // evaluation evaluates the expressions of one webhook or policy for one request.
 type evaluation struct {
-	ctx    context.Context
 	input  map[string]any
 	budget int64
 }
 
 // newEvaluation returns an evaluation with the variables that webhooks and policies have in common.
 func newEvaluation(ctx context.Context, f *forms, form *Served, authorize AuthorizeFunc, budget int64) (*evaluation, error) {
-	now, err := f.object(ctx, form.Kind)
+	current, err := f.object(ctx, form.Kind)
 	if err != nil {
 		return nil, err
 	}
@@ -65,8 +64,8 @@ func newEvaluation(ctx context.Context, f *forms, form *Served, authorize Author
 	if err != nil {
 		return nil, err
 	}
-	e := &evaluation{ctx: ctx, input: make(map[string]any, 8), budget: budget}
-	for name, one := range map[string]*objectForm{"object": now, "oldObject": old} {
+	e := &evaluation{input: make(map[string]any, 8), budget: budget}
+	for name, one := range map[string]*objectForm{"object": current, "oldObject": old} {
 		if e.input[name], err = one.celValue(); err != nil {
 			return nil, err
 		}
@@ -74,14 +73,14 @@ func newEvaluation(ctx context.Context, f *forms, form *Served, authorize Author
 	if e.input["request"], err = f.requestValue(form); err != nil {
 		return nil, err
 	}
-	ask := func(q cel.Question) cel.Answer {
+	check := func(q cel.Check) cel.Decision {
 		if authorize == nil {
-			return cel.Answer{Err: errors.New("no authorizer is configured")}
+			return cel.Decision{Err: errors.New("no authorizer is configured")}
 		}
 		return authorize(ctx, f.a.User, q)
 	}
-	e.input["authorizer"] = cel.AuthorizerValue(ask)
-	e.input["authorizer.requestResource"] = cel.RequestResourceValue(ask, cel.Question{Group: form.Resource.Group, Resource: form.Resource.Resource,
+	e.input["authorizer"] = cel.AuthorizerValue(check)
+	e.input["authorizer.requestResource"] = cel.RequestResourceValue(check, cel.Check{Group: form.Resource.Group, Resource: form.Resource.Resource,
 		Subresource: f.a.Subresource, Namespace: f.a.requestNamespace(), Name: f.a.Name})
 	return e, nil
 }
@@ -131,7 +130,7 @@ func (f *forms) requestValue(form *Served) (any, error) {
 }
 
 // run evaluates x and subtracts its cost from the budget.
-func (e *evaluation) run(x *expression) (ref.Val, error) {
+func (e *evaluation) run(ctx context.Context, x *expression) (ref.Val, error) {
 	program, err := x.program()
 	if err != nil {
 		return nil, err
@@ -139,7 +138,7 @@ func (e *evaluation) run(x *expression) (ref.Val, error) {
 	if e.budget < 0 {
 		return nil, errBudget
 	}
-	v, details, err := program.ContextEval(e.ctx, e.input)
+	v, details, err := program.ContextEval(ctx, e.input)
 	if details != nil {
 		if cost := details.ActualCost(); cost != nil {
 			e.budget -= int64(min(*cost, uint64(cel.Budget)))
@@ -170,11 +169,11 @@ func newConditions(list []admissionregistrationv1.MatchCondition) conditions {
 	return out
 }
 
-// hold reports whether all conditions hold, which of them failed, and whether one does not hold, which takes
-// precedence over failures.
-func (c conditions) hold(e *evaluation) (ok bool, failed []error, unheld bool) {
+// hold reports whether all conditions hold, which of them failed, and whether one does not hold, which
+// excludes the request and takes precedence over failures.
+func (c conditions) hold(ctx context.Context, e *evaluation) (ok bool, failed []error, excluded bool) {
 	for _, one := range c {
-		switch v, err := e.run(one.expression); {
+		switch v, err := e.run(ctx, one.expression); {
 		case err != nil:
 			failed = append(failed, err)
 		case v != types.True:
@@ -186,14 +185,14 @@ func (c conditions) hold(e *evaluation) (ok bool, failed []error, unheld bool) {
 
 // decide reports whether the webhook or policy that check describes applies, and calls hook with the result.
 // The error is a failure that must not be ignored.
-func (c conditions) decide(e *evaluation, ignore bool, check ConditionCheck, hook func(ConditionCheck)) (bool, error) {
+func (c conditions) decide(ctx context.Context, e *evaluation, ignore bool, check ConditionCheck, hook func(ConditionCheck)) (bool, error) {
 	if len(c) == 0 {
 		return true, nil
 	}
 	began := time.Now()
-	ok, failed, unheld := c.hold(e)
+	ok, failed, excluded := c.hold(ctx, e)
 	var err error
-	if !unheld && !ignore {
+	if !excluded && !ignore {
 		err = errors.Join(failed...)
 	}
 	if hook != nil {

@@ -39,7 +39,7 @@ func mutatingHooks(obj metav1.Object) []*hook {
 		w := &c.Webhooks[i]
 		h := newHook(c.Name, w.Name, i, &w.ClientConfig, w.Rules, w.MatchPolicy, w.NamespaceSelector, w.ObjectSelector)
 		h.conditions = newConditions(w.MatchConditions)
-		h.timeout, h.versions, h.ignore, h.dryRun = timeoutOf(w.TimeoutSeconds), w.AdmissionReviewVersions, ignores(w.FailurePolicy), harmless(w.SideEffects)
+		h.timeout, h.versions, h.ignore, h.dryRun = timeoutOf(w.TimeoutSeconds), w.AdmissionReviewVersions, failsOpen(w.FailurePolicy), noSideEffects(w.SideEffects)
 		h.reinvoke = w.ReinvocationPolicy != nil && *w.ReinvocationPolicy == admissionregistrationv1.IfNeededReinvocationPolicy
 		out[i] = h
 	}
@@ -56,7 +56,7 @@ func validatingHooks(obj metav1.Object) []*hook {
 		w := &c.Webhooks[i]
 		h := newHook(c.Name, w.Name, i, &w.ClientConfig, w.Rules, w.MatchPolicy, w.NamespaceSelector, w.ObjectSelector)
 		h.conditions = newConditions(w.MatchConditions)
-		h.timeout, h.versions, h.ignore, h.dryRun = timeoutOf(w.TimeoutSeconds), w.AdmissionReviewVersions, ignores(w.FailurePolicy), harmless(w.SideEffects)
+		h.timeout, h.versions, h.ignore, h.dryRun = timeoutOf(w.TimeoutSeconds), w.AdmissionReviewVersions, failsOpen(w.FailurePolicy), noSideEffects(w.SideEffects)
 		out[i] = h
 	}
 	return out
@@ -90,11 +90,11 @@ func targetOf(cc *admissionregistrationv1.WebhookClientConfig) webhook.Target {
 	return t
 }
 
-func ignores(p *admissionregistrationv1.FailurePolicyType) bool {
+func failsOpen(p *admissionregistrationv1.FailurePolicyType) bool {
 	return p != nil && *p == admissionregistrationv1.Ignore
 }
 
-func harmless(s *admissionregistrationv1.SideEffectClass) bool {
+func noSideEffects(s *admissionregistrationv1.SideEffectClass) bool {
 	return s != nil && (*s == admissionregistrationv1.SideEffectClassNone || *s == admissionregistrationv1.SideEffectClassNoneOnDryRun)
 }
 
@@ -129,7 +129,7 @@ func (h *hook) applies(ctx context.Context, w *webhooks, f *forms) (*Served, err
 		return nil, apierrors.NewInternalError(err)
 	}
 	check := ConditionCheck{Name: h.name, Webhook: true, Step: w.step, Operation: f.a.Operation}
-	ok, err := h.conditions.decide(e, h.ignore, check, w.options.Metrics.Conditions)
+	ok, err := h.conditions.decide(ctx, e, h.ignore, check, w.options.Metrics.Conditions)
 	switch {
 	case err != nil:
 		return nil, refuse(f.a, err)
@@ -161,11 +161,11 @@ var errVersions = errors.New("webhook does not accept known AdmissionReview vers
 
 // call calls the webhook. The error is a *callError.
 func (h *hook) call(ctx context.Context, client *webhook.Client, review *admissionv1.AdmissionReview, mutating bool) (*admissionv1.AdmissionResponse, error) {
-	answer := &admissionv1.AdmissionReview{}
-	if err := client.Call(ctx, h.target, h.timeout, review, answer); err != nil {
+	reply := &admissionv1.AdmissionReview{}
+	if err := client.Call(ctx, h.target, h.timeout, review, reply); err != nil {
 		return nil, &callError{h.name, fmt.Errorf("failed to call webhook: %w", err)}
 	}
-	response, err := verify(answer, review, mutating)
+	response, err := verify(reply, review, mutating)
 	if err != nil {
 		return nil, &callError{h.name, fmt.Errorf("received invalid webhook response: %w", err)}
 	}

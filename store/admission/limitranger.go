@@ -145,7 +145,7 @@ func podViolations(pod *corev1.Pod, item *corev1.LimitRangeItem) (wrong []string
 // violations compares requests and limits with min, max and ratio. Each bound is reported at most once per
 // resource: a request defaults to its limit. Claims have requests only.
 func violations(item *corev1.LimitRangeItem, requests, limits corev1.ResourceList) (wrong []string) {
-	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	report := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	claim := item.Type == corev1.LimitTypePersistentVolumeClaim
 	for _, name := range sortedNames(item.Min) {
 		floor := item.Min[name]
@@ -154,11 +154,11 @@ func violations(item *corev1.LimitRangeItem, requests, limits corev1.ResourceLis
 		bound := fmt.Sprintf("minimum %s usage per %s is %s", name, item.Type, floor.String())
 		switch {
 		case !okReq:
-			say("%s.  No request is specified", bound)
+			report("%s.  No request is specified", bound)
 		case req.Cmp(floor) < 0:
-			say("%s, but request is %s", bound, req.String())
+			report("%s, but request is %s", bound, req.String())
 		case okLimit && limit.Cmp(floor) < 0:
-			say("%s, but limit is %s", bound, limit.String())
+			report("%s, but limit is %s", bound, limit.String())
 		}
 	}
 	for _, name := range sortedNames(item.Max) {
@@ -168,13 +168,13 @@ func violations(item *corev1.LimitRangeItem, requests, limits corev1.ResourceLis
 		bound := fmt.Sprintf("maximum %s usage per %s is %s", name, item.Type, ceiling.String())
 		switch {
 		case claim && !okReq:
-			say("%s.  No request is specified", bound)
+			report("%s.  No request is specified", bound)
 		case !claim && !okLimit:
-			say("%s.  No limit is specified", bound)
+			report("%s.  No limit is specified", bound)
 		case okLimit && limit.Cmp(ceiling) > 0:
-			say("%s, but limit is %s", bound, limit.String())
+			report("%s, but limit is %s", bound, limit.String())
 		case okReq && req.Cmp(ceiling) > 0:
-			say("%s, but request is %s", bound, req.String())
+			report("%s, but request is %s", bound, req.String())
 		}
 	}
 	for _, name := range sortedNames(item.MaxLimitRequestRatio) {
@@ -183,12 +183,12 @@ func violations(item *corev1.LimitRangeItem, requests, limits corev1.ResourceLis
 		bound := fmt.Sprintf("%s max limit to request ratio per %s is %s", name, item.Type, ratio.String())
 		switch {
 		case req.IsZero():
-			say("%s, but no request is specified or request is 0", bound)
+			report("%s, but no request is specified or request is 0", bound)
 		case limit.IsZero():
-			say("%s, but no limit is specified or limit is 0", bound)
+			report("%s, but no limit is specified or limit is 0", bound)
 		default:
 			if got := limit.AsApproximateFloat64() / req.AsApproximateFloat64(); got > ratio.AsApproximateFloat64() {
-				say("%s, but provided ratio is %f", bound, got)
+				report("%s, but provided ratio is %f", bound, got)
 			}
 		}
 	}

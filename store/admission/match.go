@@ -132,13 +132,13 @@ func matchRule(r *admissionregistrationv1.Rule, a *Attributes, gvr schema.GroupV
 			return false
 		}
 	}
-	return oneOf(r.APIGroups, gvr.Group) && oneOf(r.APIVersions, gvr.Version) && slices.ContainsFunc(r.Resources, func(pattern string) bool {
+	return containsOrAll(r.APIGroups, gvr.Group) && containsOrAll(r.APIVersions, gvr.Version) && slices.ContainsFunc(r.Resources, func(pattern string) bool {
 		res, sub, _ := strings.Cut(pattern, "/")
 		return (res == "*" || res == gvr.Resource) && (sub == "*" || sub == a.Subresource)
 	})
 }
 
-func oneOf(list []string, name string) bool {
+func containsOrAll(list []string, name string) bool {
 	return slices.Contains(list, "*") || slices.Contains(list, name)
 }
 

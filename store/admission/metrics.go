@@ -51,7 +51,7 @@ type WebhookCall struct {
 type WebhookFailure string
 
 const (
-	WebhookAnswered    WebhookFailure = "no_error"
+	WebhookOK          WebhookFailure = "no_error"
 	WebhookUnreachable WebhookFailure = "calling_webhook_error"    // or its response is invalid
 	WebhookFault       WebhookFailure = "apiserver_internal_error" // of this server or the configuration
 	WebhookAbandoned   WebhookFailure = ""                         // the client has disconnected
@@ -126,14 +126,14 @@ const (
 	Validating Step = "validate"
 )
 
-// measure reports a call of a webhook: err is how it ended, open whether the failure policy lets the
-// request pass all the same.
+// measure reports a call of a webhook: err is its error, open whether the failure policy lets the
+// request pass nevertheless.
 func (w *webhooks) measure(h *hook, s Step, op Operation, elapsed time.Duration, err error, open bool) {
 	hook := w.options.Metrics.Webhook
 	if hook == nil {
 		return
 	}
-	c := WebhookCall{Webhook: h.name, Step: s, Operation: op, Rejected: err != nil && !open, FailedOpen: open, Failure: WebhookAnswered, Code: http.StatusOK, Elapsed: elapsed}
+	c := WebhookCall{Webhook: h.name, Step: s, Operation: op, Rejected: err != nil && !open, FailedOpen: open, Failure: WebhookOK, Code: http.StatusOK, Elapsed: elapsed}
 	if no, refused := errors.AsType[*refusedError](err); refused {
 		c.Code = apierrors.CodeOf(no)
 	} else if call, failed := errors.AsType[*callError](err); failed {
@@ -147,10 +147,10 @@ func (w *webhooks) measure(h *hook, s Step, op Operation, elapsed time.Duration,
 	hook(c)
 }
 
-// waited adds to the time spent waiting for webhooks.
-func (a *Attributes) waited(d time.Duration) {
-	if a.Outside != nil {
-		*a.Outside += d
+// addWebhookWait adds to the time spent waiting for webhooks.
+func (a *Attributes) addWebhookWait(d time.Duration) {
+	if a.WebhookWait != nil {
+		*a.WebhookWait += d
 	}
 }
 

@@ -69,7 +69,7 @@ func (p *mutatingPolicies) Admit(ctx context.Context, a *Attributes) error {
 	round := state[reinvocation](a.Round, p)
 	round.begin(a)
 	f := newForms(a)
-	err := p.uses(ctx, f, func(u use[*mutatingPolicy]) error {
+	err := p.eachUse(ctx, f, func(u use[*mutatingPolicy]) error {
 		name := ""
 		if u.binding != nil {
 			name = u.binding.name
@@ -96,7 +96,7 @@ func (p *mutatingPolicies) apply(ctx context.Context, f *forms, u *use[*mutating
 		}
 		return refuseFor(f.a, metav1.StatusReasonInvalid, message)
 	}
-	round.consulted(f.a, id, u.policy.reinvoke, changed)
+	round.record(f.a, id, u.policy.reinvoke, changed)
 	return nil
 }
 
@@ -131,7 +131,7 @@ func (p *mutatingPolicies) change(ctx context.Context, f *forms, u *use[*mutatin
 
 // apply applies the mutation and reports whether the object has changed.
 func (m *mutation) apply(ctx context.Context, f *forms, form *Served, e *evaluation) (bool, error) {
-	v, err := e.run(m.expression)
+	v, err := e.run(ctx, m.expression)
 	if err != nil {
 		return false, err
 	}

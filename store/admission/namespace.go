@@ -21,8 +21,8 @@ func newNamespaceLifecycle(access Access) Plugin {
 	return &namespaceLifecycle{named{"NamespaceLifecycle", []Operation{Create, Delete}}, access}
 }
 
-// immortal namespaces cannot be deleted.
-var immortal = map[string]bool{"default": true, "kube-system": true, "kube-public": true}
+// protectedNamespaces cannot be deleted.
+var protectedNamespaces = map[string]bool{"default": true, "kube-system": true, "kube-public": true}
 
 func (p *namespaceLifecycle) Admit(ctx context.Context, a *Attributes) error {
 	return p.Validate(ctx, a)
@@ -30,7 +30,7 @@ func (p *namespaceLifecycle) Admit(ctx context.Context, a *Attributes) error {
 
 func (p *namespaceLifecycle) Validate(ctx context.Context, a *Attributes) error {
 	if a.Resource.Group == "" && a.Resource.Resource == "namespaces" {
-		if a.Operation == Delete && immortal[a.Name] {
+		if a.Operation == Delete && protectedNamespaces[a.Name] {
 			return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, fmt.Errorf("this namespace may not be deleted"))
 		}
 		return nil

@@ -2,7 +2,6 @@ package admission
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"slices"
 
@@ -284,12 +283,12 @@ func equalResources(a, b corev1.ResourceList) bool {
 }
 
 // suffix returns five random characters, as in generated names.
-func suffix() string {
+func suffix(n uint64) string {
 	const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 	var b [5]byte
-	_, _ = rand.Read(b[:]) // never fails
 	for i := range b {
-		b[i] = alphabet[int(b[i])%len(alphabet)]
+		b[i] = alphabet[n%uint64(len(alphabet))]
+		n /= uint64(len(alphabet))
 	}
 	return string(b[:])
 }

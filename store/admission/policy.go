@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/google/cel-go/common/types/ref"
+
 	"github.com/keelson-dev/keelson/apimachinery/api/admissionregistrationv1"
 	"github.com/keelson-dev/keelson/apimachinery/cel"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
@@ -24,16 +26,16 @@ type policy struct {
 
 func newPolicy(name string, failure *admissionregistrationv1.FailurePolicyType, param *admissionregistrationv1.ParamKind,
 	match *admissionregistrationv1.MatchResources, conditions []admissionregistrationv1.MatchCondition, variables []admissionregistrationv1.Variable) policy {
-	p := policy{name: name, ignore: ignores(failure), paramKind: param, conditions: newConditions(conditions), variables: make(map[string]*expression, len(variables))}
-	p.criteria, p.err = matching(match)
+	p := policy{name: name, ignore: failsOpen(failure), paramKind: param, conditions: newConditions(conditions), variables: make(map[string]*expression, len(variables))}
+	p.criteria, p.err = matchCriteria(match)
 	for i := range variables {
 		p.variables[variables[i].Name] = newExpression(variables[i].Expression, cel.Admission)
 	}
 	return p
 }
 
-// matching are the criteria of a policy or binding. Without rules everything matches.
-func matching(m *admissionregistrationv1.MatchResources) (*criteria, error) {
+// matchCriteria returns the criteria of a policy or binding. Without rules everything matches.
+func matchCriteria(m *admissionregistrationv1.MatchResources) (*criteria, error) {
 	if m == nil {
 		m = &admissionregistrationv1.MatchResources{}
 	}
@@ -56,7 +58,7 @@ type binding struct {
 
 func newBinding(name, policy string, params *admissionregistrationv1.ParamRef, match *admissionregistrationv1.MatchResources) *binding {
 	b := &binding{name: name, policy: policy, params: params}
-	b.criteria, b.err = matching(match)
+	b.criteria, b.err = matchCriteria(match)
 	return b
 }
 
@@ -82,7 +84,7 @@ type policies[P interface{ common() *policy }] struct {
 func newPolicies[P interface{ common() *policy }](name, resource string, access Access, o Options, compile func(metav1.Object) P, bind func(metav1.Object) *binding) policies[P] {
 	gv := admissionregistrationv1.GroupVersion
 	return policies[P]{
-		named: named{name, everything}, access: access, options: o,
+		named: named{name, allOperations}, access: access, options: o,
 		policies: compiled[P]{access: access, gvr: gv.WithResource(resource + "ies"), compile: compile},
 		bindings: compiled[*binding]{access: access, gvr: gv.WithResource(resource + "ybindings"), compile: bind},
 	}
@@ -90,9 +92,9 @@ func newPolicies[P interface{ common() *policy }](name, resource string, access 
 
 func (p *policy) common() *policy { return p }
 
-// uses calls do with every use of a policy for the request, in the order of the policies' and bindings'
+// eachUse calls do with every use of a policy for the request, in the order of the policies' and bindings'
 // names. Changes that do makes to the object are visible to later uses.
-func (p *policies[P]) uses(ctx context.Context, f *forms, do func(use[P]) error) error {
+func (p *policies[P]) eachUse(ctx context.Context, f *forms, do func(use[P]) error) error {
 	all, err := p.policies.load(ctx)
 	if err != nil || len(all) == 0 {
 		return err
@@ -102,14 +104,14 @@ func (p *policies[P]) uses(ctx context.Context, f *forms, do func(use[P]) error)
 		return err
 	}
 	for _, one := range all {
-		if err := p.usesOf(ctx, f, one, bindings, do); err != nil {
+		if err := p.eachUseOf(ctx, f, one, bindings, do); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *policies[P]) usesOf(ctx context.Context, f *forms, one P, bindings []*binding, do func(use[P]) error) error {
+func (p *policies[P]) eachUseOf(ctx context.Context, f *forms, one P, bindings []*binding, do func(use[P]) error) error {
 	c := one.common()
 	var form *Served
 	for _, b := range bindings {
@@ -128,7 +130,7 @@ func (p *policies[P]) usesOf(ctx context.Context, f *forms, one P, bindings []*b
 				return nil
 			}
 		}
-		params, ok, err := p.bound(ctx, f, c, b)
+		params, ok, err := p.matchBinding(ctx, f, c, b)
 		if err != nil {
 			if err := do(use[P]{policy: one, binding: b, form: form, err: fmt.Errorf("failed to configure binding: %w", err)}); err != nil {
 				return err
@@ -147,8 +149,8 @@ func (p *policies[P]) usesOf(ctx context.Context, f *forms, one P, bindings []*b
 	return nil
 }
 
-// bound reports whether a binding matches the request, and returns the parameters of the policy.
-func (p *policies[P]) bound(ctx context.Context, f *forms, c *policy, b *binding) ([]any, bool, error) {
+// matchBinding reports whether a binding matches the request, and returns the parameters of the policy.
+func (p *policies[P]) matchBinding(ctx context.Context, f *forms, c *policy, b *binding) ([]any, bool, error) {
 	if b.err != nil {
 		return nil, false, b.err
 	}
@@ -168,14 +170,16 @@ func (u *use[P]) evaluation(ctx context.Context, f *forms, c *policy, step Step,
 	}
 	e.input["params"] = u.param
 	check := ConditionCheck{Name: c.name, Step: step, Operation: f.a.Operation}
-	if ok, err := c.conditions.decide(e, false, check, o.Metrics.Conditions); !ok {
+	if ok, err := c.conditions.decide(ctx, e, false, check, o.Metrics.Conditions); !ok {
 		return nil, err
 	}
 	e.budget = cel.Budget
 	if e.input["namespaceObject"], err = f.namespaceValue(ctx, access); err != nil {
 		return nil, err
 	}
-	e.input["variables"] = &variables{e: e, all: c.variables}
+	e.input["variables"] = &variables{all: c.variables, evaluate: func(x *expression) (ref.Val, error) {
+		return e.run(ctx, x)
+	}}
 	return e, nil
 }
 

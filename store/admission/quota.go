@@ -41,7 +41,7 @@ func (p *resourceQuota) Validate(ctx context.Context, a *Attributes) error {
 		if a.Old == nil {
 			return nil
 		}
-		delta = grown(delta, quota.Usage(a.Resource.GroupResource().String(), a.Old))
+		delta = increase(delta, quota.Usage(a.Resource.GroupResource().String(), a.Old))
 	}
 	if len(delta) == 0 {
 		return nil
@@ -93,15 +93,15 @@ func (p *resourceQuota) charge(ctx context.Context, a *Attributes, all []metav1.
 			return nil
 		})
 		if err != nil && !apierrors.IsNotFound(err) {
-			p.giveBack(ctx, spend[:i], delta)
+			p.release(ctx, spend[:i], delta)
 			return err
 		}
 	}
 	return nil
 }
 
-// giveBack undoes charges. If that fails, the quota controller's recount corrects them later.
-func (p *resourceQuota) giveBack(ctx context.Context, quotas []*corev1.ResourceQuota, delta corev1.ResourceList) {
+// release undoes charges. If that fails, the quota controller's recount corrects them later.
+func (p *resourceQuota) release(ctx context.Context, quotas []*corev1.ResourceQuota, delta corev1.ResourceList) {
 	for _, rq := range quotas {
 		_ = p.access.ChangeStatus(ctx, core("resourcequotas"), metav1.KeyOf(rq), func(obj metav1.Object) error {
 			status := &obj.(*corev1.ResourceQuota).Status
@@ -137,12 +137,12 @@ func spent(a *Attributes, rq *corev1.ResourceQuota, delta corev1.ResourceList) (
 	if len(over) > 0 {
 		slices.Sort(over)
 		return nil, forbid(a, "exceeded quota: %s, requested: %s, used: %s, limited: %s",
-			rq.Name, show(over, delta), show(over, rq.Status.Used), show(over, rq.Status.Hard))
+			rq.Name, formatResources(over, delta), formatResources(over, rq.Status.Used), formatResources(over, rq.Status.Hard))
 	}
 	return used, nil
 }
 
-func show(names []corev1.ResourceName, list corev1.ResourceList) string {
+func formatResources(names []corev1.ResourceName, list corev1.ResourceList) string {
 	parts := make([]string, len(names))
 	for i, n := range names {
 		q := list[n]
@@ -151,7 +151,7 @@ func show(names []corev1.ResourceName, list corev1.ResourceList) string {
 	return strings.Join(parts, ",")
 }
 
-func grown(now, before corev1.ResourceList) corev1.ResourceList {
+func increase(now, before corev1.ResourceList) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for name, q := range now {
 		q.Sub(before[name])
@@ -166,7 +166,7 @@ func grown(now, before corev1.ResourceList) corev1.ResourceList {
 // quota requires them of every container.
 func unspecified(obj metav1.Object, hard corev1.ResourceList) []string {
 	pod, ok := obj.(*corev1.Pod)
-	if !ok || quota.Ended(pod) {
+	if !ok || !quota.Charged(pod) {
 		return nil
 	}
 	var missing []string

@@ -117,18 +117,18 @@ func optionsOf(a *Attributes) ([]byte, error) {
 }
 
 // verify checks that a response belongs to a review. The rules of v1beta1 are laxer.
-func verify(answer, question *admissionv1.AdmissionReview, mutating bool) (*admissionv1.AdmissionResponse, error) {
-	r := answer.Response
+func verify(reply, review *admissionv1.AdmissionReview, mutating bool) (*admissionv1.AdmissionResponse, error) {
+	r := reply.Response
 	if r == nil {
 		return nil, errors.New("webhook response was absent")
 	}
-	strict := question.APIVersion == reviewKind.GroupVersion().String()
+	strict := review.APIVersion == reviewKind.GroupVersion().String()
 	patched, typed := len(r.Patch) > 0, r.PatchType != nil
-	switch got := answer.GroupVersionKind(); {
+	switch got := reply.GroupVersionKind(); {
 	case strict && got != reviewKind:
 		return nil, fmt.Errorf("expected webhook response of %v, got %v", reviewKind, got)
-	case strict && r.UID != question.Request.UID:
-		return nil, fmt.Errorf("expected response.uid=%q, got %q", question.Request.UID, r.UID)
+	case strict && r.UID != review.Request.UID:
+		return nil, fmt.Errorf("expected response.uid=%q, got %q", review.Request.UID, r.UID)
 	case !mutating && (patched || typed) && strict:
 		return nil, errors.New("validating webhook may not return response.patch or response.patchType")
 	case strict && patched && !typed:

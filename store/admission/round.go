@@ -64,8 +64,8 @@ func (r *reinvocation) end(a *Attributes) {
 	}
 }
 
-// consulted records a call of one, and whether it has changed the object.
-func (r *reinvocation) consulted(a *Attributes, id string, again, changed bool) {
+// record records a call of one, and whether it has changed the object.
+func (r *reinvocation) record(a *Attributes, id string, again, changed bool) {
 	if changed {
 		r.changed()
 		a.Round.Again()

@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -14,10 +15,14 @@ import (
 type serviceAccount struct {
 	named
 	access Access
+	draw   func(purpose string) uint64
 }
 
-func newServiceAccount(access Access) Plugin {
-	return &serviceAccount{named{"ServiceAccount", []Operation{Create, Update}}, access}
+func newServiceAccount(access Access, o Options) Plugin {
+	if o.Draw == nil {
+		o.Draw = func(string) uint64 { return rand.Uint64() }
+	}
+	return &serviceAccount{named{"ServiceAccount", []Operation{Create, Update}}, access, o.Draw}
 }
 
 const (
@@ -56,7 +61,7 @@ func (p *serviceAccount) Admit(ctx context.Context, a *Attributes) error {
 		automount = *pod.Spec.AutomountServiceAccountToken
 	}
 	if automount {
-		mountToken(pod)
+		mountToken(pod, p.draw)
 	}
 	return nil
 }
@@ -110,7 +115,7 @@ func (p *serviceAccount) account(ctx context.Context, a *Attributes, pod *corev1
 
 // mountToken adds the projected volume with token, CA and namespace to every container that mounts
 // nothing at its path.
-func mountToken(pod *corev1.Pod) {
+func mountToken(pod *corev1.Pod, draw func(purpose string) uint64) {
 	name := ""
 	for i := range pod.Spec.Volumes {
 		if v := &pod.Spec.Volumes[i]; len(v.Name) > len(tokenVolumePrefix) && v.Name[:len(tokenVolumePrefix)] == tokenVolumePrefix {
@@ -120,7 +125,7 @@ func mountToken(pod *corev1.Pod) {
 	}
 	isNew := name == ""
 	if isNew {
-		name = tokenVolumePrefix + suffix()
+		name = tokenVolumePrefix + suffix(draw("volume "+pod.Namespace+"/"+pod.GenerateName+pod.Name))
 	}
 	used := false
 	mount := func(mounts *[]corev1.VolumeMount) {

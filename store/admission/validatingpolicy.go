@@ -28,9 +28,9 @@ type validatingPolicy struct {
 // rule is one validation.
 type rule struct {
 	*expression
-	message string
-	say     *expression // nil without a messageExpression
-	reason  metav1.StatusReason
+	message           string
+	messageExpression *expression // nil without a messageExpression
+	reason            metav1.StatusReason
 }
 
 // annotation is one value for the audit log.
@@ -50,7 +50,7 @@ func compileValidatingPolicy(obj metav1.Object) *validatingPolicy {
 		v := &s.Validations[i]
 		r := rule{expression: newExpression(v.Expression, cel.Admission), message: strings.TrimSpace(v.Message), reason: metav1.StatusReasonInvalid}
 		if v.MessageExpression != "" {
-			r.say = newExpression(v.MessageExpression, cel.Admission)
+			r.messageExpression = newExpression(v.MessageExpression, cel.Admission)
 		}
 		if v.Reason != nil {
 			r.reason = *v.Reason
@@ -101,7 +101,7 @@ func (p *validatingPolicies) Validate(ctx context.Context, a *Attributes) error 
 	}
 	v := verdicts{a: a, values: map[string][]string{}, hook: p.options.Metrics.Policy}
 	f := newForms(a)
-	err := p.uses(ctx, f, func(u use[*validatingPolicy]) error {
+	err := p.eachUse(ctx, f, func(u use[*validatingPolicy]) error {
 		v.add(&u, p.check(ctx, f, &u, &v))
 		return nil
 	})
@@ -136,17 +136,17 @@ func (p *validatingPolicies) check(ctx context.Context, f *forms, u *use[*valida
 	for i := range u.policy.validations {
 		r := &u.policy.validations[i]
 		began = time.Now()
-		switch result, err := e.run(r.expression); {
+		switch result, err := e.run(ctx, r.expression); {
 		case err != nil:
 			found = append(found, failed(err, i)...)
 		case result != types.True:
-			found = append(found, finding{r.failure(e), r.reason, i, PolicyInvalid, time.Since(began), false})
+			found = append(found, finding{r.failure(ctx, e), r.reason, i, PolicyInvalid, time.Since(began), false})
 		}
 	}
 	e.budget = cel.Budget // annotations have a separate budget
 	for _, n := range u.policy.annotations {
 		began = time.Now()
-		result, err := e.run(n.expression)
+		result, err := e.run(ctx, n.expression)
 		if err != nil {
 			for _, one := range failed(fmt.Errorf("error evaluating audit annotation %q: %w", n.key, err), 0) {
 				one.denies = true
@@ -167,9 +167,9 @@ func (p *validatingPolicies) check(ctx context.Context, f *forms, u *use[*valida
 }
 
 // failure returns the message of a rule that does not hold.
-func (r *rule) failure(e *evaluation) string {
-	if r.say != nil {
-		if v, err := e.run(r.say); err == nil {
+func (r *rule) failure(ctx context.Context, e *evaluation) string {
+	if r.messageExpression != nil {
+		if v, err := e.run(ctx, r.messageExpression); err == nil {
 			if text, ok := v.Value().(string); ok {
 				if text = strings.TrimSpace(text); text != "" && len(text) <= maxMessage && !strings.Contains(text, "\n") {
 					return text

@@ -13,10 +13,10 @@ import (
 
 // variables are the named expressions of a policy. Each is evaluated once, on first use.
 type variables struct {
-	e      *evaluation
-	all    map[string]*expression
-	values map[string]ref.Val
-	busy   map[string]bool // being evaluated
+	all      map[string]*expression
+	evaluate func(*expression) (ref.Val, error)
+	values   map[string]ref.Val
+	busy     map[string]bool // being evaluated
 }
 
 var _ traits.Mapper = (*variables)(nil)
@@ -38,7 +38,7 @@ func (v *variables) Find(key ref.Val) (ref.Val, bool) {
 		v.values, v.busy = map[string]ref.Val{}, map[string]bool{}
 	}
 	v.busy[name] = true
-	value, err := v.e.run(x)
+	value, err := v.evaluate(x)
 	delete(v.busy, name)
 	if err != nil {
 		value = types.NewErr("composited variable %q fails to evaluate: %v", name, err)

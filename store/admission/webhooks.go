@@ -16,7 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/store/webhook"
 )
 
-var everything = []Operation{Create, Update, Delete, Connect}
+var allOperations = []Operation{Create, Update, Delete, Connect}
 
 // webhooks is the common part of the two webhook plugins.
 type webhooks struct {
@@ -30,7 +30,7 @@ type webhooks struct {
 
 func newWebhooks(name, resource string, step Step, access Access, o Options, compile func(metav1.Object) []*hook) webhooks {
 	return webhooks{
-		named: named{name, everything}, step: step, access: access, options: o, client: webhook.New(webhook.Options{Dial: o.WebhookDial, Services: access, Called: o.Metrics.Called}),
+		named: named{name, allOperations}, step: step, access: access, options: o, client: webhook.New(webhook.Options{Dial: o.WebhookDial, Services: access, Called: o.Metrics.Called}),
 		hooks: compiled[[]*hook]{access: access, gvr: admissionregistrationv1.GroupVersion.WithResource(resource), compile: compile},
 	}
 }
@@ -78,19 +78,19 @@ func (p *mutatingWebhooks) Admit(ctx context.Context, a *Attributes) error {
 		if form == nil || a.Round.Second() && !round.due[h.id] {
 			continue
 		}
-		if err := p.consult(ctx, f, h, form, i, round); err != nil {
+		if err := p.invoke(ctx, f, h, form, i, round); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// consult calls one webhook and applies its response.
-func (p *mutatingWebhooks) consult(ctx context.Context, f *forms, h *hook, form *Served, i int, round *reinvocation) error {
+// invoke calls one webhook and applies its response.
+func (p *mutatingWebhooks) invoke(ctx context.Context, f *forms, h *hook, form *Served, i int, round *reinvocation) error {
 	began := time.Now()
 	changed, err := p.change(ctx, f, h, form)
 	elapsed := time.Since(began)
-	f.a.waited(elapsed)
+	f.a.addWebhookWait(elapsed)
 	n := 0
 	if f.a.Round.Second() {
 		n = 1
@@ -111,7 +111,7 @@ func (p *mutatingWebhooks) consult(ctx context.Context, f *forms, h *hook, form 
 		Mutated       bool   `json:"mutated"`
 	}{h.configuration, h.name, changed}) // never fails
 	f.a.Annotate("mutation.webhook.admission.k8s.io/"+place, string(note))
-	round.consulted(f.a, h.id, h.reinvoke, changed)
+	round.record(f.a, h.id, h.reinvoke, changed)
 	return nil
 }
 
@@ -192,28 +192,28 @@ func (p *validatingWebhooks) Validate(ctx context.Context, a *Attributes) error 
 		if form == nil {
 			continue
 		}
-		q := &pendingCall{hook: h}
-		q.review, q.err = h.review(ctx, f, form)
-		pending = append(pending, q)
+		call := &pendingCall{hook: h}
+		call.review, call.err = h.review(ctx, f, form)
+		pending = append(pending, call)
 	}
 	var calls sync.WaitGroup
-	for _, q := range pending {
-		if q.err == nil {
+	for _, call := range pending {
+		if call.err == nil {
 			calls.Go(func() {
 				began := time.Now()
-				q.response, q.err = q.hook.call(ctx, p.client, q.review, false)
-				q.elapsed = time.Since(began)
+				call.response, call.err = call.hook.call(ctx, p.client, call.review, false)
+				call.elapsed = time.Since(began)
 			})
 		}
 	}
 	began := time.Now()
 	calls.Wait()
 	if len(pending) > 0 {
-		a.waited(time.Since(began))
+		a.addWebhookWait(time.Since(began))
 	}
 	var first error
-	for i, q := range pending {
-		if err := p.verdict(ctx, q, a, i); err != nil && first == nil {
+	for i, call := range pending {
+		if err := p.verdict(ctx, call, a, i); err != nil && first == nil {
 			first = err
 		}
 	}
@@ -221,22 +221,22 @@ func (p *validatingWebhooks) Validate(ctx context.Context, a *Attributes) error 
 }
 
 // verdict returns the error that a result means for the request.
-func (p *validatingWebhooks) verdict(ctx context.Context, q *pendingCall, a *Attributes, i int) error {
-	err := q.err
+func (p *validatingWebhooks) verdict(ctx context.Context, call *pendingCall, a *Attributes, i int) error {
+	err := call.err
 	if err == nil {
-		q.hook.report(a, q.response)
-		if !q.response.Allowed {
-			err = &refusedError{denial(q.hook.name, q.response.Result)}
+		call.hook.report(a, call.response)
+		if !call.response.Allowed {
+			err = &refusedError{denial(call.hook.name, call.response.Result)}
 		}
 	}
 	if err == nil {
-		p.measure(q.hook, Validating, a.Operation, q.elapsed, nil, false)
+		p.measure(call.hook, Validating, a.Operation, call.elapsed, nil, false)
 		return nil
 	}
-	ok, verdict := q.hook.failed(ctx, err)
-	p.measure(q.hook, Validating, a.Operation, q.elapsed, err, ok)
+	ok, verdict := call.hook.failed(ctx, err)
+	p.measure(call.hook, Validating, a.Operation, call.elapsed, err, ok)
 	if ok {
-		a.Annotate(fmt.Sprintf("failed-open.validating.webhook.admission.k8s.io/round_0_index_%d", i), q.hook.name)
+		a.Annotate(fmt.Sprintf("failed-open.validating.webhook.admission.k8s.io/round_0_index_%d", i), call.hook.name)
 	}
 	return verdict
 }

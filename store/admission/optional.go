@@ -1,0 +1,109 @@
+package admission
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// denyExternalIPs refuses new external addresses of Services, with which a user who may write Services can
+// receive the traffic of others.
+type denyExternalIPs struct{ named }
+
+func newDenyExternalIPs(Access) Plugin {
+	return &denyExternalIPs{named{"DenyServiceExternalIPs", []Operation{Create, Update}}}
+}
+
+func (p *denyExternalIPs) Validate(_ context.Context, a *Attributes) error {
+	service, ok := a.Object.(*corev1.Service)
+	if !ok || a.Resource != core("services") || a.Subresource != "" {
+		return nil
+	}
+	var had []string
+	if old, ok := a.Old.(*corev1.Service); ok {
+		had = old.Spec.ExternalIPs
+	}
+	for _, ip := range service.Spec.ExternalIPs {
+		if !slices.Contains(had, ip) {
+			return forbid(a, "Use of external IPs is denied by admission control.")
+		}
+	}
+	return nil
+}
+
+// extendedTolerations makes pods tolerate the taints of nodes with the extended resources they request: such
+// nodes are tainted with the name of the resource to keep other pods away.
+type extendedTolerations struct{ named }
+
+func newExtendedTolerations(Access) Plugin {
+	return &extendedTolerations{named{"ExtendedResourceToleration", []Operation{Create, Update}}}
+}
+
+func (p *extendedTolerations) Admit(_ context.Context, a *Attributes) error {
+	pod, ok := podOf(a)
+	if !ok {
+		return nil
+	}
+	requested := map[string]bool{}
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			for name := range containers[i].Resources.Requests {
+				if corev1.IsExtendedResource(name) {
+					requested[string(name)] = true
+				}
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(requested)) {
+		t := corev1.Toleration{Key: name, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
+		if !slices.ContainsFunc(pod.Spec.Tolerations, func(have corev1.Toleration) bool {
+			return have.Key == t.Key && have.Operator == t.Operator && have.Value == "" && have.Effect == t.Effect
+		}) {
+			pod.Spec.Tolerations = append(pod.Spec.Tolerations, t)
+		}
+	}
+	return nil
+}
+
+// limitAntiAffinity refuses pods that keep others away from more than a node.
+type limitAntiAffinity struct{ named }
+
+func newLimitAntiAffinity(Access) Plugin {
+	return &limitAntiAffinity{named{"LimitPodHardAntiAffinityTopology", []Operation{Create, Update}}}
+}
+
+func (p *limitAntiAffinity) Validate(_ context.Context, a *Attributes) error {
+	const node = "kubernetes.io/hostname"
+	pod, ok := podOf(a)
+	if !ok || pod.Spec.Affinity == nil || pod.Spec.Affinity.PodAntiAffinity == nil {
+		return nil
+	}
+	for _, term := range pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+		if term.TopologyKey != node {
+			return forbid(a, "affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey %s but only key %s is allowed", term.TopologyKey, node)
+		}
+	}
+	return nil
+}
+
+// namespaceExists refuses every write in a namespace that is missing; NamespaceLifecycle refuses creates
+// only.
+type namespaceExists struct {
+	named
+	access Access
+}
+
+func newNamespaceExists(access Access) Plugin {
+	return &namespaceExists{named{"NamespaceExists", []Operation{Create, Update, Delete}}, access}
+}
+
+func (p *namespaceExists) Validate(ctx context.Context, a *Attributes) error {
+	if a.Namespace == "" || a.Resource == core("namespaces") {
+		return nil
+	}
+	_, err := p.access.Get(ctx, core("namespaces"), types.NamespacedName{Name: a.Namespace})
+	return err
+}
