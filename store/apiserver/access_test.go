@@ -2,7 +2,6 @@ package apiserver_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"testing/synctest"
 
@@ -30,7 +29,7 @@ func TestAccess(t *testing.T) {
 				if e.Object != nil {
 					name = e.Object.GetName()
 				}
-				seen = append(seen, fmt.Sprint(e.Type, name))
+				seen = append(seen, e.Type.String()+" "+name)
 				return nil
 			})
 		}()
@@ -49,7 +48,7 @@ func TestAccess(t *testing.T) {
 		_, err = s.Access().GetLatest(t.Context(), gvr, key)
 		require.True(t, apierrors.IsNotFound(err))
 		synctest.Wait()
-		require.Equal(t, []string{fmt.Sprint(registry.Added, "a"), fmt.Sprint(registry.Synced), fmt.Sprint(registry.Modified, "a"), fmt.Sprint(registry.Deleted, "a")}, seen)
+		require.Equal(t, []string{"ADDED a", "BOOKMARK ", "MODIFIED a", "DELETED a"}, seen)
 		cancel()
 		require.ErrorIs(t, <-done, context.Canceled)
 		s.stop()

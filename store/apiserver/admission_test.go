@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// plugin labels objects, refuses some, and counts.
+// plugin labels objects, refuses some, and counts its calls.
 type plugin struct {
 	mu   sync.Mutex
 	seen []string
@@ -35,7 +35,7 @@ func (p *plugin) Validate(_ context.Context, a *admission.Attributes) error {
 	defer p.mu.Unlock()
 	p.seen = append(p.seen, fmt.Sprintf("%s %s/%s", a.Operation, a.Resource.Resource, a.Name))
 	if a.Name == "refused" {
-		return errors.New("I do not like it")
+		return errors.New("refused by the test plugin")
 	}
 	return nil
 }
@@ -47,9 +47,9 @@ func TestAdmission(t *testing.T) {
 	require.Equal(t, "yes", got.ok(201).str("metadata.labels.touched"))
 	require.Equal(t, `299 - "touched"`, got.header.Get("Warning"))
 	require.Len(t, got.ok(201).at("metadata.managedFields"), 1)
-	require.NotContains(t, string(got.body), "f:touched", "what admission adds has no owner")
+	require.NotContains(t, string(got.body), "f:touched", "fields that admission adds have no owner")
 	no := s.do("POST", configMaps, configMap("refused")).ok(403)
-	require.Contains(t, no.str("message"), "I do not like it")
+	require.Contains(t, no.str("message"), "refused by the test plugin")
 	s.do("GET", configMaps+"/refused", nil).ok(404)
 	s.do("PUT", configMaps+"/a", configMap("a")).ok(200)
 	s.do("DELETE", configMaps+"/a", nil).ok(200)

@@ -18,6 +18,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/certs"
+	"github.com/keelson-dev/keelson/store/controlplane"
 )
 
 // examplePod is an ordinary pod of 2.9 kB as a workload controller makes it.
@@ -45,7 +46,7 @@ func direct(s http.Handler, method, path, body string, headers ...string) *httpt
 // Budget: in process 10 ms.
 func BenchmarkStartToFirstAnswer(b *testing.B) {
 	for b.Loop() {
-		s, err := apiserver.New(apiserver.Options{})
+		s, err := apiserver.New(apiserver.Options{StartHook: controlplane.Bookkeeping()})
 		require.NoError(b, err)
 		ctx, cancel := context.WithCancel(b.Context())
 		done := make(chan struct{})
@@ -60,7 +61,7 @@ func BenchmarkStartToFirstAnswer(b *testing.B) {
 }
 
 func BenchmarkVerbs(b *testing.B) {
-	s := start(b, apiserver.Options{})
+	s := startCluster(b, apiserver.Options{})
 	text := examplePod(b)
 	n := 0
 	create := func() string {
@@ -121,7 +122,7 @@ func BenchmarkVerbs(b *testing.B) {
 	})
 }
 
-// discard is an answer that goes nowhere.
+// discard is a ResponseWriter that drops the response.
 type discard struct {
 	header http.Header
 	n      int64
@@ -133,7 +134,7 @@ func (d *discard) Write(b []byte) (int, error) { d.n += int64(len(b)); return le
 
 // Budget: LIST of 10,000 pods JSON 42 ms, protobuf 33 ms of CPU, the network included.
 func BenchmarkList10000(b *testing.B) {
-	s := start(b, apiserver.Options{})
+	s := startCluster(b, apiserver.Options{})
 	text := examplePod(b)
 	for i := range 10000 {
 		body := strings.Replace(text, "NAME", fmt.Sprintf("p%d", i), 1)
@@ -163,7 +164,7 @@ func BenchmarkList10000(b *testing.B) {
 
 // Creates over TLS and HTTP/2, 32 at a time. Budget: 192 us of server CPU each.
 func BenchmarkCreateOverTLS(b *testing.B) {
-	s, err := apiserver.New(apiserver.Options{})
+	s, err := apiserver.New(apiserver.Options{StartHook: controlplane.Bookkeeping()})
 	require.NoError(b, err)
 	ca, err := certs.NewAuthority("bench")
 	require.NoError(b, err)
@@ -207,7 +208,7 @@ func BenchmarkCreateOverTLS(b *testing.B) {
 func BenchmarkFanOut(b *testing.B) {
 	for _, accept := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
 		b.Run(strings.TrimPrefix(accept, "application/"), func(b *testing.B) {
-			s := start(b, apiserver.Options{})
+			s := startCluster(b, apiserver.Options{})
 			require.Equal(b, 201, direct(s, "POST", pods, strings.Replace(examplePod(b), "NAME", "p", 1)).Code)
 			const watchers = 200
 			seen := make(chan struct{}, watchers)

@@ -11,7 +11,7 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
-// allocated is how many bytes all goroutines allocate while f runs.
+// allocated returns the number of bytes that all goroutines allocate while f runs.
 func allocated(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -20,12 +20,12 @@ func allocated(f func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// The cost of a request is in proportion to its size: each of these takes no more than memory bytes for about
-// a megabyte.
-func TestRequestsThatMultiply(t *testing.T) {
+// The cost of a request is proportional to its size: each of these requests of about a megabyte allocates at
+// most memory bytes.
+func TestMemoryOfRequests(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	s.do("POST", configMaps, configMap("a")).ok(201)
-	s.client.Timeout = time.Minute // what is quadratic takes many minutes
+	s.client.Timeout = time.Minute // quadratic work would take many minutes
 	scalar := func(aliases int) string {
 		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\ndata:\n  a: &a \"" + strings.Repeat("x", 1<<20) + "\"\n" +
 			"x: [" + strings.Repeat("*a,", aliases) + "*a]\n"

@@ -31,7 +31,7 @@ func serveBoats(t testing.TB, s *server) {
 	require.Eventually(t, func() bool { return s.do("GET", boatsPath, nil).code == 200 }, time.Minute, time.Millisecond)
 }
 
-// asCBOR sends JSON as CBOR and returns the JSON of the answer, which must be CBOR.
+// asCBOR sends JSON as CBOR and returns the response, which must be CBOR, as JSON.
 func (s *server) asCBOR(method, path string, body any, headers ...string) *answer {
 	s.t.Helper()
 	typ := "application/cbor"
@@ -54,7 +54,7 @@ func (s *server) asCBOR(method, path string, body any, headers ...string) *answe
 	return a
 }
 
-// state is a list without the version it was read at, which writes of other kinds raise.
+// state is a list without its resourceVersion, which writes of other kinds raise.
 func state(a *answer) object {
 	list := a.ok(200)
 	meta := list["metadata"].(map[string]any)
@@ -111,7 +111,7 @@ func TestCBOR(t *testing.T) {
 			unknown := s.asCBOR("POST", path+"?fieldValidation=Strict", object{"apiVersion": created["apiVersion"], "kind": created["kind"], "metadata": map[string]any{"name": "x"}, "zap": 1}).ok(400)
 			require.Contains(t, unknown.str("message"), "zap")
 			s.do("POST", path, []byte{0xd9, 0xd9, 0xf7, 0xff}, "Content-Type", "application/cbor").ok(400)
-			// A key twice.
+			// A duplicate key.
 			s.do("POST", path, []byte{0xd9, 0xd9, 0xf7, 0xa2, 0x41, 'a', 0, 0x41, 'a', 0}, "Content-Type", "application/cbor").ok(400)
 			s.do("PATCH", path+"/a?fieldManager=m", []byte{0xa1}, "Content-Type", "application/apply-patch+cbor").ok(400)
 
@@ -154,7 +154,8 @@ func TestCBORWatch(t *testing.T) {
 				}
 				return out
 			}
-			// Two watches that begin one after the other end their first events at versions of their own.
+			// The initial events of two watches that begin one after the other end at different resource
+			// versions.
 			want, got := first("application/json", "application/json"), first("application/cbor", "application/cbor-seq")
 			require.Len(t, got, 2, "an object and a bookmark")
 			for i := range got {
@@ -188,7 +189,7 @@ func TestCBORStored(t *testing.T) {
 	on.do("POST", configMaps, configMap("a", "k", "v")).ok(201)
 	kv, _, err := st.Get(context.Background(), "/configmaps/default/a")
 	require.NoError(t, err)
-	require.False(t, cbor.IsCBOR(kv.Value), "built-in kinds stay what they are")
+	require.False(t, cbor.IsCBOR(kv.Value), "built-in kinds are stored as before")
 	on.stop()
 
 	off := start(t, apiserver.Options{Store: st})

@@ -8,7 +8,7 @@ import (
 	"github.com/keelson-dev/keelson/store"
 )
 
-// compact forgets, every Options.CompactInterval, what is older than the last time.
+// compact drops, every Options.CompactInterval, the states that are older than the previous run.
 func (s *Server) compact(ctx context.Context) {
 	if s.opts.CompactInterval < 0 {
 		return
@@ -32,7 +32,7 @@ func (s *Server) compact(ctx context.Context) {
 	}
 }
 
-// compactTo forgets the states before a revision, none if it is 0, and returns the present one.
+// compactTo drops the states before a revision, none if it is 0, and returns the current revision.
 func (s *Server) compactTo(ctx context.Context, revision int64) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.RequestTimeout)
 	defer cancel()
@@ -40,13 +40,13 @@ func (s *Server) compactTo(ctx context.Context, revision int64) (int64, error) {
 	if err != nil || revision == 0 {
 		return now, err
 	}
-	s.forgotten.Store(revision)
+	s.compacted.Store(revision)
 	if s.store.Capabilities().Compacts {
 		return now, nil
 	}
 	err = s.store.Compact(ctx, revision)
 	if _, done := errors.AsType[*store.ExpiredError](err); done {
-		err = nil // nothing was written since, or another server was first
+		err = nil // nothing was written since, or another server has compacted
 	}
 	return now, err
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/auditv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/managedfields"
@@ -60,7 +61,7 @@ func (s *Server) serveComputed(rt *route, r *request) {
 	switch {
 	case r.info.Verb == "get" && c.Get != nil:
 		obj, err := c.Get(r.Context(), r.key(rt.info.Namespaced))
-		r.answer(rt, http.StatusOK, out, obj, err)
+		r.respond(rt, http.StatusOK, out, obj, err)
 	case r.info.Verb == "create" && c.Create != nil:
 		wo, err := r.writeOptions("CreateOptions")
 		if err != nil {
@@ -89,7 +90,7 @@ func (s *Server) serveComputed(rt *route, r *request) {
 				return
 			}
 		}
-		ctx, err := s.fenced(r)
+		ctx, err := s.fenceContext(r)
 		if err == nil {
 			err = s.registry.AdmitUnstored(ctx, rt.info, types.NamespacedName{Namespace: r.info.Namespace, Name: obj.GetName()}, obj, r.write(wo, createOptions(r, wo)))
 		}
@@ -101,7 +102,7 @@ func (s *Server) serveComputed(rt *route, r *request) {
 			ctx = context.WithValue(ctx, dryRunKey{}, true)
 		}
 		made, err := c.Create(ctx, r.info.Namespace, obj)
-		r.answer(rt, http.StatusCreated, out, made, err)
+		r.respond(rt, http.StatusCreated, out, made, err)
 	case r.info.Verb == "list" && c.List != nil:
 		r.listComputed(rt, out)
 	case r.info.Verb == "watch" && c.Watch != nil:
@@ -124,7 +125,7 @@ func (r *request) place(rt *route, obj metav1.Object) error {
 	return nil
 }
 
-// trackComputed sets the managed fields, as of a stored object.
+// trackComputed sets the managed fields as for a stored object.
 func trackComputed(rt *route, obj metav1.Object, manager string) error {
 	t, err := managedfields.ForType(rt.info.Type)
 	if err == nil {
@@ -136,7 +137,7 @@ func trackComputed(rt *route, obj metav1.Object, manager string) error {
 	return nil
 }
 
-func (r *request) answer(rt *route, code int, out output, obj metav1.Object, err error) {
+func (r *request) respond(rt *route, code int, out output, obj metav1.Object, err error) {
 	if err != nil {
 		r.fail(err)
 		return
@@ -189,7 +190,7 @@ func (r *request) listComputed(rt *route, out output) {
 	r.sendItems(h, out, list.Items)
 }
 
-// sendItems answers with a list of objects that are not in a cache.
+// sendItems sends a list of objects that are not in a cache.
 func (r *request) sendItems(h codec.ListHeader, out output, objs []metav1.Object) {
 	var b bytesWriter
 	var err error
@@ -208,6 +209,9 @@ func (r *request) sendItems(h codec.ListHeader, out output, objs []metav1.Object
 			r.fail(apierrors.NewInternalError(err))
 			return
 		}
+	}
+	if r.audit.Wants(auditv1.LevelRequestResponse) {
+		r.auditResponse(&metav1.List[metav1.Object]{TypeMeta: metav1.TypeMeta{APIVersion: h.APIVersion, Kind: h.Kind}, Items: objs})
 	}
 	each := func(yield func(codec.Item) bool) {
 		for _, i := range items {
@@ -254,22 +258,20 @@ func (r *request) watchComputed(rt *route, out output) {
 			e.sent(len(b))
 		}
 		if _, err := e.w.Write(b); err != nil {
-			return errGone
+			return errDisconnected
 		}
 		return e.control.Flush()
 	}))
 }
 
-// encodeObject is the event of an object that is in no cache.
+// encodeObject returns the event of an object that is not in a cache.
 func (e *eventStream) encodeObject(eventType string, obj metav1.Object) ([]byte, error) {
 	gvk := e.rt.info.GVK
 	var shown any = obj
 	switch e.out.as {
 	case asMetadata, asMetadataList:
-		gvk = metaKind(e.out.version, "PartialObjectMetadata")
-		partial := &metav1.PartialObjectMetadata{ObjectMeta: *metav1.MetaOf(obj)}
-		partial.SetGroupVersionKind(gvk)
-		shown = partial
+		partial := partialOf(obj, e.out.version)
+		gvk, shown = partial.GroupVersionKind(), partial
 	case asTable:
 		row, err := tableRow(e.rt, obj, time.Now(), e.include, e.out.version)
 		if err != nil {
@@ -284,10 +286,5 @@ func (e *eventStream) encodeObject(eventType string, obj metav1.Object) ([]byte,
 		t.Rows = append(t.Rows, row)
 		shown = t
 	}
-	if e.out.media == mediaProto {
-		apiVersion, kind := gvk.ToAPIVersionAndKind()
-		b, err := codec.MarshalEnvelope(apiVersion, kind, shown)
-		return codec.AppendEventProto(nil, eventType, b), err
-	}
-	return e.frameJSON(eventType, shown)
+	return e.newFrame(eventType, gvk, shown)
 }

@@ -50,7 +50,7 @@ func (s *Server) componentStatus(ctx context.Context, key types.NamespacedName) 
 	return all[i], nil
 }
 
-// createBinding is the older way to bind a pod: the pod's name is that of the binding.
+// createBinding binds the pod that has the binding's name: the form that predates the binding subresource.
 func (s *Server) createBinding(ctx context.Context, namespace string, obj metav1.Object) (metav1.Object, error) {
 	binding := obj.(*corev1.Binding)
 	res := s.registry.Resource(gvr{Version: "v1", Resource: "pods"})

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// computedSites are the built-in kinds and Website, of which there are two that nobody has stored.
+// computedSites are the built-in kinds and Website, of which there are two objects that are not stored.
 func computedSites(t *testing.T) (*scheme.Scheme, apiserver.Computed) {
 	s, err := apiserver.BuiltinScheme()
 	require.NoError(t, err)
@@ -60,7 +60,7 @@ func TestComputedResources(t *testing.T) {
 	require.Equal(t, "MethodNotAllowed", srv.do("POST", sites, `{}`).ok(405).str("reason"))
 }
 
-// gate refuses what is asked for in its name, and keeps what it was asked about.
+// gate refuses objects whose name asks for it, and records the requests it was called with.
 type gate struct {
 	asked  []admission.Attributes
 	refuse string
@@ -84,10 +84,10 @@ func TestComputedCreates(t *testing.T) {
 		require.True(t, a.DryRun, a.Resource)
 	}
 	token := fence.Token{Lease: types.NamespacedName{Namespace: "default", Name: "absent"}, Holder: "me", Transitions: 1}.String()
-	require.Equal(t, "Fenced", s.do("POST", bindings, binding, fence.Header, token).ok(409).str("reason"), "a deposed leader binds nothing")
+	require.Equal(t, "Fenced", s.do("POST", bindings, binding, fence.Header, token).ok(409).str("reason"), "a former leader binds nothing")
 	require.Empty(t, s.do("GET", pods+"/p", nil).ok(200).str("spec.nodeName"))
 	g.refuse = "bindings"
-	require.Contains(t, s.do("POST", bindings, binding).ok(403).str("message"), "the gate is closed")
+	require.Contains(t, s.do("POST", bindings, binding).ok(403).str("message"), "refused by the gate")
 	require.Empty(t, s.do("GET", pods+"/p", nil).ok(200).str("spec.nodeName"))
 	g.refuse = ""
 	s.do("POST", bindings, binding).ok(201)
@@ -98,7 +98,7 @@ func TestComputedCreates(t *testing.T) {
 	s.do("POST", reviewed, review).ok(201)
 	require.Equal(t, "selfsubjectaccessreviews", g.asked[len(g.asked)-1].Resource.Resource)
 	const table = "application/json;as=Table;g=meta.k8s.io;v=v1"
-	require.Equal(t, "NotAcceptable", s.do("POST", reviewed, review, "Accept", table).ok(406).str("reason"), "there is no table of what is not kept")
+	require.Equal(t, "NotAcceptable", s.do("POST", reviewed, review, "Accept", table).ok(406).str("reason"), "there is no table of objects that are not stored")
 	s.do("POST", reviewed, review, "Accept", table+",application/json").ok(201)
 	s.do("POST", "/api/v1/namespaces/default/serviceaccounts", `{"metadata":{"name":"a"}}`).ok(201)
 	s.do("POST", "/api/v1/namespaces/default/serviceaccounts/a/token", `{"spec":{}}`, "Accept", table).ok(406)
@@ -111,7 +111,7 @@ func (*gate) Handles(admission.Operation) bool { return true }
 func (g *gate) Validate(_ context.Context, a *admission.Attributes) error {
 	g.asked = append(g.asked, *a)
 	if a.Resource.Resource == g.refuse {
-		return errors.New("the gate is closed")
+		return errors.New("refused by the gate")
 	}
 	return nil
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/keelson-dev/keelson/store/storetest"
 )
 
-// A store that loses an event misleads clients for minutes, not for ever: they are told to list again, and
+// A store that loses an event misleads clients for minutes, not forever: they get 410 and list again, and
 // what they list is right.
-func TestAnEventLostBelowIsMadeUpFor(t *testing.T) {
+func TestLostEventIsRecovered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lose atomic.Bool
 		st := storetest.NewFaulty(memory.New(memory.Options{}), storetest.Hooks{
@@ -36,8 +36,8 @@ func TestAnEventLostBelowIsMadeUpFor(t *testing.T) {
 		lose.Store(false)
 		s.do("POST", configMaps, configMap("b")).ok(201)
 		w.expect("ADDED", "b")
-		require.Equal(t, []string{"a", "b", "lost"}, s.do("GET", configMaps, nil).ok(200).names(), "nobody knows better yet")
-		s.do("GET", configMaps+"/lost", nil).ok(404) // which the store answers
+		require.Equal(t, []string{"a", "b", "lost"}, s.do("GET", configMaps, nil).ok(200).names(), "the loss has not been noticed yet")
+		s.do("GET", configMaps+"/lost", nil).ok(404) // read from the store
 
 		began := time.Now()
 		e := w.next()

@@ -23,9 +23,9 @@ func withYards(t *testing.T) *server {
 	require.NoError(t, scheme.Add[*metav1.Unstructured](kinds, schema.GroupVersion{Group: "demo.test", Version: "v1"}, scheme.Kind{Name: "Yard", Resource: "yards", Namespaced: true,
 		Subresources: []scheme.Subresource{{Name: "status", Kind: "Yard", Verbs: change}, {Name: "scale", Kind: "Scale", Group: "autoscaling", Version: "v1", Verbs: change}}}))
 	info := kinds.ForKind(schema.GroupVersionKind{Group: "demo.test", Version: "v1", Kind: "Yard"})
-	_, err := s.Registry().Add(registry.Definition{Info: info, Custom: true, Prefix: registry.CustomPrefix(info.GVR.GroupResource()),
+	_, err := s.Registry().Add(&registry.Definition{Info: info, Custom: true, Prefix: registry.CustomPrefix(info.GVR.GroupResource()),
 		Strategy: registry.Strategy{VersionRequired: true, Generation: registry.OnSpec},
-		Scale:    &registry.ScalePaths{Spec: ".spec.docks", Status: ".status.docks", Selector: ".status.selector"},
+		Scale:    registry.ScalePaths{Spec: ".spec.docks", Status: ".status.docks", Selector: ".status.selector"}.Scale(),
 		Prune: func(obj metav1.Object) []string {
 			u := obj.(*metav1.Unstructured)
 			if _, ok := u.Fields["zap"]; ok {
@@ -49,7 +49,8 @@ func cause(t *testing.T, got object) object {
 	return object(causes[0].(map[string]any))
 }
 
-// What scalers read is checked whatever the schema says: a number that a Scale cannot hold is never stored.
+// The fields that a Scale is read from are checked whatever the schema allows: a number that a Scale cannot
+// hold is never stored.
 func TestReplicasOfCustomResources(t *testing.T) {
 	s := withYards(t)
 	merge := []string{"Content-Type", "application/merge-patch+json"}
@@ -91,8 +92,8 @@ func TestUpdatesWithoutAVersion(t *testing.T) {
 	s.do("PATCH", yards+"/y?fieldManager=m", yard(`,"spec":{"docks":1}`), "Content-Type", "application/apply-patch+yaml").ok(200)
 }
 
-// A patch that makes fields which do not belong is refused as a patch, without a kind: kubectl says "The
-// request is invalid".
+// A patch that adds unknown fields is refused without a kind in the error: kubectl prints "The request is
+// invalid".
 func TestStrictPatches(t *testing.T) {
 	s := withYards(t)
 	s.do("POST", yards, yard(``)).ok(201)
@@ -113,7 +114,7 @@ func TestStrictPatches(t *testing.T) {
 	}
 }
 
-// The paths of watches of old are for reading only.
+// The legacy /watch/ paths allow reading only.
 func TestOldWatchPathsAreRead(t *testing.T) {
 	s := withYards(t)
 	for _, path := range []string{"/apis/demo.test/v1/watch/namespaces/default/yards", "/api/v1/watch/pods"} {
@@ -124,7 +125,7 @@ func TestOldWatchPathsAreRead(t *testing.T) {
 	}
 }
 
-// Errors come in the encoding that was asked for, as answers do.
+// Errors are encoded as the client asked, like other responses.
 func TestErrorsInYAML(t *testing.T) {
 	s := withYards(t)
 	for _, path := range []string{yards + "/nope", yards + "?watch=1", "/api/v1/namespaces/default/configmaps/nope", "/apis/demo.test/v1/nope"} {

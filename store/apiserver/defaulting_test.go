@@ -12,8 +12,8 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
-// TestCreatedObjects replays creates of every kind: what comes back, defaults and allocations included, is
-// what the real server without its mutating plugins returns.
+// TestCreatedObjects replays creates of every kind: the responses, defaults and allocations included, are
+// those of the real server without its mutating plugins.
 func TestCreatedObjects(t *testing.T) {
 	var cases []struct {
 		Name, Method, Path              string
@@ -23,7 +23,7 @@ func TestCreatedObjects(t *testing.T) {
 	}
 	load(t, "../../apimachinery/api/testdata/defaulting.json", &cases)
 	s := start(t, apiserver.Options{Computed: reviews(t)})
-	// Answered or changed by other parts, or a request that is not in the record.
+	// Served or changed by other parts, or not in the record.
 	elsewhere := regexp.MustCompile(`review|rules|selfsubject|crd$|crd-|^pod-volumes$|^csr$`)
 	n := 0
 	for _, c := range cases {
@@ -50,7 +50,7 @@ var (
 	isTime = regexp.MustCompile(`^2026-`)
 )
 
-// compare reports differences, but for what a record leaves out or varies.
+// compare reports differences, except in what a record omits or varies.
 func compare(t *testing.T, path string, want, have any) {
 	t.Helper()
 	switch path {

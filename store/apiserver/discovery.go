@@ -11,9 +11,9 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 )
 
-// serveDiscovery answers /api, /apis and what is below them down to a version.
+// serveDiscovery serves /api, /apis and what is below them down to a version.
 func (s *Server) serveDiscovery(r *request) {
-	d := &s.table().discovery
+	d := s.discovery()
 	parts := splitPath(r.info.Path)
 	read := r.Method == http.MethodGet || r.Method == http.MethodHead
 	if version := aggregatedVersion(r.Header.Get("Accept")); len(parts) == 1 && version != "" && read {
@@ -68,7 +68,7 @@ func (s *Server) discoveryDocument(r *request, d *discovery, parts []string) (st
 	return "", nil
 }
 
-// address is where clients reach the server.
+// address returns the address at which clients reach the server.
 func (s *Server) address(r *request) string {
 	if s.opts.AdvertiseAddress != "" {
 		return joinHostPort(s.opts.AdvertiseAddress, s.opts.AdvertisePort)
@@ -119,4 +119,15 @@ func (s *Server) serveAggregated(r *request, d *discovery, core bool, version st
 	w, end := r.writer(http.StatusOK, len(body))
 	_, _ = w.Write(body)
 	end()
+}
+
+// GroupVersions returns the versions that this server serves itself, in the order of discovery.
+func (s *Server) GroupVersions() []schema.GroupVersion {
+	var out []schema.GroupVersion
+	for _, g := range s.table().discovery().groups {
+		for _, v := range g.versions {
+			out = append(out, schema.GroupVersion{Group: g.name, Version: v.version})
+		}
+	}
+	return out
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
-	"github.com/keelson-dev/keelson/store/registry"
 )
 
 type gvr = schema.GroupVersionResource
@@ -24,33 +23,24 @@ type gvr = schema.GroupVersionResource
 // name. The aggregated documents are encoded on first use.
 type discovery struct {
 	groups []groupEntry
-	docs   *[2]aggregated // of /apis and of /api
+	docs   [2]aggregated // of /apis and of /api
 }
 
 type groupEntry struct {
 	name     string
+	priority int32
 	versions []versionEntry
 }
 
 type versionEntry struct {
-	version string
-	routes  []*route
+	version  string
+	priority int32
+	routes   []*route
+	foreign  *AggregatedVersion // of another server, in the place of routes
 }
 
-// groupOrder is the order of the built-in groups; others follow by name.
-var groupOrder = []string{"", "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io",
-	"autoscaling", "batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "storage.k8s.io",
-	"admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io",
-	"discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io"}
-
-func rank(group string) int {
-	if i := slices.Index(groupOrder, group); i >= 0 {
-		return i
-	}
-	return len(groupOrder)
-}
-
-func newDiscovery(rt *routes) discovery {
+// newDiscovery returns the discovery of the routes and of what other servers serve, which may be nil.
+func newDiscovery(rt *routes, a *Aggregated) *discovery {
 	byGroup := map[string]map[string][]*route{}
 	for key, r := range rt.byGVR {
 		if byGroup[key.Group] == nil {
@@ -58,20 +48,48 @@ func newDiscovery(rt *routes) discovery {
 		}
 		byGroup[key.Group][key.Version] = append(byGroup[key.Group][key.Version], r)
 	}
-	d := discovery{docs: new([2]aggregated)}
+	d := &discovery{}
 	for name, versions := range byGroup {
 		g := groupEntry{name: name}
 		for v, routes := range versions {
 			slices.SortFunc(routes, func(a, b *route) int { return cmp.Compare(a.info.Resource, b.info.Resource) })
-			g.versions = append(g.versions, versionEntry{version: v, routes: routes})
+			entry := versionEntry{version: v, routes: routes}
+			g.priority, entry.priority, _ = Priorities(schema.GroupVersion{Group: name, Version: v})
+			g.versions = append(g.versions, entry)
 		}
-		slices.SortFunc(g.versions, func(a, b versionEntry) int { return -schema.CompareVersions(a.version, b.version) })
 		d.groups = append(d.groups, g)
 	}
+	if a != nil {
+		d.add(a)
+	}
+	for _, g := range d.groups {
+		slices.SortFunc(g.versions, func(a, b versionEntry) int {
+			return cmp.Or(cmp.Compare(b.priority, a.priority), -schema.CompareVersions(a.version, b.version))
+		})
+	}
 	slices.SortFunc(d.groups, func(a, b groupEntry) int {
-		return cmp.Or(cmp.Compare(rank(a.name), rank(b.name)), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.name, b.name))
 	})
 	return d
+}
+
+// add adds what other servers serve, in the place of what this one serves of it.
+func (d *discovery) add(a *Aggregated) {
+	for i := range a.Versions {
+		v := &a.Versions[i]
+		entry := versionEntry{version: v.GroupVersion.Version, priority: v.VersionPriority, foreign: v}
+		g := d.group(v.GroupVersion.Group)
+		if g == nil {
+			d.groups = append(d.groups, groupEntry{name: v.GroupVersion.Group})
+			g = &d.groups[len(d.groups)-1]
+		}
+		g.priority = max(g.priority, v.GroupPriority)
+		if at := slices.IndexFunc(g.versions, func(e versionEntry) bool { return e.version == entry.version }); at >= 0 {
+			g.versions[at] = entry
+		} else {
+			g.versions = append(g.versions, entry)
+		}
+	}
 }
 
 func (d *discovery) group(name string) *groupEntry {
@@ -118,7 +136,7 @@ func (d *discovery) resourceList(gv schema.GroupVersion) *metav1.APIResourceList
 		out := &metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String(),
 			APIResources: []metav1.APIResource{}}
 		if gv.Group == "" {
-			out.APIVersion = "" // as ever for the oldest group
+			out.APIVersion = "" // as upstream for the core group
 		}
 		for _, r := range v.routes {
 			out.APIResources = append(out.APIResources, r.apiResources()...)
@@ -132,7 +150,7 @@ func (rt *route) apiResources() []metav1.APIResource {
 	i := rt.info
 	out := []metav1.APIResource{{
 		Name: i.Resource, SingularName: i.Singular, Namespaced: i.Namespaced, Kind: i.GVK.Kind,
-		Verbs: rt.verbs(), ShortNames: i.ShortNames, Categories: i.Categories, StorageVersionHash: rt.hash,
+		Verbs: rt.verbs(), ShortNames: i.ShortNames, Categories: i.Categories, StorageVersionHash: rt.storageHash(),
 	}}
 	for _, sub := range sortedSubs(i) {
 		out = append(out, metav1.APIResource{Name: i.Resource + "/" + sub.Name, Namespaced: i.Namespaced,
@@ -166,6 +184,10 @@ func (d *discovery) aggregatedList(core bool) *apidiscoveryv2.APIGroupDiscoveryL
 		}
 		item := apidiscoveryv2.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: g.name}}
 		for _, v := range g.versions {
+			if v.foreign != nil {
+				item.Versions = append(item.Versions, v.foreign.Discovery)
+				continue
+			}
 			entry := apidiscoveryv2.APIVersionDiscovery{Version: v.version, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent}
 			for _, r := range v.routes {
 				entry.Resources = append(entry.Resources, r.aggregated())
@@ -211,8 +233,11 @@ var hashedVersions = map[schema.GroupResource]string{
 }
 
 // storageHash changes when the stored version of a resource does.
-func storageHash(res *registry.Resource) string {
-	d := res.Definition()
+func (rt *route) storageHash() string {
+	if rt.res == nil {
+		return ""
+	}
+	d := rt.res.Definition()
 	kind := d.Info.GVK
 	if d.Stored != nil {
 		kind = d.Stored.GVK

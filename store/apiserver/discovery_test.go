@@ -43,7 +43,7 @@ func TestAggregatedDiscoveryIsUpstreams(t *testing.T) {
 	require.Equal(t, "APIGroupList", s.do("GET", "/apis", nil, "Accept", "application/json").ok(200).str("kind"))
 }
 
-func TestDiscoveryOfWhatIsNotThere(t *testing.T) {
+func TestDiscoveryNotFound(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	for _, path := range []string{"/apis/nope.test", "/apis/apps/v9", "/api/v2", "/apis/a/b/c/d/e/f/g", "/nope"} {
 		require.Equal(t, "NotFound", s.do("GET", path, nil).ok(404).str("reason"), path)

@@ -11,10 +11,14 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
-// dispatch hands a request to its verb.
+// dispatch calls the handler of the request's verb.
 func (s *Server) dispatch(r *request) {
 	if !r.info.Resource {
-		s.servePlain(r)
+		if to, host := s.backend(r); to != nil {
+			s.serveBackend(r, to, host)
+			return
+		}
+		s.serveNonResource(r)
 		return
 	}
 	select {
@@ -26,11 +30,15 @@ func (s *Server) dispatch(r *request) {
 		r.fail(apierrors.NewServiceUnavailable("the server is still starting"))
 		return
 	}
+	if to, host := s.backend(r); to != nil {
+		s.serveBackend(r, to, host)
+		return
+	}
 	rt := s.table().byGVR[r.info.GVR]
 	if rt == nil && s.custom != nil && s.custom.Settle(r.Context(), r.info.GVR) {
 		rt = s.table().byGVR[r.info.GVR] // its definition was stored a moment ago
 	}
-	if rt == nil || !rt.routes(&r.info) {
+	if rt == nil || !rt.matchesPath(&r.info) {
 		r.fail(errNoResource())
 		return
 	}
@@ -82,6 +90,7 @@ func (r *request) warnDeprecated() {
 		return
 	}
 	r.warn(r.rt.deprecated)
+	r.audit.Annotate("k8s.io/deprecated", "true")
 	if hook := r.server.opts.Metrics.Deprecated; hook != nil {
 		hook(r.measurement())
 	}
@@ -98,8 +107,8 @@ func errNoResource() error {
 	return err
 }
 
-// routes reports whether the path is one of the resource's. What was authorized is the path, so whatever is
-// not exactly one of these is refused, and nothing in a path is skipped:
+// matchesPath reports whether the path is one of the resource's. The path is what was authorized, so a path
+// that is not exactly one of these is refused, and no part of a path is ignored:
 //
 //	RESOURCE                      all of a cluster-scoped resource, or of all namespaces if listed
 //	RESOURCE/NAME                 of a cluster-scoped resource
@@ -107,17 +116,17 @@ func errNoResource() error {
 //	watch/PATH                    one of the above
 //	PATH/SUBRESOURCE              of an object
 //	PATH/proxy/REST               what REST names is the backend's
-func (rt *route) routes(i *requestInfo) bool {
+func (rt *route) matchesPath(i *requestInfo) bool {
 	switch {
-	case i.broken, i.Verb == "proxy", i.watch && i.Subresource != "", i.Rest != "" && i.Subresource != "proxy":
+	case i.malformed, i.Verb == "proxy", i.watch && i.Subresource != "", i.Rest != "" && i.Subresource != "proxy":
 		return false
 	case !rt.info.Namespaced:
-		return !i.within
+		return !i.namespaced
 	}
-	return i.within || !i.named && rt.info.HasVerb("list")
+	return i.namespaced || !i.named && rt.info.HasVerb("list")
 }
 
-// validate refuses names that are no element of a path.
+// validate refuses names that cannot be an element of a path.
 func (i *requestInfo) validate() error {
 	if problems := validation.IsPathSegmentName(i.Name); len(problems) > 0 {
 		return apierrors.NewBadRequest(fmt.Sprintf("the name %q in the path is invalid: %s", i.Name, strings.Join(problems, ", ")))
@@ -143,7 +152,7 @@ func (rt *route) applies(i *requestInfo, read bool) bool {
 	return true
 }
 
-// sub returns a subresource that serves the request's verb.
+// hasSub reports whether the request's subresource is known, and whether it serves the request's verb.
 func (rt *route) hasSub(i *requestInfo) (known, verb bool) {
 	sub, ok := rt.info.Subresource(i.Subresource)
 	return ok, ok && slices.Contains(sub.Verbs, i.Verb)

@@ -7,20 +7,28 @@
 //
 // A request passes the filters of [Server.ServeHTTP] in the order in which they stand there, then the verb,
 // which leaves everything about the object to its registry.Resource. Files are named for what they hold:
-// filter_*, verb_*, subresource_*, request_* (what a request carries) and response_* (what is sent). This is
-// the way of a POST of a Pod:
+// filter_*, verb_*, subresource_*, request_* (what a request carries) and response_* (what is sent). The
+// others assemble and run a server (options.go, server.go, serve.go, lifecycle.go), serve what is not stored
+// (handlers.go, discovery.go, openapi.go, health.go, metrics.go, computed.go), or work beside requests
+// (compact.go, flowconfig.go, repair.go, starthook.go). This is the path of a POST of a Pod:
 //
 //	net/http
 //	   |
 //	   v
 //	Server.ServeHTTP                    filter_chain.go
-//	   |  panic guard                   filter_panic.go
-//	   |  measurement                   filter_measure.go
 //	   |  path, verb, resource          filter_requestinfo.go
-//	   |  audit ID, CORS, HSTS          filter_headers.go
+//	   |  measure, deferred             filter_measure.go
+//	   |  recoverPanic, deferred        filter_panic.go
+//	   |  audit ID                      filter_headers.go
+//	   |  refusal during shutdown       filter_shutdown.go
+//	   |  CORS, HSTS                    filter_headers.go
 //	   |  authentication                filter_authentication.go    package authn
+//	   |  audit record                  filter_audit.go             package audit
 //	   |  impersonation                 filter_impersonation.go
+//	   v
+//	Server.serveIdentified              filter_chain.go; Options.Intercept stands before it
 //	   |  priority and fairness         filter_flowcontrol.go       package flowcontrol
+//	   |  or limits of requests         filter_inflight.go
 //	   |  authorization                 filter_authorization.go     package authz
 //	   |  timeout                       filter_timeout.go
 //	   v
@@ -33,14 +41,14 @@
 //	   |  fencing token                 request_fence.go
 //	   v
 //	registry.Resource.Create            store/registry/create.go
-//	   |  place, complete               namespace; defaults of the kind: store/builtin, the scheme's rules
-//	   |  trackCreate                   managed fields
-//	   |  chain.admit                   mutating admission
-//	   |  beginLife                     name, UID, creation time
-//	   |  validateNew                   validation
-//	   |  chain.validate                validating admission
+//	   |  place, complete               namespace; defaults of the type and of its row in store/builtin
+//	   |  trackCreate                   store/registry/track.go     managed fields
+//	   |  chain.mutate                  store/registry/admit.go     mutating admission
+//	   |  beginLife                     UID, creation time, PrepareCreate of the row
+//	   |  validateNew                   store/registry/meta.go      validation, with the rules of the type
+//	   |  chain.validate                store/registry/admit.go     validating admission
 //	   |  insert: reserve, encode       addresses and ports of services; the stored form
-//	   |  commit                        the transaction with its guards
+//	   |  commit                        store/registry/guard.go     the transaction with its guards
 //	   v
 //	store.Store                         store/memory, store/etcd, store/file
 //	   |

@@ -22,7 +22,7 @@ import (
 	"github.com/keelson-dev/keelson/store/storetest"
 )
 
-// However often anybody asks whether the server is ready, the store is asked once a second.
+// However often readiness is probed, the store is queried once a second.
 func TestProbesShareTheStoresAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		healthy := memory.New(memory.Options{})
@@ -62,7 +62,7 @@ func TestProbesShareTheStoresAnswer(t *testing.T) {
 		}
 		require.EqualValues(t, 1, probe(50, 200))
 		time.Sleep(2 * time.Second)
-		// A caller who goes away while the store is asked leaves its answer to the others.
+		// If a caller disconnects during the query of the store, the others get its result.
 		ctx, cancel := context.WithCancel(t.Context())
 		gone, err := http.NewRequestWithContext(ctx, "GET", "http://server/readyz", nil)
 		require.NoError(t, err)
@@ -73,14 +73,14 @@ func TestProbesShareTheStoresAnswer(t *testing.T) {
 		}()
 		time.Sleep(10 * time.Millisecond)
 		cancel()
-		require.EqualValues(t, 0, probe(10, 200), "that of the caller who went away counts")
+		require.EqualValues(t, 0, probe(10, 200), "the query of the disconnected caller counts")
 		broken.Store(true)
 		time.Sleep(time.Second)
 		require.EqualValues(t, 1, probe(10, 500))
 	})
 }
 
-// A client that announces a large body and sends none costs nothing.
+// No memory is allocated for a large body that a client announces and does not send.
 func TestAnnouncedBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, apiserver.Options{RequestTimeout: 10 * time.Second})
@@ -106,7 +106,7 @@ func TestAnnouncedBodies(t *testing.T) {
 	})
 	s := start(t, apiserver.Options{})
 	large := strings.Repeat("x", 700_000)
-	require.Equal(t, large, s.do("POST", configMaps, configMap("large", "k", large)).ok(201).str("data.k"), "a body that grows past what was allocated first")
+	require.Equal(t, large, s.do("POST", configMaps, configMap("large", "k", large)).ok(201).str("data.k"), "a body that is larger than the first allocation")
 }
 
 // wordy warns of every write.
@@ -144,7 +144,7 @@ func TestWarningsAreBounded(t *testing.T) {
 	b.ok(201)
 	require.LessOrEqual(t, total(b.header), 4096+20*len(`299 - ""`), "the client's own text")
 	few := start(t, apiserver.Options{Admission: []admission.Plugin{wordy{[]string{strings.Repeat("é", 3000)}}}})
-	require.Equal(t, []string{`299 - "` + strings.Repeat("é", 3000) + `"`}, few.do("POST", configMaps, configMap("a")).header.Values("Warning"), "what fits is whole")
+	require.Equal(t, []string{`299 - "` + strings.Repeat("é", 3000) + `"`}, few.do("POST", configMaps, configMap("a")).header.Values("Warning"), "warnings within the bound are not cut")
 }
 
 // A refused caller loses its HTTP/2 connection: otherwise it could have a thousand streams refused at a time

@@ -34,7 +34,7 @@ type Ship struct {
 	} `json:"status,omitempty"`
 }
 
-// Tide is computed when somebody asks; no object of it is stored.
+// Tide is computed on request; no object of it is stored.
 type Tide struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -79,7 +79,7 @@ func harbour() (*apiserver.Server, error) {
 		func(s *Ship, _ time.Time) []any { return []any{s.Name, s.Spec.Crew, s.Status.Port} },
 		columns.Name(), columns.Number("Crew", "Number of sailors."), columns.Text("Port", "Port the ship is in."))
 	return apiserver.New(apiserver.Options{
-		Scheme: kinds, Kinds: []registry.Definition{ships}, NoBootstrap: true,
+		Scheme: kinds, Kinds: []registry.Definition{ships},
 		Authenticator: authn.Bearer(tokens),
 		Authorizer: authz.Func(func(_ context.Context, a authz.Attributes) (authz.Decision, string, error) {
 			if a.Verb == "delete" {
@@ -103,9 +103,9 @@ func harbour() (*apiserver.Server, error) {
 	})
 }
 
-// An API server of one's own kinds, stored and computed, under one's own policy. kubectl and client-go use it
-// like any other, once it is served over TLS (see [apiserver.Server.Serve]): in plain text they keep their
-// tokens to themselves.
+// An API server for custom kinds, stored and computed, with custom policy. kubectl and client-go use it like
+// any other once it is served over TLS (see [apiserver.Server.Serve]): over plain text they do not send
+// tokens.
 func Example_ownKinds() {
 	server, err := harbour()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
-// Boat is a kind of one's own: any struct with TypeMeta and ObjectMeta will do.
+// Boat is a custom kind: any struct with TypeMeta and ObjectMeta can be one.
 type Boat struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -22,7 +22,7 @@ type Boat struct {
 	} `json:"spec"`
 }
 
-// An API server for a kind of one's own, in memory, that kubectl can talk to.
+// An API server for a custom kind, in memory, that kubectl can use.
 func Example() {
 	kinds, err := apiserver.BuiltinScheme()
 	if err != nil {

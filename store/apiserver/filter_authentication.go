@@ -2,18 +2,19 @@ package apiserver
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/store/authn"
 )
 
-// everyone is the user of all requests to a server without an authenticator.
-var everyone = &authn.User{Name: "system:unsecured", Groups: []string{authn.GroupMasters, authn.GroupAuthenticated}}
+// unsecuredUser is the user of all requests to a server without an authenticator.
+var unsecuredUser = &authn.User{Name: "system:unsecured", Groups: []string{authn.GroupMasters, authn.GroupAuthenticated}}
 
 // authenticate identifies the caller, or fails the request with 401.
-func (s *Server) authenticate(r *request) bool {
-	user := everyone
+func (s *Server) authenticate(r *request, rec *responseRecorder) bool {
+	user := unsecuredUser
 	if a := s.opts.Authenticator; a != nil {
 		var err error
 		if user, err = s.identify(a, r.Request); user == nil {
@@ -21,16 +22,24 @@ func (s *Server) authenticate(r *request) bool {
 				s.logger.Info("authentication failed", "path", r.info.Path, "err", err)
 			}
 			if r.ProtoMajor == 2 {
-				// So that a caller without credentials pays for a connection each time, not for a stream.
+				// A caller without credentials must open a new connection for each request, not only a
+				// stream.
 				r.w.Header().Set("Connection", "close")
 			}
+			s.auditUnauthenticated(r, rec)
 			r.fail(apierrors.NewUnauthorized("Unauthorized"))
 			return false
 		}
 	}
 	r.Request = r.WithContext(authn.WithUser(r.Context(), user))
 	if s.opts.Authenticator != nil {
-		r.Header.Del("Authorization") // no handler or backend needs the credential
+		// No handler or backend needs the credential, and none may take what a client has sent for what this
+		// server, as a proxy, says about its user.
+		for h := range r.Header {
+			if h == "Authorization" || strings.HasPrefix(h, "X-Remote-") {
+				delete(r.Header, h)
+			}
+		}
 	}
 	return true
 }
@@ -38,7 +47,7 @@ func (s *Server) authenticate(r *request) bool {
 // identify calls an authenticator. The user is nil if it does not recognize the caller.
 func (s *Server) identify(a authn.Authenticator, hr *http.Request) (user *authn.User, err error) {
 	if hook := s.opts.Metrics.Authenticated; hook != nil {
-		defer func(asked time.Time) { hook(hr, user, err, time.Since(asked)) }(time.Now())
+		defer func(began time.Time) { hook(hr, user, err, time.Since(began)) }(time.Now())
 	}
 	resp, ok, err := a.Authenticate(hr)
 	if err != nil || !ok || resp == nil {

@@ -48,7 +48,7 @@ func TestAuthenticationAndAuthorization(t *testing.T) {
 	s.do("GET", configMaps, nil, "Authorization", "Bearer bob", "Impersonate-Group", "x").ok(400)
 }
 
-func TestAnAuthorizerThatFailsHasNotSaidNo(t *testing.T) {
+func TestAuthorizerError(t *testing.T) {
 	s := start(t, apiserver.Options{
 		Authenticator: authn.Func(func(*http.Request) (*authn.Response, bool, error) {
 			return &authn.Response{User: &authn.User{Name: "x"}}, true, nil
@@ -56,7 +56,7 @@ func TestAnAuthorizerThatFailsHasNotSaidNo(t *testing.T) {
 		Authorizer: authz.Func(func(_ context.Context, a authz.Attributes) (authz.Decision, string, error) {
 			switch a.Verb {
 			case "get":
-				return authz.NoOpinion, "", errors.New("nobody answers")
+				return authz.NoOpinion, "", errors.New("no response")
 			case "list":
 				return authz.Allow, "", errors.New("one rule of many")
 			}
@@ -65,6 +65,6 @@ func TestAnAuthorizerThatFailsHasNotSaidNo(t *testing.T) {
 	s.do("GET", configMaps, nil).ok(200)
 	got := s.do("GET", configMaps+"/a", nil)
 	require.Equal(t, "InternalError", got.ok(500).str("reason"))
-	require.Contains(t, got.ok(500).str("message"), "authorization: nobody answers")
+	require.Contains(t, got.ok(500).str("message"), "authorization: no response")
 	require.Contains(t, s.do("DELETE", configMaps+"/a", nil).ok(403).str("message"), "not you")
 }

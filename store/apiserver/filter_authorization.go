@@ -2,14 +2,13 @@ package apiserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
-	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/authz"
 )
@@ -24,7 +23,9 @@ func (s *Server) authorize(r *request) bool {
 	case "list", "watch", "deletecollection":
 		a.FieldSelector, a.LabelSelector = r.query.Get("fieldSelector"), r.query.Get("labelSelector")
 	}
-	if err := r.permitted(r.Context(), a); err != nil {
+	d, reason, err := s.decide(r.Context(), a)
+	r.auditDecision(d, reason, err)
+	if err := refusal(a, d, reason, err); err != nil {
 		r.fail(err)
 		return false
 	}
@@ -42,16 +43,27 @@ func (r *request) mayCreate(ctx context.Context) error {
 // permitted returns nil if a is allowed, else a 403, or a 500 if the authorizers failed, so that a retry may
 // help.
 func (r *request) permitted(ctx context.Context, a authz.Attributes) error {
-	d, reason, err := r.server.permit(ctx, a)
+	d, reason, err := r.server.decide(ctx, a)
+	return refusal(a, d, reason, err)
+}
+
+// refusal returns the error for a decision, nil if it is to allow.
+func refusal(a authz.Attributes, d authz.Decision, reason string, err error) error {
 	switch {
 	case d == authz.Allow:
 		return nil
 	case err != nil:
 		return apierrors.NewInternalError(fmt.Errorf("authorization: %w", err))
-	case !a.ResourceRequest:
-		return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New(forbidden(a, reason, nil)))
 	}
-	return apierrors.NewForbidden(schema.GroupResource{Group: a.APIGroup, Resource: a.Resource}, a.Name, errors.New(forbidden(a, reason, nil)))
+	return forbiddenTo(a, reason, nil)
+}
+
+// AttributesOf returns what a request that Options.Intercept gets is about: the caller, and what its method,
+// path and query say. The resource need not exist.
+func AttributesOf(hr *http.Request) authz.Attributes {
+	r := &request{Request: hr, query: hr.URL.Query()}
+	r.info = parseRequest(hr, r.query)
+	return r.selectingAttributes()
 }
 
 // attributes are the authorization attributes of the request, except for selectors.
@@ -63,15 +75,25 @@ func (r *request) attributes() authz.Attributes {
 	}
 }
 
-// permit decides about a request, and reports the decision to the metrics.
-func (s *Server) permit(ctx context.Context, a authz.Attributes) (d authz.Decision, reason string, err error) {
-	if hook := s.opts.Metrics.Authorized; hook != nil {
-		defer func(asked time.Time) { hook(d, err, time.Since(asked)) }(time.Now())
+// selectingAttributes are the authorization attributes of the request.
+func (r *request) selectingAttributes() authz.Attributes {
+	a := r.attributes()
+	switch a.Verb {
+	case "list", "watch", "deletecollection":
+		a.FieldSelector, a.LabelSelector = r.query.Get("fieldSelector"), r.query.Get("labelSelector")
 	}
-	return s.decide(ctx, a)
+	return a
 }
 
-func (s *Server) decide(ctx context.Context, a authz.Attributes) (authz.Decision, string, error) {
+// decide decides about a request, and reports the decision to the metrics.
+func (s *Server) decide(ctx context.Context, a authz.Attributes) (d authz.Decision, reason string, err error) {
+	if hook := s.opts.Metrics.Authorized; hook != nil {
+		defer func(began time.Time) { hook(d, err, time.Since(began)) }(time.Now())
+	}
+	return s.callAuthorizer(ctx, a)
+}
+
+func (s *Server) callAuthorizer(ctx context.Context, a authz.Attributes) (authz.Decision, string, error) {
 	if s.opts.Authorizer == nil {
 		return authz.Allow, "", nil
 	}

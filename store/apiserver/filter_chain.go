@@ -10,11 +10,12 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 )
 
-// ServeHTTP serves a request. The steps below are the whole path up to the verb.
+// ServeHTTP serves a request. The steps below, and then those of serveIdentified, are the whole path up to
+// the verb.
 func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	begun := time.Now()
-	t := &tally{ResponseWriter: w}
-	r := &request{Request: hr, server: s, w: t, begun: begun}
+	rec := &responseRecorder{ResponseWriter: w}
+	r := &request{Request: hr, server: s, w: rec, begun: begun}
 	if hr.URL.RawQuery != "" {
 		r.query = hr.URL.Query()
 	} else {
@@ -22,26 +23,39 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	}
 	r.info = parseRequest(hr, r.query)
 	if hr.Method != http.MethodGet {
-		makeRoom()
+		growStack()
 	}
-	defer r.served()
-	defer s.finish(r, t)
-	defer s.guard(r, t)
+	defer r.finish()
+	defer s.measure(r, rec)
+	defer r.completeAudit()
+	defer s.recoverPanic(r, rec)
 	if hr.ContentLength != 0 && r.flight() != flightLong {
-		defer r.boundRest(w)
+		defer r.limitUnreadBody(w)
 	}
 	r.setStandardHeaders()
 	if s.opts.ShutdownSendRetryAfter && s.lifecycle.has(ending) && !isProbe(r.info.Path) {
-		t.Header().Set("Connection", "close") // with HTTP/2 net/http sends GOAWAY
+		rec.Header().Set("Connection", "close") // with HTTP/2 net/http sends GOAWAY
 		r.fail(apierrors.NewTooManyRequests("The apiserver is shutting down, please try again later.", 5))
 		return
 	}
 	if !s.responseHeaders.apply(r) {
 		return
 	}
-	if !s.authenticate(r) || !s.impersonate(r) {
+	if !s.authenticate(r, rec) || !s.beginAudit(r, rec) || !s.impersonate(r) {
 		return
 	}
+	if intercept := s.opts.Intercept; intercept != nil {
+		intercept(r.w, r.Request, func(w http.ResponseWriter, hr *http.Request) {
+			r.w, r.Request = w, hr
+			s.serveIdentified(r, w)
+		})
+		return
+	}
+	s.serveIdentified(r, w)
+}
+
+// serveIdentified passes a request whose caller is known on to its verb.
+func (s *Server) serveIdentified(r *request, w http.ResponseWriter) {
 	f := r.flight()
 	if !s.admitFlow(r, f) {
 		return
@@ -59,11 +73,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), timeout)
 		defer cancel()
 		r.Request = r.WithContext(ctx)
-		if hr.ContentLength != 0 { // no verb waits longer than that for a body
+		if r.ContentLength != 0 { // no verb waits longer for a body
 			stop := context.AfterFunc(ctx, func() {
 				r.whileServed(func() {
-					if !r.bodyHere.Load() {
-						_ = http.NewResponseController(w).SetReadDeadline(begun)
+					if !r.bodyComplete.Load() {
+						_ = http.NewResponseController(w).SetReadDeadline(r.begun)
 					}
 				})
 			})
@@ -75,12 +89,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 
 var noQuery = url.Values{}
 
-// makeRoom grows the goroutine's stack at once to what most writes come to need. HTTP/2 serves each request
+// growStack grows the goroutine's stack at once to the size that most writes need. HTTP/2 serves each request
 // on a new goroutine, whose stack would otherwise grow in steps, the later ones deep in a decoder, and every
 // step adjusts every frame.
 //
 //go:noinline
-func makeRoom() {
+func growStack() {
 	var room [8 << 10]byte
 	runtime.KeepAlive(&room)
 }

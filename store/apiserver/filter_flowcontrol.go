@@ -75,7 +75,7 @@ func (s *Server) admitFlow(r *request, f flight) bool {
 }
 
 func (s *Server) reject(r *request) {
-	if rt := s.table().byGVR[r.info.GVR]; rt != nil && rt.routes(&r.info) {
+	if rt := s.table().byGVR[r.info.GVR]; rt != nil && rt.matchesPath(&r.info) {
 		r.rt = rt // only measurements need it
 	}
 	if m := s.opts.Metrics.Rejected; m != nil {
@@ -97,7 +97,7 @@ func (s *Server) releaseFlow(r *request, f flight) {
 
 // countLongRunning reports a long-running request to the metrics, once its resource is known.
 func (s *Server) countLongRunning(r *request) {
-	if hook := s.opts.Metrics.LongRunning; hook != nil && r.info.long() {
+	if hook := s.opts.Metrics.LongRunning; hook != nil && r.info.longRunning() {
 		m := r.measurement()
 		r.long = &m
 		hook(m, 1)

@@ -29,7 +29,7 @@ func newResponseHeaders(opts *Options) (responseHeaders, error) {
 		if err != nil {
 			return p, fmt.Errorf("apiserver: CORSOrigins: %w", err)
 		}
-		if !bound(text) {
+		if !anchored(text) {
 			return p, fmt.Errorf("apiserver: CORSOrigins: %q also matches parts of other origins: it must begin with ^ or // and end with $, a colon or a port", text)
 		}
 		p.origins = append(p.origins, re)
@@ -37,12 +37,12 @@ func newResponseHeaders(opts *Options) (responseHeaders, error) {
 	return p, nil
 }
 
-// originEnd is the end of a pattern that is bound to the end of a host.
+// originEnd is the end of a pattern that is anchored at the end of a host.
 var originEnd = regexp.MustCompile(`(\$|:|:\$|:\(\$\)|\(:\|\$\)|\(\$\|:\)|:[0-9]+|:(\[0-9\]|\\d)[+*])$`)
 
-// bound reports whether a pattern is bound to both ends of an origin's host: example.com alone would also let
-// https://example.com.evil.net in.
-func bound(pattern string) bool {
+// anchored reports whether a pattern is anchored at both ends of an origin's host: example.com alone would
+// also let https://example.com.evil.net in.
+func anchored(pattern string) bool {
 	return (strings.HasPrefix(pattern, "^") || strings.HasPrefix(pattern, "//")) && originEnd.MatchString(pattern)
 }
 
@@ -52,11 +52,11 @@ func (p *responseHeaders) apply(r *request) bool {
 	if p.hsts != "" && r.TLS != nil {
 		h.Set("Strict-Transport-Security", p.hsts)
 	}
-	if p.goaway > 0 && r.ProtoMajor == 2 && !r.info.long() && rand.Float64() < p.goaway {
+	if p.goaway > 0 && r.ProtoMajor == 2 && !r.info.longRunning() && rand.Float64() < p.goaway {
 		h.Set("Connection", "close") // net/http makes a GOAWAY frame of it
 	}
 	if len(p.origins) > 0 {
-		h.Add("Vary", "Origin") // also of answers to others, which a cache must not give to pages
+		h.Add("Vary", "Origin") // on all responses, so that caches keep those to other origins apart
 	}
 	origin := r.Request.Header.Get("Origin")
 	if origin == "" || !p.allows(origin) {

@@ -46,8 +46,8 @@ func TestAggregatedDiscoveryOfOlderClients(t *testing.T) {
 	require.Equal(t, "APIGroupList", s.do("GET", "/apis", nil, "Accept", "application/json;g=apidiscovery.k8s.io;v=v3"+kind).ok(200).str("kind"))
 }
 
-// What happens when a server ends: it is not ready at once but goes on for the delay, watches end, what is
-// being served is served to its end, and then nothing is left.
+// A server that shuts down is not ready at once but serves for the delay; then watches end, requests being
+// served complete, and no goroutine is left.
 func TestShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -72,14 +72,14 @@ func TestShutdown(t *testing.T) {
 		time.Sleep(11 * time.Second)
 		require.Nil(t, w.next(), "the watch ends")
 		_, err := s.client.Get("http://server/livez")
-		require.Error(t, err, "nobody listens any more")
+		require.Error(t, err, "the listener is closed")
 		time.Sleep(20 * time.Second)
 		close(release)
 		tasks.Wait()
 	})
 }
 
-// Hooks are told of everything, and what goes up comes down.
+// Hooks receive every event, and gauges return to zero.
 func TestMeasurements(t *testing.T) {
 	var mu sync.Mutex
 	var requests []apiserver.Measurement
@@ -145,7 +145,7 @@ func TestCORSPatternsAreBound(t *testing.T) {
 	}
 	s := start(t, apiserver.Options{CORSOrigins: []string{`^https://example\.com$`}})
 	for _, origin := range []string{"https://example.com", "https://example.com.evil.net", ""} {
-		require.Contains(t, s.do("GET", configMaps, nil, "Origin", origin).header.Values("Vary"), "Origin", "a cache must not give one origin's answer to another")
+		require.Contains(t, s.do("GET", configMaps, nil, "Origin", origin).header.Values("Vary"), "Origin", "a cache must keep the responses to origins apart")
 	}
 	require.NotContains(t, start(t, apiserver.Options{}).do("GET", configMaps, nil).header.Values("Vary"), "Origin")
 }

@@ -98,7 +98,7 @@ func (l *limits) idle(long bool) <-chan struct{} {
 // flight classifies the request.
 func (r *request) flight() flight {
 	switch {
-	case r.info.long():
+	case r.info.longRunning():
 		return flightLong
 	case r.info.Verb == "get" || r.info.Verb == "list" || r.info.Verb == "head" || r.info.Verb == "options":
 		return flightReading

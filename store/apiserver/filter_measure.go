@@ -1,43 +1,60 @@
 package apiserver
 
 import (
+	"bufio"
+	"net"
 	"net/http"
 	"time"
 )
 
-// tally is a ResponseWriter that remembers what was answered.
-type tally struct {
+// responseRecorder is a ResponseWriter that records the status and size of the response.
+type responseRecorder struct {
 	http.ResponseWriter
 	code  int
 	bytes int64
+	begun func(code int) // called when the response begins, if it is set
 }
 
-func (t *tally) WriteHeader(code int) {
-	if t.code == 0 {
-		t.code = code
+// begin is called with the status of a response that begins, and again while it continues.
+func (rec *responseRecorder) begin(code int) {
+	if rec.code != 0 {
+		return
 	}
-	t.ResponseWriter.WriteHeader(code)
+	rec.code = code
+	if rec.begun != nil {
+		rec.begun(code)
+	}
 }
 
-func (t *tally) Write(b []byte) (int, error) {
-	if t.code == 0 {
-		t.code = http.StatusOK
-	}
-	n, err := t.ResponseWriter.Write(b)
-	t.bytes += int64(n)
+func (rec *responseRecorder) WriteHeader(code int) {
+	rec.begin(code)
+	rec.ResponseWriter.WriteHeader(code)
+}
+
+func (rec *responseRecorder) Write(b []byte) (int, error) {
+	rec.begin(http.StatusOK)
+	n, err := rec.ResponseWriter.Write(b)
+	rec.bytes += int64(n)
 	return n, err
 }
 
 // Flush sends what was written so far, also through a writer around ours that only unwraps.
-func (t *tally) Flush() { _ = http.NewResponseController(t.ResponseWriter).Flush() }
+func (rec *responseRecorder) Flush() { _ = http.NewResponseController(rec.ResponseWriter).Flush() }
+
+// Hijack takes over the connection, whose protocol is switched.
+func (rec *responseRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	rec.begin(http.StatusSwitchingProtocols)
+	return http.NewResponseController(rec.ResponseWriter).Hijack()
+}
 
 // Unwrap lets http.ResponseController reach the connection.
-func (t *tally) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+func (rec *responseRecorder) Unwrap() http.ResponseWriter { return rec.ResponseWriter }
 
-func (s *Server) finish(r *request, t *tally) {
+// measure reports the request to the metrics.
+func (s *Server) measure(r *request, rec *responseRecorder) {
 	if hook := s.opts.Metrics.Request; hook != nil {
 		m := r.measurement()
-		m.Code, m.Elapsed, m.Outside, m.Bytes, m.BodyBytes = t.code, time.Since(r.begun), r.outside+r.seat.Waited(), t.bytes, int64(len(r.body))
+		m.Code, m.Elapsed, m.Waited, m.Bytes, m.BodyBytes = rec.code, time.Since(r.begun), r.webhookWait+r.seat.Waited(), rec.bytes, int64(len(r.body))
 		hook(m)
 	}
 }

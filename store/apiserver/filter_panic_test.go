@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAPanicIsA500(t *testing.T) {
+func TestPanicIs500(t *testing.T) {
 	var log strings.Builder
 	s := start(t, apiserver.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Handlers: map[string]http.Handler{
 		"/boom": http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("because") })}})

@@ -27,14 +27,14 @@ type requestInfo struct {
 	// Rest is what follows the subresource, for proxies: path elements joined by slashes.
 	Rest string
 
-	within bool // the path names a namespace, and after it the resource
-	named  bool // Name is from the path, not from a field selector
-	watch  bool // the path begins with watch/, the legacy form of a watch
-	broken bool // the path has an empty element
+	namespaced bool // the path names a namespace, and after it the resource
+	named      bool // Name is from the path, not from a field selector
+	watch      bool // the path begins with watch/, the legacy form of a watch
+	malformed  bool // the path has an empty element
 }
 
-// long reports whether the request may take as long as it likes.
-func (i *requestInfo) long() bool {
+// longRunning reports whether the request is exempt from the request timeout.
+func (i *requestInfo) longRunning() bool {
 	if !i.Resource {
 		return false
 	}
@@ -45,9 +45,8 @@ func (i *requestInfo) long() bool {
 	return i.Verb == "watch"
 }
 
-// methodVerbs are the verbs of methods; a get or delete of no name becomes that of a collection. Other
-// methods have no verb, so that they are allowed only to those who may do everything, and are passed on by
-// proxies only.
+// methodVerbs are the verbs of methods; a get or delete without a name becomes that of a collection. Other
+// methods have no verb: they are allowed only to callers with every right, and only proxies forward them.
 var methodVerbs = map[string]string{
 	http.MethodPost: "create", http.MethodGet: "get", http.MethodHead: "get", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
 }
@@ -92,7 +91,7 @@ func (i *requestInfo) object(parts []string) {
 	if parts[0] == "namespaces" && len(parts) > 1 {
 		i.Namespace = parts[1]
 		if len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
-			i.within, parts = true, parts[2:]
+			i.namespaced, parts = true, parts[2:]
 		}
 	}
 	i.GVR.Resource = parts[0]
@@ -105,7 +104,7 @@ func (i *requestInfo) object(parts []string) {
 	if len(parts) > 3 {
 		i.Rest = strings.Join(parts[3:], "/")
 	}
-	i.broken = i.GVR.Resource == "" || i.within && i.Namespace == "" || i.named && i.Name == "" || len(parts) > 2 && i.Subresource == ""
+	i.malformed = i.GVR.Resource == "" || i.namespaced && i.Namespace == "" || i.named && i.Name == "" || len(parts) > 2 && i.Subresource == ""
 }
 
 // collectionVerb finds list, watch and deletecollection.
@@ -119,7 +118,7 @@ func (i *requestInfo) collectionVerb(query url.Values) {
 		return
 	case "get":
 		i.Verb = "list"
-		if flag(query, "watch") {
+		if boolParam(query, "watch") {
 			i.Verb = "watch"
 		}
 	default:
@@ -143,9 +142,9 @@ func splitPath(p string) []string {
 	return strings.Split(p, "/")
 }
 
-// flag reads a boolean query parameter as upstream does: absence, 0 and false are false, anything else is
-// true, nothing included.
-func flag(q url.Values, name string) bool {
+// boolParam reads a boolean query parameter as upstream does: absence, 0 and false are false, any other
+// value, the empty one included, is true.
+func boolParam(q url.Values, name string) bool {
 	values := q[name]
 	return len(values) > 0 && values[0] != "0" && !strings.EqualFold(values[0], "false")
 }

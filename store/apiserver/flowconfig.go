@@ -2,7 +2,6 @@ package apiserver
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -10,6 +9,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/flowcontrolv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/store/cache"
+	"github.com/keelson-dev/keelson/store/flowcontrol"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
@@ -21,11 +22,38 @@ var (
 // flowConfig collects the objects that configure the flows.
 type flowConfig struct {
 	s       *Server
+	from    int64         // revision of the objects it began with, zero without
+	changed chan struct{} // capacity 1
+
 	mu      sync.Mutex
 	schemas map[string]*flowcontrolv1.FlowSchema
 	levels  map[string]*flowcontrolv1.PriorityLevelConfiguration
 	synced  map[gvr]bool
-	changed chan struct{} // capacity 1
+}
+
+// flowObjects are the objects that configured the flows at a revision, by name. They must not be changed.
+type flowObjects struct {
+	schemas  map[string]*flowcontrolv1.FlowSchema
+	levels   map[string]*flowcontrolv1.PriorityLevelConfiguration
+	revision int64
+}
+
+// newFlows makes the flow controller of the options, and what configures it, beginning with the objects of
+// the image.
+func (s *Server) newFlows() {
+	if o := &s.opts; o.NoPriorityAndFairness || o.MaxInFlight <= 0 || o.MaxMutatingInFlight <= 0 {
+		return
+	}
+	o := flowcontrol.Options{Seats: s.opts.MaxInFlight + s.opts.MaxMutatingInFlight, Wait: s.opts.RequestTimeout / 4, Metrics: s.opts.Metrics.Flows}
+	c := &flowConfig{s: s, schemas: map[string]*flowcontrolv1.FlowSchema{}, levels: map[string]*flowcontrolv1.PriorityLevelConfiguration{},
+		synced: map[gvr]bool{}, changed: make(chan struct{}, 1)}
+	if s.opts.Image != nil && s.opts.Image.flows != nil {
+		from := s.opts.Image.flows
+		c.schemas, c.levels, c.from = maps.Clone(from.schemas), maps.Clone(from.levels), from.revision
+		c.synced[flowSchemas], c.synced[priorityLevels] = true, true
+		o.Schemas, o.Levels = c.objects()
+	}
+	s.flows, s.flowConfig = flowcontrol.New(o), c
 }
 
 // configureFlows applies changes of the configuration objects to the flow controller until ctx ends.
@@ -33,28 +61,53 @@ func (s *Server) configureFlows(ctx context.Context) {
 	if s.flows == nil || s.registry.Resource(flowSchemas) == nil || s.registry.Resource(priorityLevels) == nil {
 		return
 	}
-	c := &flowConfig{s: s, schemas: map[string]*flowcontrolv1.FlowSchema{}, levels: map[string]*flowcontrolv1.PriorityLevelConfiguration{},
-		synced: map[gvr]bool{}, changed: make(chan struct{}, 1)}
+	c := s.flowConfig
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	for _, resource := range []gvr{flowSchemas, priorityLevels} {
-		tasks.Go(func() {
-			err := s.Access().Watch(ctx, resource, "", func(e registry.Event) error { c.onConfigEvent(resource, e); return nil })
-			if err != nil && ctx.Err() == nil {
-				s.logger.Error("watch of the priority and fairness configuration failed", "resource", resource.Resource, "err", err)
-			}
-		})
+		tasks.Go(func() { c.follow(ctx, resource) })
+	}
+	if c.from > 0 {
+		c.writeStatuses(ctx, c.stale())
 	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-c.changed:
-			for _, f := range c.apply() {
-				c.writeStatus(ctx, f)
-			}
+			s.flows.Configure(c.objects())
+			c.writeStatuses(ctx, c.stale())
 		}
 	}
+}
+
+// follow collects the objects of a resource until ctx ends.
+func (c *flowConfig) follow(ctx context.Context, resource gvr) {
+	deliver := func(e registry.Event) error { c.onConfigEvent(resource, e); return nil }
+	var err error
+	if a := c.s.Access(); c.from > 0 {
+		err = a.Follow(ctx, resource, "", c.from, deliver)
+	} else {
+		err = a.Watch(ctx, resource, "", deliver)
+	}
+	if err != nil && ctx.Err() == nil {
+		c.s.logger.Error("watch of the priority and fairness configuration failed", "resource", resource.Resource, "err", err)
+	}
+}
+
+// flowObjects returns the objects that configure the flows, if the watches have delivered them up to a
+// revision.
+func (s *Server) flowObjects(revision int64) *flowObjects {
+	c := s.flowConfig
+	if c == nil || !s.registry.Delivered(revision, flowSchemas, priorityLevels) {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.synced[flowSchemas] || !c.synced[priorityLevels] {
+		return nil
+	}
+	return &flowObjects{maps.Clone(c.schemas), maps.Clone(c.levels), revision}
 }
 
 // onConfigEvent applies a change to the collected objects.
@@ -62,16 +115,16 @@ func (c *flowConfig) onConfigEvent(resource gvr, e registry.Event) {
 	c.mu.Lock()
 	switch o := e.Object.(type) {
 	case *flowcontrolv1.FlowSchema:
-		if delete(c.schemas, o.Name); e.Type != registry.Deleted {
+		if delete(c.schemas, o.Name); e.Type != cache.Deleted {
 			c.schemas[o.Name] = o
 		}
 	case *flowcontrolv1.PriorityLevelConfiguration:
-		if delete(c.levels, o.Name); e.Type != registry.Deleted {
+		if delete(c.levels, o.Name); e.Type != cache.Deleted {
 			c.levels[o.Name] = o
 		}
 	default:
-		c.synced[resource] = e.Type == registry.Synced
-		if e.Type == registry.Restarted {
+		c.synced[resource] = e.InitialEnd
+		if e.Expired {
 			if resource == flowSchemas {
 				clear(c.schemas)
 			} else {
@@ -89,40 +142,44 @@ func (c *flowConfig) onConfigEvent(resource gvr, e registry.Event) {
 	}
 }
 
-// apply configures the flows and returns the schemas whose condition Dangling is missing or outdated.
-func (c *flowConfig) apply() []*flowcontrolv1.FlowSchema {
+// objects returns the collected objects, in the order of their names.
+func (c *flowConfig) objects() ([]*flowcontrolv1.FlowSchema, []*flowcontrolv1.PriorityLevelConfiguration) {
 	c.mu.Lock()
-	schemas, levels := slices.Collect(maps.Values(c.schemas)), slices.Collect(maps.Values(c.levels))
-	c.mu.Unlock()
-	c.s.flows.Configure(schemas, levels)
-	var stale []*flowcontrolv1.FlowSchema
-	for _, f := range schemas {
-		if want := c.dangling(f); !slices.ContainsFunc(f.Status.Conditions, func(have flowcontrolv1.FlowSchemaCondition) bool {
-			return have.Type == want.Type && have.Status == want.Status
-		}) {
-			stale = append(stale, f)
-		}
-	}
-	return stale
+	defer c.mu.Unlock()
+	return byName(c.schemas), byName(c.levels)
 }
 
-// dangling is the condition of a schema: whether the level it names is missing.
-func dangling(f *flowcontrolv1.FlowSchema, found bool) flowcontrolv1.FlowSchemaCondition {
-	c := flowcontrolv1.FlowSchemaCondition{Type: flowcontrolv1.FlowSchemaConditionDangling, Status: flowcontrolv1.ConditionFalse, Reason: "Found",
-		Message:            fmt.Sprintf("The PriorityLevelConfiguration %q exists.", f.Spec.PriorityLevelConfiguration.Name),
-		LastTransitionTime: metav1.Now().Truncated()}
-	if !found {
-		c.Status, c.Reason = flowcontrolv1.ConditionTrue, "NotFound"
-		c.Message = fmt.Sprintf("The PriorityLevelConfiguration %q does not exist: the schema matches nothing.", f.Spec.PriorityLevelConfiguration.Name)
+// byName returns the values in the order of their names.
+func byName[V any](m map[string]V) []V {
+	out := make([]V, 0, len(m))
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, m[name])
 	}
-	return c
+	return out
+}
+
+// stale returns the schemas whose condition Dangling is missing or outdated.
+func (c *flowConfig) stale() []*flowcontrolv1.FlowSchema {
+	schemas, _ := c.objects()
+	return slices.DeleteFunc(schemas, func(f *flowcontrolv1.FlowSchema) bool {
+		want := c.dangling(f)
+		return slices.ContainsFunc(f.Status.Conditions, func(have flowcontrolv1.FlowSchemaCondition) bool {
+			return have.Type == want.Type && have.Status == want.Status
+		})
+	})
 }
 
 // dangling is the condition that a schema should have.
 func (c *flowConfig) dangling(f *flowcontrolv1.FlowSchema) flowcontrolv1.FlowSchemaCondition {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return dangling(f, c.levels[f.Spec.PriorityLevelConfiguration.Name] != nil)
+	return flowcontrol.Dangling(f, c.levels[f.Spec.PriorityLevelConfiguration.Name] != nil)
+}
+
+func (c *flowConfig) writeStatuses(ctx context.Context, schemas []*flowcontrolv1.FlowSchema) {
+	for _, f := range schemas {
+		c.writeStatus(ctx, f)
+	}
 }
 
 // writeStatus writes the condition into a schema's status.

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// addFlowDumps registers the pages that show what priority and fairness is doing, as Kubernetes has them:
+// addFlowDumps registers the debug pages of priority and fairness in Kubernetes' format:
 // comma separated, with a header, aligned.
 func (s *Server) addFlowDumps() {
 	for name, dump := range map[string]func(*dumper){
 		"dump_priority_levels": s.dumpLevels, "dump_queues": s.dumpQueues, "dump_requests": s.dumpRequests,
 	} {
-		s.plain["/debug/api_priority_and_fairness/"+name] = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		s.handlers["/debug/api_priority_and_fairness/"+name] = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			h := w.Header()
 			h.Set("Content-Type", "text/plain; charset=utf-8")
 			h.Set("X-Content-Type-Options", "nosniff")
@@ -55,6 +55,6 @@ func (s *Server) dumpQueues(d *dumper) {
 func (s *Server) dumpRequests(d *dumper) {
 	d.row("PriorityLevelName", "FlowSchemaName", "QueueIndex", "RequestIndexInQueue", "FlowDistingsher", "ArriveTime", "InitialSeats", "FinalSeats", "AdditionalLatency")
 	for _, r := range s.flows.Requests() {
-		d.row(r.Level, r.Schema, r.Queue, r.Place, r.Distinguisher, r.Came.UTC().Format(time.RFC3339Nano), r.Seats, 0, time.Duration(0))
+		d.row(r.Level, r.Schema, r.Queue, r.Place, r.Distinguisher, r.Arrived.UTC().Format(time.RFC3339Nano), r.Seats, 0, time.Duration(0))
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
-// FuzzRequests sends anything: no panic, no 5xx but those that say what is missing, no answer without an end,
-// no goroutine left.
+// FuzzRequests sends arbitrary requests: there is no panic, no 5xx except for a missing backend, every
+// response ends, and no goroutine is left.
 func FuzzRequests(f *testing.F) {
 	for _, seed := range [][6]string{
 		{"GET", "/api/v1/namespaces/default/pods?limit=1&continue=zzz", "", "application/json", "", ""},
@@ -54,16 +54,16 @@ func FuzzRequests(f *testing.F) {
 	f.Cleanup(func() {
 		cancel()
 		<-done
-		require.Eventually(f, func() bool { return !serving() }, time.Minute, time.Millisecond, "goroutines of the server stay behind")
+		require.Eventually(f, func() bool { return !serving() }, time.Minute, time.Millisecond, "goroutines of the server are left")
 	})
 	direct(s, "POST", pods, `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
 	f.Fuzz(func(t *testing.T, method, target, body, accept, contentType, headers string) {
 		r, err := http.NewRequest(method, "http://server", strings.NewReader(body))
 		if err != nil {
-			t.Skip()
+			t.Skip("no client can send it: ", err)
 		}
 		if r.URL, err = r.URL.Parse(target); err != nil || !strings.HasPrefix(r.URL.Path, "/") {
-			t.Skip()
+			t.Skip("not a path")
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), 20*time.Millisecond) // watches end
 		defer cancel()
@@ -79,9 +79,9 @@ func FuzzRequests(f *testing.F) {
 		s.ServeHTTP(w, r)
 		switch w.Code {
 		case http.StatusInternalServerError:
-			// The one thing a client can do to deserve it: use up all addresses or ports.
+			// The one legitimate cause: all addresses or ports are in use.
 			require.Contains(t, w.Body.String(), "failed to allocate", "%s %s", method, target)
-		case http.StatusServiceUnavailable, http.StatusGatewayTimeout: // no kubelet; time is up
+		case http.StatusServiceUnavailable, http.StatusGatewayTimeout: // no kubelet; timeout
 		default:
 			require.Less(t, w.Code, 500, "%s", w.Body)
 		}

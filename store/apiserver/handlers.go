@@ -10,35 +10,35 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 )
 
-// addHandlers registers what is not an API object.
+// addHandlers registers the handlers of paths that are not API objects.
 func (s *Server) addHandlers() {
-	s.plain = map[string]http.Handler{
+	s.handlers = map[string]http.Handler{
 		"/version":  http.HandlerFunc(s.serveVersion),
 		"/version/": http.HandlerFunc(s.serveVersion),
 	}
 	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
-		s.plain[path] = http.HandlerFunc(s.serveHealth)
-		s.plain[path+"/"] = http.HandlerFunc(s.serveHealth)
+		s.handlers[path] = http.HandlerFunc(s.serveHealth)
+		s.handlers[path+"/"] = http.HandlerFunc(s.serveHealth)
 	}
 	for _, path := range []string{"/openapi/v2", "/openapi/v3", "/openapi/v3/"} {
-		s.plain[path] = http.HandlerFunc(s.serveOpenAPI)
+		s.handlers[path] = http.HandlerFunc(s.serveOpenAPI)
 	}
 	if s.flows != nil {
 		s.addFlowDumps()
 	}
-	maps.Copy(s.plain, s.opts.Handlers)
-	for path := range s.plain {
+	maps.Copy(s.handlers, s.opts.Handlers)
+	for path := range s.handlers {
 		if strings.HasSuffix(path, "/") {
-			s.prefix = append(s.prefix, path)
+			s.handlerPrefixes = append(s.handlerPrefixes, path)
 		}
 	}
-	slices.SortFunc(s.prefix, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
+	slices.SortFunc(s.handlerPrefixes, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
 }
 
-// servePlain answers requests that are not for API objects.
-func (s *Server) servePlain(r *request) {
+// serveNonResource serves requests that are not for API objects.
+func (s *Server) serveNonResource(r *request) {
 	path := r.info.Path
-	if h := s.plain[path]; h != nil {
+	if h := s.handlers[path]; h != nil {
 		r.handler = path
 		h.ServeHTTP(r.w, r.Request)
 		return
@@ -47,10 +47,10 @@ func (s *Server) servePlain(r *request) {
 		s.serveDiscovery(r)
 		return
 	}
-	for _, prefix := range s.prefix {
+	for _, prefix := range s.handlerPrefixes {
 		if strings.HasPrefix(path, prefix) {
 			r.handler = prefix
-			s.plain[prefix].ServeHTTP(r.w, r.Request)
+			s.handlers[prefix].ServeHTTP(r.w, r.Request)
 			return
 		}
 	}
@@ -69,7 +69,7 @@ type index struct {
 func (s *Server) serveIndex(r *request) {
 	var i index
 	i.Paths = append(i.Paths, "/api", "/api/v1", "/apis", "/apis/")
-	for _, g := range s.table().discovery.groups {
+	for _, g := range s.discovery().groups {
 		if g.name == "" {
 			continue
 		}
@@ -78,7 +78,7 @@ func (s *Server) serveIndex(r *request) {
 			i.Paths = append(i.Paths, "/apis/"+g.name+"/"+v.version)
 		}
 	}
-	for path := range s.plain {
+	for path := range s.handlers {
 		if !strings.HasSuffix(path, "/") {
 			i.Paths = append(i.Paths, path)
 		}

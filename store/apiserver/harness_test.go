@@ -14,6 +14,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/controlplane"
 	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
@@ -58,7 +59,14 @@ func start(t testing.TB, o apiserver.Options) *server {
 	return &server{Server: s, t: t, client: &http.Client{Transport: transport}, stop: stop}
 }
 
-// answer is a response read to its end.
+// startCluster is start with the objects every cluster has.
+func startCluster(t testing.TB, o apiserver.Options) *server {
+	t.Helper()
+	o.StartHook = controlplane.Bookkeeping()
+	return start(t, o)
+}
+
+// answer is a response with its whole body.
 type answer struct {
 	t      testing.TB
 	code   int
@@ -77,7 +85,7 @@ func (s *server) do(method, path string, body any, headers ...string) *answer {
 	return &answer{t: s.t, code: resp.StatusCode, header: resp.Header, body: b}
 }
 
-// open sends a request and leaves the body to be read.
+// open sends a request and returns the response with its body unread.
 func (s *server) open(method, path string, body any, headers ...string) *http.Response {
 	s.t.Helper()
 	var in io.Reader
@@ -118,7 +126,7 @@ func (a *answer) ok(code int) object {
 // object is the JSON of an API object.
 type object map[string]any
 
-// at returns what is at a path such as "metadata.name", or nil.
+// at returns the value at a path such as "metadata.name", or nil.
 func (o object) at(path string) any {
 	var v any = map[string]any(o)
 	for _, p := range strings.Split(path, ".") {
@@ -168,7 +176,7 @@ const (
 	pods       = "/api/v1/namespaces/default/pods"
 )
 
-// load reads a JSON file of facts.
+// load reads a JSON file of recorded data.
 func load(t testing.TB, path string, into any) {
 	t.Helper()
 	b, err := os.ReadFile(path)

@@ -28,7 +28,7 @@ const (
 
 // storeProbe checks whether the store can be read.
 type storeProbe struct {
-	ask func(ctx context.Context) error
+	ping func(ctx context.Context) error
 
 	mu      sync.Mutex
 	running chan struct{} // closed when the check under way has ended; nil if there is none
@@ -43,10 +43,10 @@ func (p *storeProbe) check(ctx context.Context) error {
 		defer p.mu.Unlock()
 		return p.err
 	}
-	if answered := p.running; answered != nil {
+	if done := p.running; done != nil {
 		p.mu.Unlock()
 		select {
-		case <-answered:
+		case <-done:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -54,20 +54,20 @@ func (p *storeProbe) check(ctx context.Context) error {
 		defer p.mu.Unlock()
 		return p.err
 	}
-	answered := make(chan struct{})
-	p.running = answered
+	done := make(chan struct{})
+	p.running = done
 	p.mu.Unlock()
 	// A canceled request must not fail the others that wait for the result.
-	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
+	pingCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
 	defer cancel()
 	err := errors.New("the store's probe panicked")
 	defer func() {
 		p.mu.Lock()
 		p.at, p.err, p.running = time.Now(), err, nil
 		p.mu.Unlock()
-		close(answered)
+		close(done)
 	}()
-	err = p.ask(asking)
+	err = p.ping(pingCtx)
 	return err
 }
 
@@ -115,7 +115,7 @@ func (s *Server) isReady() error {
 
 var errNotFinished = errors.New("not finished")
 
-// serveHealth answers /healthz, /livez and /readyz, each check below them, and verbose and exclude.
+// serveHealth serves /healthz, /livez and /readyz, each check below them, and verbose and exclude.
 func (s *Server) serveHealth(w http.ResponseWriter, r *http.Request) {
 	path := "/" + splitPath(r.URL.Path)[0]
 	only := strings.Trim(strings.TrimPrefix(r.URL.Path, path), "/")

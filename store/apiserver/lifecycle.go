@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// phase is how far a server has come. Phases are passed in the order of the constants and never again; a
-// shutdown skips serving if the store could not be reached before it.
+// phase is a phase of a server's life. Phases begin in the order of the constants, each at most once; a
+// shutdown skips serving if the store could not be reached before.
 type phase uint8
 
 const (
 	created   phase = iota // by New
-	starting               // Run was called: the objects every cluster has are being written
-	serving                // they are stored, and requests for resources are served
+	starting               // Run was called: the start hook writes what every cluster has
+	serving                // it has succeeded, and requests for resources are served
 	draining               // the context of Run and Serve has ended: as before, but not ready
 	ending                 // watches are closed; with Options.ShutdownSendRetryAfter new requests get 429
 	cutting                // streams to nodes and services are cut

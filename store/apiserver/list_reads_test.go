@@ -43,7 +43,7 @@ func TestListsReadOnlyWhatChanged(t *testing.T) {
 	require.Equal(t, before, since.Load(), "nothing has changed")
 }
 
-// reading counts the config maps that lists of the store return.
+// reading is a store that counts the config maps its lists return.
 type reading struct {
 	silent
 	all, since *atomic.Int64

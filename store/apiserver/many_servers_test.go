@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/controlplane"
 )
 
-// smoke creates, reads, changes, lists and deletes one object of a server that has just been made, and ends
-// the server.
+// smoke creates, reads, changes, lists and deletes one object of a new server, and stops the server.
 func smoke(t testing.TB) {
-	s, err := apiserver.New(apiserver.Options{})
+	s, err := apiserver.New(apiserver.Options{StartHook: controlplane.Bookkeeping()})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -40,7 +40,7 @@ func smoke(t testing.TB) {
 	<-done
 }
 
-// Fifty servers in one process, at once. The bubble fails if a goroutine stays.
+// Fifty servers run in one process at once. The bubble fails if a goroutine is left.
 func TestManyServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var wg sync.WaitGroup

@@ -67,11 +67,11 @@ type Measurement struct {
 	// DryRun is All or empty.
 	DryRun string
 
-	// Code is the HTTP status, Elapsed the time until the last byte was written, of which Outside was spent
+	// Code is the HTTP status, Elapsed the time until the last byte was written, of which Waited was spent
 	// queued and in admission webhooks, Bytes the size of the response, and BodyBytes that of the request's
 	// body as far as it was read. They are zero in a measurement of a request that has not ended.
 	Code             int
-	Elapsed, Outside time.Duration
+	Elapsed, Waited  time.Duration
 	Bytes, BodyBytes int64
 }
 

@@ -12,9 +12,10 @@ import (
 // Requests may write an at sign for the dot before v1.0, which is no valid media type.
 const openAPIProto = "application/com.github.proto-openapi.spec.v%d.v1.0+protobuf"
 
-// serveOpenAPI answers /openapi/v2 and /openapi/v3. The documents are built on first use. The list of
+// serveOpenAPI serves /openapi/v2 and /openapi/v3. The documents are built on first use. The list of
 // v3 documents is JSON only, as upstream.
 func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
+	s.mergeOpenAPI()
 	h := w.Header()
 	h.Set("Vary", "Accept")
 	path := strings.TrimSuffix(r.URL.Path, "/")
@@ -27,6 +28,9 @@ func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 		typ = fmt.Sprintf(openAPIProto, version)
 	}
 	name, one := strings.CutPrefix(path, "/openapi/v3/")
+	if one && s.serveForeignV3(w, r, name) {
+		return
+	}
 	if one && !s.documents.HasV3(name) {
 		http.Error(w, "404 page not found", http.StatusNotFound)
 		return

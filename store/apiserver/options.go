@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -10,13 +11,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/admission"
+	"github.com/keelson-dev/keelson/store/audit"
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/authz"
 	"github.com/keelson-dev/keelson/store/builtin"
+	"github.com/keelson-dev/keelson/store/encryption"
 	"github.com/keelson-dev/keelson/store/registry"
 	"github.com/keelson-dev/keelson/store/webhook"
 )
@@ -26,14 +30,19 @@ import (
 type Options struct {
 	// Store keeps the objects; nil means a new memory store, which Run closes at its end.
 	Store store.Store
+	// Encryption encrypts objects in the Store; nil stores them as they are.
+	Encryption *encryption.Providers
 	// Scheme holds the kinds to serve, with their rules. Nil means api.Scheme() with the rules of the
 	// built-in kinds.
 	Scheme *scheme.Scheme
 	// Kinds define kinds of Scheme for which registry.Define is not enough, or in place of their built-in
 	// definitions: with a strategy, field selectors, a prefix or printer columns of their own.
 	Kinds []registry.Definition
-	// Registry configures storage and caches.
+	// Registry configures storage and caches. Its Admission must be nil: see Admission and Secure below.
 	Registry registry.Options
+	// Image is what another server derived from the same content of its store. Nil means that the server
+	// reads the store.
+	Image *Image
 	// Builtin configures the built-in kinds; its Logger is that of Options if nil.
 	Builtin builtin.Options
 
@@ -45,16 +54,28 @@ type Options struct {
 	// Admission is the chain of plugins, in order.
 	Admission []admission.Plugin
 	// Secure is called by New with the access that parts of the server have, for an authorizer or a plugin
-	// that reads API objects. What it returns is added to these Options; New returns its error. Nil adds
-	// nothing.
+	// that reads API objects; it must not be used before New has returned. What Secure returns is added to
+	// these Options; New returns its error. Nil adds nothing.
 	Secure func(a registry.Access) (Security, error)
+	// Audit says which requests are recorded, and where; the zero value records none. Requests that are not
+	// authenticated are recorded too.
+	Audit audit.Options
+	// Intercept, if set, gets every request whose caller is known, in place of next: to record requests, to
+	// delay or to fail them. The context has the caller, after impersonation, as authn.UserFrom returns it.
+	// Intercept may call next once, before it returns, with a ResponseWriter and a request of its own; the
+	// request must have the same URL and method, the writer an Unwrap for http.ResponseController. It may
+	// panic with http.ErrAbortHandler to break the connection.
+	Intercept func(w http.ResponseWriter, r *http.Request, next http.HandlerFunc)
 	// WebhookDial opens the connections to the conversion webhooks of custom resources; nil means the
 	// network, see webhook.Options.
 	WebhookDial webhook.DialFunc
 	// Nodes reaches the servers of kubelets for logs, exec, attach, port-forward and node proxies: a
 	// transport that dials the request's host over TLS with the server's client certificate, HTTP/1.1 only.
-	// Nil answers 503.
+	// Nil responds with 503.
 	Nodes http.RoundTripper
+	// NodeAddressTypes are the types of the addresses of nodes at which Nodes finds kubelets: the first that
+	// a node has is used. Nil means InternalIP, ExternalIP, InternalDNS, ExternalDNS and Hostname.
+	NodeAddressTypes []corev1.NodeAddressType
 	// Backends reaches pods for the proxy subresources of pods and services. Nil means a transport as
 	// http.DefaultTransport, but without a proxy.
 	Backends http.RoundTripper
@@ -62,24 +83,26 @@ type Options struct {
 	// AdvertiseAddress is empty or a loopback one. Otherwise requests are passed on to global unicast
 	// addresses only, and never to this server itself.
 	Local bool
-	// Tokens serves the token subresource of service accounts. Nil answers 404.
+	// Tokens serves the token subresource of service accounts. Nil responds with 404.
 	Tokens TokenIssuer
 	// Computed are resources that are not stored.
 	Computed []Computed
 	// Handlers serve further paths, such as /metrics or /debug/; a path that ends in a slash serves
 	// everything below it. Requests pass authentication and authorization first.
 	Handlers map[string]http.Handler
+	// Aggregation knows the API versions that other servers serve; nil means that there are none.
+	Aggregation Aggregation
 	// Checks are further health checks by name, beside ping, etcd and informer-sync.
 	Checks map[string]func(ctx context.Context) error
 
-	// AdvertiseAddress is the IP address of the endpoints of the service kubernetes; an empty or loopback one
-	// leaves the endpoints alone.
+	// AdvertiseAddress is the IP address by which others reach the server, and which StartHook may publish.
+	// Empty means unknown.
 	AdvertiseAddress string
 	// AdvertisePort is the port beside it; zero means 6443.
 	AdvertisePort int
-	// NoBootstrap leaves out the objects every cluster has: system namespaces, the service kubernetes,
-	// priority classes.
-	NoBootstrap bool
+	// StartHook is work beside serving requests, such as keeping the objects every cluster has, see
+	// controlplane.Bookkeeping. Nil means none.
+	StartHook StartHook
 
 	// MaxInFlight and MaxMutatingInFlight bound the requests being served at a time, watches and other long
 	// ones not counted: their sum is what priority and fairness shares out; without it they bound reads and
@@ -128,6 +151,8 @@ type Options struct {
 	// reconnect, so that clients behind a load balancer spread over several servers. Watches are not
 	// interrupted.
 	GoawayChance float64
+	// MaxStreams bounds the requests at a time of an HTTP/2 connection of Serve; zero means 1000.
+	MaxStreams int
 	// CORSOrigins are regular expressions of the origins whose pages may use the API from a browser. Each
 	// begins with ^ or // and ends with $, a colon or a port, so that no longer host matches. Nil means none.
 	CORSOrigins []string
@@ -143,17 +168,36 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Security is what Options.Secure adds to the Options. Authenticator, Authorizer and Tokens must be nil if
-// those of the Options are set. Admission and Computed follow those of the Options; Handlers and Checks
-// replace those of the same path or name.
+// Security is what Options.Secure adds to the Options. Authenticator, Authorizer, Tokens and Aggregation must
+// be nil if those of the Options are set. Admission and Computed follow those of the Options; Handlers and
+// Checks replace those of the same path or name.
 type Security struct {
 	Authenticator authn.Authenticator
 	Authorizer    authz.Authorizer
 	Tokens        TokenIssuer
 	Admission     []admission.Plugin
 	Computed      []Computed
+	Aggregation   Aggregation
 	Handlers      map[string]http.Handler
 	Checks        map[string]func(ctx context.Context) error
+}
+
+// newRegistry returns the registry over s, with the admission chain of the Options and of Secure, whose other
+// results it adds to the Options.
+func (o *Options) newRegistry(s store.Store) (*registry.Registry, error) {
+	ro := o.Registry
+	if ro.Admission != nil {
+		return nil, errors.New("apiserver: Options.Registry.Admission must be nil: plugins are Options.Admission and what Options.Secure returns")
+	}
+	if o.Image.fits(o) {
+		ro.Image = o.Image.objects
+	}
+	ro.AdmissionMetrics = o.Metrics.Admission
+	ro.Admission = func(a registry.Access) ([]admission.Plugin, error) {
+		err := o.secure(a)
+		return o.Admission, err
+	}
+	return registry.New(s, ro)
 }
 
 // secure calls Secure and adds what it returns.
@@ -172,6 +216,7 @@ func (o *Options) secure(a registry.Access) error {
 		{"Authenticator", o.Authenticator != nil && add.Authenticator != nil},
 		{"Authorizer", o.Authorizer != nil && add.Authorizer != nil},
 		{"Tokens", o.Tokens != nil && add.Tokens != nil},
+		{"Aggregation", o.Aggregation != nil && add.Aggregation != nil},
 	} {
 		if twice.is {
 			return fmt.Errorf("apiserver: Options.%s is set, and Options.Secure returned another", twice.name)
@@ -186,15 +231,18 @@ func (o *Options) secure(a registry.Access) error {
 	if add.Tokens != nil {
 		o.Tokens = add.Tokens
 	}
+	if add.Aggregation != nil {
+		o.Aggregation = add.Aggregation
+	}
 	o.Admission = slices.Concat(o.Admission, add.Admission)
 	o.Computed = slices.Concat(o.Computed, add.Computed)
-	o.Handlers = merged(o.Handlers, add.Handlers)
-	o.Checks = merged(o.Checks, add.Checks)
+	o.Handlers = mergeMaps(o.Handlers, add.Handlers)
+	o.Checks = mergeMaps(o.Checks, add.Checks)
 	return nil
 }
 
-// merged returns a new map of both; the entries of b win.
-func merged[V any](a, b map[string]V) map[string]V {
+// mergeMaps returns a new map of both; the entries of b win.
+func mergeMaps[V any](a, b map[string]V) map[string]V {
 	out := make(map[string]V, len(a)+len(b))
 	maps.Copy(out, a)
 	maps.Copy(out, b)
@@ -239,9 +287,13 @@ func (o Options) withDefaults() Options {
 	setInt(&o.MaxInFlight, 400)
 	setInt(&o.MaxMutatingInFlight, 200)
 	setInt(&o.AdvertisePort, 6443)
+	setInt(&o.MaxStreams, 1000)
 	setTime(&o.RequestTimeout, time.Minute)
 	setTime(&o.MinWatch, 30*time.Minute)
 	setTime(&o.CompactInterval, 5*time.Minute)
+	if o.NodeAddressTypes == nil {
+		o.NodeAddressTypes = []corev1.NodeAddressType{corev1.NodeInternalIP, corev1.NodeExternalIP, corev1.NodeInternalDNS, corev1.NodeExternalDNS, corev1.NodeHostName}
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -255,6 +307,6 @@ func (o Options) withDefaults() Options {
 	if o.Builtin.Logger == nil {
 		o.Builtin.Logger = o.Logger
 	}
-	o.Version = o.Version.filled()
+	o.Version = o.Version.withBuildInfo()
 	return o
 }

@@ -16,8 +16,10 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/memory"
+	"github.com/keelson-dev/keelson/store/registry"
 	"github.com/keelson-dev/keelson/store/storetest"
 )
 
@@ -55,8 +57,8 @@ func TestDeleteOptionsInTheQuery(t *testing.T) {
 	s.do("GET", configMaps+"/a", nil).ok(404)
 }
 
-// Who says in the old way that dependents are to be deleted is told with 202 that the object itself is not
-// gone yet.
+// With orphanDependents=false, the deprecated option for deleting dependents, the answer is 202: the object
+// itself is not gone yet.
 func TestOrphanDependents(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	cm := configMap("a")
@@ -69,8 +71,8 @@ func TestOrphanDependents(t *testing.T) {
 	require.Equal(t, []any{"orphan"}, waiting.at("metadata.finalizers"))
 }
 
-// A collection is deleted object by object: a limit, a selector and a continue token say which, a dry run
-// spares them all.
+// A collection is deleted object by object: a limit, a selector and a continue token restrict which, a dry
+// run deletes none.
 func TestDeleteCollection(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	for i := range 5 {
@@ -104,7 +106,7 @@ func TestDeleteCollection(t *testing.T) {
 	require.EqualValues(t, 7, s.do("GET", pods+"/q", nil).ok(200).at("metadata.deletionGracePeriodSeconds"), "every object has its own")
 }
 
-// What a client accepts is what it gets, or 406.
+// A client gets an encoding it accepts, or 406.
 func TestAccept(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	s.do("POST", configMaps, configMap("a", "k", "v")).ok(201)
@@ -115,7 +117,7 @@ func TestAccept(t *testing.T) {
 	}{
 		{"", "ConfigMap", "ConfigMapList"},
 		{"*", "ConfigMap", "ConfigMapList"},
-		{"application/*", "", ""}, // upstream knows no ranges but the whole one
+		{"application/*", "", ""}, // upstream supports no range but */*
 		{"text/html, */*", "ConfigMap", "ConfigMapList"},
 		{"application/json;charset=utf-8", "ConfigMap", "ConfigMapList"},
 		{"application/json;stream=watch", "ConfigMap", "ConfigMapList"},
@@ -145,7 +147,7 @@ func TestAccept(t *testing.T) {
 	for _, v := range []string{"v1", "v1beta1"} {
 		list := s.do("GET", configMaps, nil, "Accept", "application/json;as=PartialObjectMetadataList;v="+v+";g=meta.k8s.io").ok(200)
 		item := object(list.items()[0].(map[string]any))
-		require.Equal(t, "PartialObjectMetadata meta.k8s.io/"+v, item.str("kind")+" "+item.str("apiVersion"), "items say what they are")
+		require.Equal(t, "PartialObjectMetadata meta.k8s.io/"+v, item.str("kind")+" "+item.str("apiVersion"), "items have kind and apiVersion")
 		require.Equal(t, "a", item.str("metadata.name"))
 		require.Nil(t, item["data"])
 	}
@@ -158,8 +160,8 @@ func TestAccept(t *testing.T) {
 	require.Equal(t, "MethodNotAllowed", s.do("POST", "/version", "{}").ok(405).str("reason"))
 }
 
-// TestOpenAPIInProtobuf: both versions of the documents are served in protobuf, under the type that is valid
-// and under that which clients write; a document keeps the address that the list gives it.
+// TestOpenAPIInProtobuf: both versions of the documents are served in protobuf, under the valid media type
+// and under the one that clients send; the list's URL of a document works for both.
 func TestOpenAPIInProtobuf(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	const form = "application/com.github.proto-openapi.spec.v%d%sv1.0+protobuf"
@@ -183,7 +185,7 @@ func TestOpenAPIInProtobuf(t *testing.T) {
 	}
 }
 
-// People read what curl shows them.
+// JSON is indented for curl.
 func TestPretty(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	s.do("POST", configMaps, configMap("a", "k", "v")).ok(201)
@@ -198,7 +200,7 @@ func TestPretty(t *testing.T) {
 	}
 }
 
-// The words for a field that cannot be selected by are those of the kind.
+// The error for an unknown field selector has the text that upstream has for the kind.
 func TestFieldsThatCannotBeSelected(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	for path, want := range map[string]string{
@@ -241,12 +243,12 @@ func (s *stuck) List(ctx context.Context, prefix string, o store.ListOptions) (s
 	return s.Store.List(ctx, prefix, o)
 }
 
-// While a watch cache is being filled lists and watches do not hang: they are told to come back. Reads of
-// single objects and writes need no cache.
+// While a watch cache is being filled lists and watches do not hang: they get an error that asks for a retry.
+// Reads of single objects and writes need no cache.
 func TestRequestsWhileACacheIsFilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &stuck{Store: memory.New(memory.Options{}), prefix: "/configmaps/", released: make(chan struct{})}
-		s := start(t, apiserver.Options{Store: st, NoBootstrap: true})
+		s := start(t, apiserver.Options{Store: st})
 		s.do("POST", configMaps, configMap("a")).ok(201)
 		for _, path := range []string{configMaps, configMaps + "?limit=1", configMaps + "?resourceVersion=0", configMaps + "?watch=1", configMaps + "?watch=1&resourceVersion=1"} {
 			begun := time.Now()
@@ -277,9 +279,8 @@ func (l *listed) List(ctx context.Context, prefix string, o store.ListOptions) (
 	return l.Store.List(ctx, prefix, o)
 }
 
-// Lists of one state, in pages or at a version, are of that state whatever happens meanwhile, on a resource
-// that nobody writes too; with a store that reports progress they cost it nothing, with an older etcd one
-// read for all pages.
+// Lists in pages or at a version show that one state whatever is written meanwhile, also of a resource that
+// is never written; a store that reports progress is not read for them, an older etcd once for all pages.
 func TestPagesOfOneState(t *testing.T) {
 	for _, backend := range []string{"memory", "etcd"} {
 		t.Run(backend, func(t *testing.T) {
@@ -315,7 +316,7 @@ func TestPagesOfOneState(t *testing.T) {
 			require.Equal(t, want, s.do("GET", exact+at.str("metadata.resourceVersion"), nil).ok(200).names())
 			require.Equal(t, want[1:], s.do("GET", configMaps, nil).ok(200).names())
 			got, page := nil, object{}
-			for { // the object that is gone stays in the pages of the list that began before
+			for { // pages of a list that began before the deletion still have the object
 				path := exact + elsewhere + "&limit=4"
 				if c := page.str("metadata.continue"); c != "" {
 					path = configMaps + "?limit=4&continue=" + c
@@ -328,10 +329,18 @@ func TestPagesOfOneState(t *testing.T) {
 			}
 			require.Equal(t, want, got)
 			if st.Capabilities().Progress {
-				require.Equal(t, before, st.n.Load(), "the store has been asked")
+				require.Equal(t, before, st.n.Load(), "the store has been read")
 			} else {
 				require.LessOrEqual(t, int(st.n.Load()-before), 4, "one read for each state, not for each page")
 			}
 		})
 	}
+}
+
+// The admission chain consists of Options.Admission and Options.Secure: one in Options.Registry would be
+// replaced, so it is refused.
+func TestRegistryAdmissionIsRefused(t *testing.T) {
+	_, err := apiserver.New(apiserver.Options{Registry: registry.Options{
+		Admission: func(registry.Access) ([]admission.Plugin, error) { return nil, nil }}})
+	require.ErrorContains(t, err, "Options.Registry.Admission must be nil")
 }

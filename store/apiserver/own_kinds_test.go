@@ -43,7 +43,7 @@ func withWebsites(t *testing.T) *scheme.Scheme {
 	return s
 }
 
-func TestAnEmbeddersOwnKind(t *testing.T) {
+func TestEmbedderKind(t *testing.T) {
 	s := start(t, apiserver.Options{Scheme: withWebsites(t)})
 	sites := "/apis/demo.test/v1/namespaces/default/websites"
 	require.Contains(t, s.do("POST", sites, `{"metadata":{"name":"w"}}`).ok(422).str("message"), "spec.url: Required value")
@@ -68,9 +68,9 @@ func TestResourcesAddedAtRunTime(t *testing.T) {
 	require.NoError(t, scheme.Add[*metav1.Unstructured](custom, schema.GroupVersion{Group: "demo.test", Version: "v1"}, scheme.Kind{Name: "Website", Resource: "websites", Namespaced: true,
 		Subresources: []scheme.Subresource{{Name: "scale", Kind: "Scale", Group: "autoscaling", Version: "v1", Verbs: []string{"get", "patch", "update"}}}}))
 	info := custom.ForKind(schema.GroupVersionKind{Group: "demo.test", Version: "v1", Kind: "Website"})
-	_, err := s.Registry().Add(registry.Definition{Info: info, Custom: true, Prefix: registry.CustomPrefix(info.GVR.GroupResource()),
+	_, err := s.Registry().Add(&registry.Definition{Info: info, Custom: true, Prefix: registry.CustomPrefix(info.GVR.GroupResource()),
 		Strategy: registry.Strategy{VersionRequired: true, Generation: registry.OnSpec},
-		Scale:    &registry.ScalePaths{Spec: ".spec.size", Status: ".status.size"},
+		Scale:    registry.ScalePaths{Spec: ".spec.size", Status: ".status.size"}.Scale(),
 		Prune: func(obj metav1.Object) []string {
 			u := obj.(*metav1.Unstructured)
 			if _, ok := u.Fields["zap"]; ok {
@@ -92,7 +92,7 @@ func TestResourcesAddedAtRunTime(t *testing.T) {
 	require.Equal(t, 415, s.do("PATCH", sites+"/w", "{}", "Content-Type", "application/strategic-merge-patch+json").code)
 	list := s.do("GET", sites, nil).ok(200)
 	require.Equal(t, "WebsiteList", list.str("kind"))
-	require.Equal(t, "Website", list.items()[0].(map[string]any)["kind"], "custom objects say what they are in lists")
+	require.Equal(t, "Website", list.items()[0].(map[string]any)["kind"], "custom objects have kind and apiVersion in lists")
 	require.EqualValues(t, 2, s.do("GET", sites+"/w/scale", nil).ok(200).at("spec.replicas"))
 	s.do("PATCH", sites+"/w/scale", `{"spec":{"replicas":5}}`, "Content-Type", "application/merge-patch+json").ok(200)
 	o := s.do("PATCH", sites+"/w?fieldManager=x", `{"apiVersion":"demo.test/v1","kind":"Website","metadata":{"name":"w"},"spec":{"color":"red"}}`, "Content-Type", "application/apply-patch+yaml").ok(200)

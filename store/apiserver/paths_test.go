@@ -20,7 +20,7 @@ import (
 	"github.com/keelson-dev/keelson/store/authz"
 )
 
-// asked keeps the attributes that the authorizer was asked about last, and decides as allow says.
+// asked is an authorizer that keeps the last attributes and decides by allow.
 type asked struct {
 	mu    sync.Mutex
 	last  authz.Attributes
@@ -46,12 +46,12 @@ func (a *asked) options() apiserver.Options {
 	}
 }
 
-// Who may use one name, or one namespace, sees and changes nothing else, whatever the shape of the path and
+// A caller with rights to one name, or one namespace, can read and change nothing else, whatever the path and
 // the method.
-func TestPathsOutsideWhatWasAllowed(t *testing.T) {
+func TestPathsOutsideGrants(t *testing.T) {
 	rule := asked{allow: func(authz.Attributes) bool { return true }}
 	s := start(t, rule.options())
-	s.client.Timeout = 10 * time.Second // a watch that should not be is found, not followed
+	s.client.Timeout = 10 * time.Second // a watch that should be refused must not block the test
 	for _, ns := range []string{"a", "b"} {
 		s.do("POST", "/api/v1/namespaces", object{"metadata": map[string]any{"name": ns}}).ok(201)
 		for _, name := range []string{"mine", "other"} {
@@ -111,7 +111,7 @@ func TestPathsOutsideWhatWasAllowed(t *testing.T) {
 	}
 }
 
-// A path that is not one of a long-running request gets no such request's freedom.
+// A path that only resembles that of a long-running request is not exempt from the timeout.
 func TestMethodsDoNotMakeRequestsLong(t *testing.T) {
 	rule := asked{allow: func(authz.Attributes) bool { return true }}
 	o := rule.options()
@@ -136,8 +136,8 @@ type pathRule struct {
 	exists               bool
 }
 
-// Every resource of discovery is asked for by every method in every shape of path. What the authorizer is
-// asked about, and whether such a path exists, follow from the rules written here.
+// Every resource of discovery is requested with every method and every form of path. The attributes that are
+// authorized, and whether the path exists, follow from the rules here.
 func TestEveryPath(t *testing.T) {
 	rule := asked{allow: func(authz.Attributes) bool { return true }}
 	o := rule.options()
@@ -189,7 +189,7 @@ func shapes(resource string, namespaced, listed bool, subs []string) []pathRule 
 			pathRule{path: "watch/namespaces/n/" + resource, namespace: "n", watch: true, exists: namespaced},
 			pathRule{path: "watch/namespaces/n/" + resource + "/x", namespace: "n", name: "x", watch: true, exists: namespaced})
 	} else {
-		rules = slices.Delete(rules, 2, 3) // what follows a namespace is a resource in it
+		rules = slices.Delete(rules, 2, 3) // the element after a namespace is a resource in it
 		for i := range rules {
 			rules[i].namespace = rules[i].name
 		}

@@ -33,13 +33,13 @@ func TestHeaders(t *testing.T) {
 		"duplicate port warning":            `{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"},"spec":{"clusterIP":"None","externalIPs":["192.0.2.1"],"ports":[{"port":80}]}}`,
 		"method not allowed":                pod("p"),
 	}
-	// Headers that depend on the connection, on sizes or on flow control, which another layer does.
+	// Headers that depend on the connection, on sizes or on flow control.
 	skip := []string{"Connection", "Date", "Content-Length", "Transfer-Encoding", "Last-Modified", "Accept-Ranges", "Etag",
 		"X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid", "Process-Start-Time-Unix"}
 	for _, c := range cases {
 		switch c.Case {
 		case "metrics", "componentstatuses", "openapi v3 index", "openapi v2":
-			continue // hooks of the assembly, and documents with headers of their own
+			continue // hooks of a control plane, and documents with other headers
 		}
 		got := s.do(c.Method, c.Path, bodies[c.Case], "Accept", c.Accept)
 		require.Equal(t, c.Status, got.code, "%s: %s", c.Case, got.body)
@@ -89,7 +89,7 @@ func TestDeleteFlows(t *testing.T) {
 	s.do("POST", "/apis/apps/v1/namespaces/default/deployments", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"app":"a"}},"template":{"metadata":{"labels":{"app":"a"}},"spec":{"containers":[{"name":"c","image":"app:1"}]}}}}`).ok(201)
 	for _, step := range steps {
 		if step.Step == "create in terminating namespace" {
-			continue // an admission plugin's answer
+			continue // from an admission plugin
 		}
 		var body any
 		if string(step.Request) != "null" {
@@ -128,7 +128,7 @@ func shapeOf(path string, v any) []string {
 	return out
 }
 
-// TestProtocol replays what the real server answers to requests that are wrong.
+// TestProtocol replays the real server's responses to invalid requests.
 func TestProtocol(t *testing.T) {
 	var cases []struct {
 		ID, Case, Method, Path, ContentType, Setup string
@@ -140,7 +140,7 @@ func TestProtocol(t *testing.T) {
 		Accept                                     string
 	}
 	load(t, "../../apimachinery/api/testdata/validation.json", &cases)
-	// Answers of parts that a bare server does not have: plugins, authentication, custom resources, tokens.
+	// Responses of parts that this server does not have: plugins, authentication, custom resources, tokens.
 	elsewhere := regexp.MustCompile(`CR |on CR|credentials|bad token|token |namespace absent|delete default namespace|tokenreview|selfrules`)
 	fields := regexp.MustCompile(`priorityClassName|overhead`)
 	for _, c := range cases {
@@ -148,7 +148,7 @@ func TestProtocol(t *testing.T) {
 			continue
 		}
 		t.Run(strings.TrimPrefix(c.Case, "protocol: ")+" "+c.ID, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // some answers take seconds
+			synctest.Test(t, func(t *testing.T) { // some responses take seconds
 				s := start(t, apiserver.Options{})
 				s.do("POST", pods, pod("p")).ok(201)
 				s.do("POST", "/apis/apps/v1/namespaces/default/deployments", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"app":"a"}},"template":{"metadata":{"labels":{"app":"a"}},"spec":{"containers":[{"name":"c","image":"app:1"}]}}}}`).ok(201)

@@ -32,7 +32,7 @@ func (r *request) readBody() ([]byte, error) {
 			return nil, r.bodyReadError(err)
 		}
 		r.body = b
-		r.bodyHere.Store(true)
+		r.bodyComplete.Store(true)
 		return b, nil
 	}
 	b, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
@@ -43,17 +43,17 @@ func (r *request) readBody() ([]byte, error) {
 		return nil, r.bodyReadError(err)
 	}
 	r.body = b
-	r.bodyHere.Store(true)
+	r.bodyComplete.Store(true)
 	return b, nil
 }
 
-// promised bounds what is allocated for a body before any of it has arrived: clients may announce more than
-// they send.
-const promised = 64 << 10
+// initialBodySize bounds the memory allocated for a body before any of it has arrived: clients may announce
+// more than they send.
+const initialBodySize = 64 << 10
 
 // readGrowing reads exactly n bytes into memory that grows with what arrives.
 func readGrowing(in io.Reader, n int) ([]byte, error) {
-	b := make([]byte, min(n, promised))
+	b := make([]byte, min(n, initialBodySize))
 	for got := 0; ; {
 		k, err := io.ReadFull(in, b[got:])
 		if err != nil {

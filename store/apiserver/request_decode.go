@@ -41,8 +41,8 @@ func (r *request) fieldValidation() (fieldValidation, error) {
 	}
 }
 
-// kinded is implemented by objects that carry their kind.
-type kinded interface {
+// kindGetter is implemented by objects that carry their kind.
+type kindGetter interface {
 	GroupVersionKind() schema.GroupVersionKind
 }
 
@@ -57,7 +57,7 @@ func (r *request) decode(obj any, gvk schema.GroupVersionKind) error {
 	if err != nil {
 		return err
 	}
-	if m == mediaProto && r.custom() {
+	if m == mediaProto && r.isCustom() {
 		return apierrors.NewUnsupportedMediaType("the body of the request was in an unknown format - a custom resource has no protobuf form, accepted media types include: " + r.server.mediaTypes())
 	}
 	if len(data) == 0 {
@@ -67,7 +67,11 @@ func (r *request) decode(obj any, gvk schema.GroupVersionKind) error {
 	if err != nil {
 		return err
 	}
-	return r.decodeAs(data, m, obj, gvk, fv)
+	if err := r.decodeAs(data, m, obj, gvk, fv); err != nil {
+		return err
+	}
+	r.auditBody(obj, gvk)
+	return nil
 }
 
 func (r *request) decodeAs(data []byte, m media, obj any, gvk schema.GroupVersionKind, fv fieldValidation) error {
@@ -93,18 +97,18 @@ func (r *request) decodeAs(data []byte, m media, obj any, gvk schema.GroupVersio
 		issues, err = codec.UnmarshalOptions(data, obj, o)
 	}
 	if err == nil && m != mediaProto {
-		if k, ok := obj.(kinded); ok {
+		if k, ok := obj.(kindGetter); ok {
 			got = k.GroupVersionKind()
 		}
 	}
 	if err != nil {
 		return apierrors.NewBadRequest(cannotHandle(gvk, err.Error()))
 	}
-	return r.checked(obj, got, gvk, issues, fv)
+	return r.checkDecoded(obj, got, gvk, issues, fv)
 }
 
-// checked compares the decoded kind with the expected one and handles unknown and duplicate fields.
-func (r *request) checked(obj any, got, gvk schema.GroupVersionKind, issues []codec.FieldIssue, fv fieldValidation) error {
+// checkDecoded compares the decoded kind with the expected one and handles unknown and duplicate fields.
+func (r *request) checkDecoded(obj any, got, gvk schema.GroupVersionKind, issues []codec.FieldIssue, fv fieldValidation) error {
 	_, unstructured := obj.(*metav1.Unstructured)
 	if unstructured && got.Kind != gvk.Kind && got.Kind != "" && got.GroupVersion() == gvk.GroupVersion() {
 		name := ""
@@ -114,7 +118,7 @@ func (r *request) checked(obj any, got, gvk schema.GroupVersionKind, issues []co
 		return apierrors.NewInvalid(got.GroupKind(), name, validation.ErrorList{
 			validation.Invalid(validation.NewPath("kind"), got.Kind, "must be "+gvk.Kind)})
 	}
-	if unstructured && r.custom() && (got.Kind == "" || got.Version == "") {
+	if unstructured && r.isCustom() && (got.Kind == "" || got.Version == "") {
 		// Only the Go types of built-in kinds imply a kind.
 		if got.Kind == "" {
 			return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): Object 'Kind' is missing", gvk.Kind))
@@ -124,7 +128,7 @@ func (r *request) checked(obj any, got, gvk schema.GroupVersionKind, issues []co
 	if err := sameKind(got, gvk); err != nil {
 		return err
 	}
-	if o, ok := obj.(metav1.Object); ok && unstructured && r.custom() {
+	if o, ok := obj.(metav1.Object); ok && unstructured && r.isCustom() {
 		if prune := r.rt.res.Definition().Prune; prune != nil {
 			for _, path := range prune(o) {
 				issues = append(issues, codec.FieldIssue{Kind: codec.UnknownField, Path: path})
@@ -134,13 +138,13 @@ func (r *request) checked(obj any, got, gvk schema.GroupVersionKind, issues []co
 	return r.report(issues, gvk, fv)
 }
 
-// custom reports that the request is for a custom resource.
-func (r *request) custom() bool {
+// isCustom reports whether the request is for a custom resource.
+func (r *request) isCustom() bool {
 	return r.rt != nil && r.rt.res != nil && r.rt.res.Definition().Custom
 }
 
-func cannotHandle(gvk schema.GroupVersionKind, why string) string {
-	return fmt.Sprintf("%s in version %q cannot be handled as a %s: %s", gvk.Kind, gvk.Version, gvk.Kind, why)
+func cannotHandle(gvk schema.GroupVersionKind, reason string) string {
+	return fmt.Sprintf("%s in version %q cannot be handled as a %s: %s", gvk.Kind, gvk.Version, gvk.Kind, reason)
 }
 
 // sameKind compares the kind of a body with the expected one. Empty parts match.
@@ -167,7 +171,7 @@ func sameKind(got, want schema.GroupVersionKind) error {
 // strictError is the error for unknown and duplicate fields with strict validation.
 type strictError struct {
 	error
-	why string
+	reason string
 }
 
 func (e *strictError) Unwrap() error { return e.error }
@@ -182,8 +186,8 @@ func (r *request) report(issues []codec.FieldIssue, gvk schema.GroupVersionKind,
 		for i, issue := range issues {
 			texts[i] = issue.String()
 		}
-		why := cannotHandle(gvk, "strict decoding error: "+strings.Join(texts, ", "))
-		return &strictError{apierrors.NewBadRequest(why), why}
+		reason := cannotHandle(gvk, "strict decoding error: "+strings.Join(texts, ", "))
+		return &strictError{apierrors.NewBadRequest(reason), reason}
 	}
 	for _, issue := range issues {
 		r.warn(issue.String())

@@ -7,9 +7,9 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/fence"
 )
 
-// fenced returns the context in which the request's writes are made. A leader's token in the header is
+// fenceContext returns the context in which the request's writes are made. A leader's token in the header is
 // checked in the transaction of every write; clients that use leases learn so from a header.
-func (s *Server) fenced(r *request) (context.Context, error) {
+func (s *Server) fenceContext(r *request) (context.Context, error) {
 	text := r.Header.Get(fence.Header)
 	if text == "" {
 		return r.Context(), nil

@@ -91,7 +91,7 @@ func queryInt(q url.Values, name string) (int64, bool, error) {
 
 // write returns the registry options of a write.
 func (r *request) write(wo writeOptions, options any) registry.Write {
-	return registry.Write{DryRun: wo.dryRun, FieldManager: wo.fieldManager, Warn: r.warn, Outside: &r.outside, Options: options, Subresource: r.info.Subresource}
+	return registry.Write{DryRun: wo.dryRun, FieldManager: wo.fieldManager, Warn: r.warn, Annotate: r.annotate(), WebhookWait: &r.webhookWait, Options: options, Subresource: r.info.Subresource}
 }
 
 func (wo writeOptions) list() []string {

@@ -25,6 +25,7 @@ func (r *request) accepts(o offers) (output, error) {
 
 // send encodes v, which has apiVersion and kind set, and sends it as the response.
 func (r *request) send(code int, out output, gvk schema.GroupVersionKind, v any) {
+	r.auditResponse(v)
 	var body []byte
 	var err error
 	switch out.media {
@@ -35,7 +36,8 @@ func (r *request) send(code int, out output, gvk schema.GroupVersionKind, v any)
 	case mediaCBOR:
 		body, err = cbor.Marshal(v)
 	default:
-		body, err = codec.AppendJSON(make([]byte, 0, 2048), v)
+		// The response to a write is the object that the request brought, and a little more.
+		body, err = codec.AppendJSON(make([]byte, 0, 2048+len(r.body)), v)
 		body = append(body, '\n')
 	}
 	if err != nil {

@@ -55,4 +55,4 @@ func (r *request) writer(code, size int) (io.Writer, func()) {
 // largeWrite is how many bytes of a large response are written at a time.
 const largeWrite = 128 << 10
 
-var _ http.Flusher = (*tally)(nil)
+var _ http.Flusher = (*responseRecorder)(nil)

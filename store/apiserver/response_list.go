@@ -24,7 +24,7 @@ func (r *request) sendPage(rt *route, out output, p *page) {
 		err = r.sendList(rt, out, p, rt.info.ListKind(), false)
 	}
 	if err != nil {
-		if named := p.unreadable(rt); named != nil {
+		if named := p.unreadableError(rt); named != nil {
 			err = named
 		}
 		r.fail(err)
@@ -39,6 +39,9 @@ func (r *request) sendList(rt *route, out output, p *page, kind schema.GroupVers
 	// list.
 	items, size, err := r.listItems(rt, out, p, meta)
 	if err != nil {
+		return err
+	}
+	if err := r.auditList(rt, h, p, meta); err != nil {
 		return err
 	}
 	header := r.w.Header()

@@ -52,11 +52,11 @@ func (m media) fromJSON(text []byte) ([]byte, error) {
 	}
 }
 
-// as is the representation of an object.
-type as uint8
+// representation is how a response represents objects.
+type representation uint8
 
 const (
-	asObject as = iota
+	asObject representation = iota
 	asTable
 	asMetadata     // PartialObjectMetadata
 	asMetadataList // PartialObjectMetadataList
@@ -65,7 +65,7 @@ const (
 // output is the result of content negotiation.
 type output struct {
 	media   media
-	as      as
+	as      representation
 	version string // of the meta group, for tables and metadata: v1 or v1beta1
 }
 
@@ -154,7 +154,7 @@ func (o offers) match(c clause) (output, bool) {
 	}
 	switch c.params["as"] {
 	case "":
-		return out, c.params["g"] == "" && c.params["v"] == "" // a version of nothing
+		return out, c.params["g"] == "" && c.params["v"] == "" // a version without a kind
 	case "Table":
 		out.as = asTable
 		if !o.table || out.media == mediaProto || out.media == mediaCBOR {

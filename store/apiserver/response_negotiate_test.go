@@ -8,9 +8,9 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
-// CBOR is an alpha feature that is off: whoever accepts nothing else gets 406, whoever sends it 415, and
-// nothing is written. A client that prefers it but takes JSON as well, as client-go's does with its feature
-// on, gets JSON.
+// CBOR is an alpha feature that is off: a client that accepts nothing else gets 406, one that sends it 415,
+// and nothing is written. A client that prefers it but takes JSON as well, as client-go's does with its
+// feature on, gets JSON.
 func TestCBORIsOff(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	s.do("POST", configMaps, configMap("a", "k", "v")).ok(201)

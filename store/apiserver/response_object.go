@@ -15,6 +15,13 @@ func metaKind(version, kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "meta.k8s.io", Version: version, Kind: kind}
 }
 
+// partialOf returns the metadata of an object, as an object of a version of the meta group.
+func partialOf(obj metav1.Object, version string) *metav1.PartialObjectMetadata {
+	partial := &metav1.PartialObjectMetadata{ObjectMeta: *metav1.MetaOf(obj)}
+	partial.SetGroupVersionKind(metaKind(version, "PartialObjectMetadata"))
+	return partial
+}
+
 // sendCached sends one object of the cache.
 func (r *request) sendCached(rt *route, out output, o *cache.Object) {
 	var err error
@@ -34,6 +41,9 @@ func (r *request) sendCached(rt *route, out output, o *cache.Object) {
 // sendForm sends the object itself, from its cached encodings.
 func (r *request) sendForm(rt *route, out output, o *cache.Object) error {
 	if out.media == mediaProto {
+		if err := r.auditProto(rt, o); err != nil {
+			return err
+		}
 		body, tail, err := rt.res.Proto(r.Context(), o)
 		if err != nil {
 			return err
@@ -49,6 +59,7 @@ func (r *request) sendForm(rt *route, out output, o *cache.Object) error {
 	if len(head) > 0 {
 		body = body[1:]
 	}
+	r.auditCached(head, body)
 	if out.media == mediaJSON && !r.pretty() && len(head)+len(body) < compressAbove {
 		h := r.w.Header()
 		h["Content-Type"] = contentTypes[mediaJSON]
@@ -82,16 +93,23 @@ func envelope(gvk schema.GroupVersionKind, body, tail []byte) []byte {
 	return codec.AppendEnvelopeTail(b)
 }
 
+// sendWritten sends the stored object in response to an update, which may have created it.
+func (r *request) sendWritten(rt *route, out output, obj metav1.Object, created bool) {
+	code := http.StatusOK
+	if created {
+		code = http.StatusCreated
+	}
+	r.sendObject(rt, code, out, obj)
+}
+
 // sendObject sends the stored object in response to a write.
 func (r *request) sendObject(rt *route, code int, out output, obj metav1.Object) {
 	switch out.as {
 	case asTable:
 		r.sendTableOf(rt, code, out, obj)
 	case asMetadata, asMetadataList:
-		partial := &metav1.PartialObjectMetadata{ObjectMeta: *metav1.MetaOf(obj)}
-		gvk := metaKind(out.version, "PartialObjectMetadata")
-		partial.SetGroupVersionKind(gvk)
-		r.send(code, out, gvk, partial)
+		partial := partialOf(obj, out.version)
+		r.send(code, out, partial.GroupVersionKind(), partial)
 	default:
 		r.send(code, out, rt.info.GVK, obj)
 	}

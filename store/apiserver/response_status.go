@@ -26,6 +26,7 @@ func (r *request) fail(err error) {
 	}
 	out, _ := negotiate(r.Header.Get("Accept"), offers{proto: true, cbor: r.server.opts.CBOR, table: true, meta: true})
 	out.as = asObject
+	r.auditStatus(&status)
 	r.send(int(status.Code), out, statusKind, &status)
 }
 
@@ -41,5 +42,6 @@ func (r *request) succeed(code int, details *metav1.StatusDetails) {
 		status.Code = int32(code)
 	}
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	r.auditStatus(&status)
 	r.send(code, out, statusKind, &status)
 }

@@ -88,9 +88,7 @@ func tableRow(rt *route, obj metav1.Object, now time.Time, include metav1.Includ
 	case metav1.IncludeObject:
 		shown = obj
 	default:
-		partial := &metav1.PartialObjectMetadata{ObjectMeta: *metav1.MetaOf(obj)}
-		partial.SetGroupVersionKind(metaKind(version, "PartialObjectMetadata"))
-		shown = partial
+		shown = partialOf(obj, version)
 	}
 	b, err := codec.Marshal(shown)
 	row.Object.Raw = b

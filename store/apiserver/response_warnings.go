@@ -7,8 +7,8 @@ import (
 
 // warn adds a warning to the response, unless it has it.
 func (r *request) warn(text string) {
-	const most = 20
-	if len(r.warnings) >= most {
+	const limit = 20
+	if len(r.warnings) >= limit {
 		return
 	}
 	for _, w := range r.warnings {
@@ -22,8 +22,8 @@ func (r *request) warn(text string) {
 // Bounds of the warnings of a response, in characters: clients and proxies bound headers, and a webhook or a
 // request may cause any text.
 const (
-	allWarnings = 4096 // in all; if they are longer,
-	oneWarning  = 256  // each is cut to this, and the last are left out
+	maxWarnings = 4096 // in all; if they are longer,
+	maxWarning  = 256  // each is cut to this, and the last are left out
 )
 
 // sendWarnings writes the warnings into the header. It must be called before WriteHeader.
@@ -32,12 +32,12 @@ func (r *request) sendWarnings() {
 	for _, text := range r.warnings {
 		total += utf8.RuneCountInString(text)
 	}
-	cut, sent := total > allWarnings, 0
+	cut, sent := total > maxWarnings, 0
 	for _, text := range r.warnings {
 		if cut {
-			text = firstRunes(text, oneWarning)
+			text = firstRunes(text, maxWarning)
 		}
-		if sent += utf8.RuneCountInString(text); sent > allWarnings {
+		if sent += utf8.RuneCountInString(text); sent > maxWarnings {
 			break
 		}
 		r.w.Header().Add("Warning", warningHeader(text))

@@ -11,6 +11,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/cbor"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/cache"
 	"github.com/keelson-dev/keelson/store/registry"
@@ -60,8 +61,8 @@ func (e *eventStream) begin() {
 	_ = e.control.Flush()
 }
 
-// abandon makes a write that hangs fail: the client does not read. The cache calls it from a goroutine of its
-// own.
+// abandon makes a blocked write fail, because the client does not read. The cache calls it from a goroutine
+// of its own.
 func (e *eventStream) abandon() {
 	e.whileServed(func() { _ = e.control.SetWriteDeadline(time.Unix(1, 0)) })
 }
@@ -77,7 +78,7 @@ func (e *eventStream) deliver(events []cache.Event) error {
 	if e.rt.res != nil && e.rt.res.Converts() {
 		e.convert(events)
 		if e.Context().Err() != nil {
-			return errGone
+			return errDisconnected
 		}
 	}
 	for i := range events {
@@ -125,8 +126,8 @@ func (e *eventStream) deliver(events []cache.Event) error {
 	return nil
 }
 
-// convert converts the objects of many events in one call. Where that fails, each event is converted by
-// itself, and those before the bad one are sent.
+// convert converts the objects of many events in one call. If that fails, each event is converted by itself,
+// and those before the first failure are sent.
 func (e *eventStream) convert(events []cache.Event) {
 	objs := make([]*cache.Object, 0, len(events))
 	for i := range events {
@@ -142,12 +143,12 @@ func (e *eventStream) write(b []byte) error {
 		return nil
 	}
 	if _, err := e.w.Write(b); err != nil {
-		return errGone
+		return errDisconnected
 	}
 	return nil
 }
 
-var errGone = errors.New("the client has disconnected")
+var errDisconnected = errors.New("the client has disconnected")
 
 func (e *eventStream) encode(ev *cache.Event) ([]byte, error) {
 	switch {
@@ -200,15 +201,18 @@ func (e *eventStream) metadataFrame(ctx context.Context, name string, o *cache.O
 	if err != nil {
 		return nil, err
 	}
-	partial := &metav1.PartialObjectMetadata{ObjectMeta: *metav1.MetaOf(obj)}
-	gvk := metaKind(e.out.version, "PartialObjectMetadata")
-	partial.SetGroupVersionKind(gvk)
-	if e.out.media == mediaProto {
-		apiVersion, kind := gvk.ToAPIVersionAndKind()
-		b, err := codec.MarshalEnvelope(apiVersion, kind, partial)
-		return codec.AppendEventProto(nil, name, b), err
+	partial := partialOf(obj, e.out.version)
+	return e.newFrame(name, partial.GroupVersionKind(), partial)
+}
+
+// newFrame is an event about an object of a kind, in the encoding of the stream.
+func (e *eventStream) newFrame(eventType string, gvk schema.GroupVersionKind, obj any) ([]byte, error) {
+	if e.out.media != mediaProto {
+		return e.frameJSON(eventType, obj)
 	}
-	return e.frameJSON(name, partial)
+	apiVersion, kind := gvk.ToAPIVersionAndKind()
+	b, err := codec.MarshalEnvelope(apiVersion, kind, obj)
+	return codec.AppendEventProto(nil, eventType, b), err
 }
 
 // frameJSON is an event in an encoding converted from JSON.
@@ -234,19 +238,15 @@ func (e *eventStream) bookmark(ev *cache.Event) ([]byte, error) {
 	var shown any = obj
 	switch e.out.as {
 	case asMetadata, asMetadataList:
-		gvk = metaKind(e.out.version, "PartialObjectMetadata")
-		partial := &metav1.PartialObjectMetadata{ObjectMeta: *metav1.MetaOf(obj)}
-		partial.SetGroupVersionKind(gvk)
-		shown = partial
+		partial := partialOf(obj, e.out.version)
+		gvk, shown = partial.GroupVersionKind(), partial
 	case asTable:
 		t := newTable(e.rt, e.out)
 		t.ColumnDefinitions = nil
 		t.ResourceVersion = obj.GetResourceVersion()
 		row := metav1.TableRow{Cells: e.rt.table.Cells(obj, time.Now())}
 		if ev.InitialEnd {
-			partial := &metav1.PartialObjectMetadata{ObjectMeta: *metav1.MetaOf(obj)}
-			partial.SetGroupVersionKind(metaKind(e.out.version, "PartialObjectMetadata"))
-			b, err := codec.Marshal(partial)
+			b, err := codec.Marshal(partialOf(obj, e.out.version))
 			if err != nil {
 				return nil, err
 			}
@@ -257,18 +257,13 @@ func (e *eventStream) bookmark(ev *cache.Event) ([]byte, error) {
 	default:
 		registry.SetKind(obj, gvk)
 	}
-	if e.out.media == mediaProto {
-		apiVersion, kind := gvk.ToAPIVersionAndKind()
-		b, err := codec.MarshalEnvelope(apiVersion, kind, shown)
-		return codec.AppendEventProto(nil, "BOOKMARK", b), err
-	}
-	return e.frameJSON("BOOKMARK", shown)
+	return e.newFrame("BOOKMARK", gvk, shown)
 }
 
 // end sends the error that ended a watch, unless its time was up or the client has disconnected.
 func (e *eventStream) end(err error) {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
-		errors.Is(err, cache.ErrStopped) || errors.Is(err, errGone) {
+		errors.Is(err, cache.ErrStopped) || errors.Is(err, errDisconnected) {
 		return
 	}
 	if _, ok := errors.AsType[*cache.SlowError](err); ok {

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/keelson-dev/keelson/apimachinery/fields"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
@@ -14,7 +15,7 @@ import (
 type routes struct {
 	generation int64
 	byGVR      map[schema.GroupVersionResource]*route
-	discovery  discovery
+	discovery  func() *discovery // made when it is first requested
 }
 
 // route is one resource at one version.
@@ -22,9 +23,8 @@ type route struct {
 	info     *scheme.Info
 	res      *registry.Resource // nil for computed resources
 	computed Computed
-	table    columns.Table
+	table    *columns.Table
 	proto    bool // objects have a protobuf form
-	hash     string
 
 	deprecated string // the warning with every response; empty for none
 }
@@ -45,32 +45,47 @@ func (s *Server) table() *routes {
 func (s *Server) rebuildRoutes() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next := &routes{generation: s.registry.Generation(), byGVR: map[schema.GroupVersionResource]*route{}}
-	for _, res := range s.registry.Resources() {
+	next := &routes{generation: s.registry.Generation()}
+	before := s.routes.Load()
+	if before == nil {
+		before = &routes{}
+	}
+	computed := append(s.builtinComputed(), s.opts.Computed...)
+	next.byGVR = make(map[schema.GroupVersionResource]*route, s.registry.Len()+len(computed))
+	for res := range s.registry.All() {
 		d := res.Definition()
+		if rt := before.byGVR[d.Info.GVR]; rt != nil && rt.res == res {
+			next.byGVR[d.Info.GVR] = rt
+			continue
+		}
 		next.byGVR[d.Info.GVR] = &route{
-			info: d.Info, res: res, table: orDefault(d.Table), deprecated: d.Deprecated,
-			proto: !d.Custom && (!d.JSON || hasProto(d.Info)), hash: storageHash(res),
+			info: d.Info, res: res, table: orDefault(&d.Table), deprecated: d.Deprecated,
+			proto: !d.Custom && (!d.JSON || hasProto(d.Info)),
 		}
 	}
-	for _, c := range append(s.builtinComputed(), s.opts.Computed...) {
+	for _, c := range computed {
 		if c.Info == nil {
 			return fmt.Errorf("apiserver: a Computed needs Info")
 		}
-		next.byGVR[c.Info.GVR] = &route{info: c.Info, computed: c, table: orDefault(c.Table), deprecated: c.Deprecated, proto: hasProto(c.Info)}
+		next.byGVR[c.Info.GVR] = &route{info: c.Info, computed: c, table: orDefault(&c.Table), deprecated: c.Deprecated, proto: hasProto(c.Info)}
 	}
-	next.discovery = newDiscovery(next)
+	next.discovery = sync.OnceValue(func() *discovery { return newDiscovery(next, nil) })
 	s.routes.Store(next)
 	return nil
 }
 
 // orDefault returns t, or the default table if t has no columns.
-func orDefault(t columns.Table) columns.Table {
+func orDefault(t *columns.Table) *columns.Table {
 	if len(t.Columns) == 0 {
-		return columns.Default()
+		return defaultTable
 	}
 	return t
 }
+
+var defaultTable = func() *columns.Table {
+	t := columns.Default()
+	return &t
+}()
 
 // offers are the encodings and representations of the route's objects.
 func (rt *route) offers(watch bool) offers {
@@ -84,7 +99,7 @@ func (rt *route) selector(sel fields.Selector) (fields.Selector, error) {
 	}
 	return sel.Transform(func(field, value string) (string, string, error) {
 		if rt.res == nil {
-			if !ofMetadata(field) {
+			if !isMetadataField(field) {
 				return "", "", registry.ErrOnlyMetadataFields(field)
 			}
 			return field, value, nil

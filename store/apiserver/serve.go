@@ -7,11 +7,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
 
-// Serve serves connections of l until ctx ends, over TLS with HTTP/2 and HTTP/1.1, or in plain text (HTTP/2
+// Serve serves connections of l until ctx ends, over TLS with HTTP/2, unless config.NextProtos lists other
+// protocols only, and HTTP/1.1, or in plain text (HTTP/2
 // with prior knowledge included) if config is nil. Then it continues for Options.ShutdownDelay, stops
 // accepting (with Options.ShutdownSendRetryAfter it keeps accepting and answers 429), waits for requests
 // being served, closes l, and returns nil if that went well. Run must be running beside it; give both the
@@ -26,7 +28,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) 
 	defer context.AfterFunc(ctx, func() {
 		// Run may not have been scheduled yet, and must not find this phase skipped.
 		s.lifecycle.advance(draining)
-		s.linger(serving)
+		s.delayShutdown(serving)
 		if s.opts.ShutdownSendRetryAfter {
 			s.lifecycle.advance(ending)
 			s.await(s.limits.idle(false), s.opts.RequestTimeout)
@@ -35,22 +37,22 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) 
 	})()
 	logger := s.logger
 	if hook := s.opts.Metrics.HandshakeFailed; hook != nil {
-		logger = slog.New(&handshakes{Handler: logger.Handler(), failed: hook})
+		logger = slog.New(&handshakeCounter{Handler: logger.Handler(), failed: hook})
 	}
-	return serveHandler(serving, l, config, s, s.opts.RequestTimeout+2*streamPatience, logger)
+	return serveHandler(serving, l, config, s, s.opts.MaxStreams, s.opts.RequestTimeout+2*streamGracePeriod, logger)
 }
 
-// handshakes counts failed handshakes in the log messages of net/http, which reports them nowhere else.
-type handshakes struct {
+// handshakeCounter counts failed handshakes in the log messages of net/http, which reports them nowhere else.
+type handshakeCounter struct {
 	slog.Handler
 	failed func()
 }
 
 // Enabled implements slog.Handler: failures below the level of the logger are counted too.
-func (*handshakes) Enabled(context.Context, slog.Level) bool { return true }
+func (*handshakeCounter) Enabled(context.Context, slog.Level) bool { return true }
 
 // Handle implements slog.Handler.
-func (h *handshakes) Handle(ctx context.Context, r slog.Record) error {
+func (h *handshakeCounter) Handle(ctx context.Context, r slog.Record) error {
 	if strings.HasPrefix(r.Message, "http: TLS handshake error from ") {
 		h.failed()
 	}
@@ -61,16 +63,16 @@ func (h *handshakes) Handle(ctx context.Context, r slog.Record) error {
 }
 
 // serveHandler serves l with h until ctx ends, and then waits for requests being served, for at most
-// patience.
-func serveHandler(ctx context.Context, l net.Listener, config *tls.Config, h http.Handler, patience time.Duration, logger *slog.Logger) error {
+// timeout.
+func serveHandler(ctx context.Context, l net.Listener, config *tls.Config, h http.Handler, streams int, timeout time.Duration, logger *slog.Logger) error {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
-	protocols.SetHTTP2(config != nil)
+	protocols.SetHTTP2(config != nil && (len(config.NextProtos) == 0 || slices.Contains(config.NextProtos, "h2")))
 	protocols.SetUnencryptedHTTP2(config == nil)
 	srv := &http.Server{
 		Handler:           h,
 		Protocols:         &protocols,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 1000},
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: streams},
 		ReadHeaderTimeout: 32 * time.Second,
 		IdleTimeout:       3 * time.Minute,
 		MaxHeaderBytes:    1 << 20,
@@ -83,8 +85,8 @@ func serveHandler(ctx context.Context, l net.Listener, config *tls.Config, h htt
 			return
 		}
 		srv.TLSConfig = config.Clone()
-		// Records of one packet each, with which a connection would begin after every pause, cost a system
-		// call each: a watch event would be written in three.
+		// Dynamic sizing would begin with records of one packet after every pause, each of them a system
+		// call: a watch event would take three.
 		srv.TLSConfig.DynamicRecordSizingDisabled = true
 		ended <- srv.ServeTLS(l, "", "")
 	}()
@@ -93,7 +95,7 @@ func serveHandler(ctx context.Context, l net.Listener, config *tls.Config, h htt
 		return err
 	case <-ctx.Done():
 	}
-	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	err := srv.Shutdown(waiting)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,10 +14,12 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/celcheck"
 	"github.com/keelson-dev/keelson/apimachinery/api/explain"
 	"github.com/keelson-dev/keelson/apimachinery/openapi"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/builtin"
 	"github.com/keelson-dev/keelson/store/crd"
+	"github.com/keelson-dev/keelson/store/encryption"
 	"github.com/keelson-dev/keelson/store/flowcontrol"
 	"github.com/keelson-dev/keelson/store/memory"
 	"github.com/keelson-dev/keelson/store/registry"
@@ -36,20 +39,26 @@ type Server struct {
 	documents *openapi.Documents
 	custom    *crd.Controller // nil if the scheme has no definitions of custom resources
 
+	resources       map[string]schema.GroupResource // built-in resources by the prefix of their keys
 	routes          atomic.Pointer[routes]
 	limits          limits
+	turns           turns
 	responseHeaders responseHeaders
 	probe           storeProbe
 	direct          *http.Transport         // to pods, without Options.Backends
-	flows           *flowcontrol.Controller // nil without priority and fairness
-	plain           map[string]http.Handler // handlers of other paths
-	prefix          []string                // of those that end in a slash, longest first
+	flows           *flowcontrol.Controller // nil without priority and fairness, as is
+	flowConfig      *flowConfig             // what configures it
+	handlers        map[string]http.Handler // handlers of other paths
+	handlerPrefixes []string                // of those that end in a slash, longest first
 
-	// forgotten is the revision before which states are no longer served.
-	forgotten atomic.Int64
+	// compacted is the revision before which states are no longer served.
+	compacted atomic.Int64
 
-	lifecycle *lifecycle
-	mu        sync.Mutex // held while routes are replaced
+	merged atomic.Pointer[mergedDiscovery] // nil before it was first made
+
+	lifecycle  *lifecycle
+	mu         sync.Mutex  // held while routes or documents are replaced
+	documented *Aggregated // of which documents has the OpenAPI
 }
 
 // New returns a server. It reads and writes nothing until Run.
@@ -58,21 +67,27 @@ func New(opts Options) (*Server, error) {
 	if s.store = opts.Store; s.store == nil {
 		s.store, s.ownStore = memory.New(memory.Options{}), true
 	}
+	if opts.Encryption != nil {
+		s.store = encryption.NewStore(s.store, opts.Encryption, s.resourceOf)
+	}
 	var err error
 	if s.scheme = opts.Scheme; s.scheme == nil {
-		if s.scheme, err = BuiltinScheme(); err != nil {
+		if s.scheme, err = builtinScheme(); err != nil {
 			return nil, err
 		}
 	}
 	s.direct = newDirect()
-	s.probe.ask = func(ctx context.Context) error {
+	s.probe.ping = func(ctx context.Context) error {
 		_, err := s.store.Progress(ctx, "/")
 		return err
 	}
 	opts = opts.withDefaults()
 	s.logger = opts.Logger
 	s.documents = openapi.New(s.scheme, openapi.Options{Version: opts.Version.GitVersion, Texts: explain.Text})
-	s.registry = registry.New(s.store, opts.Registry)
+	if s.registry, err = opts.newRegistry(s.store); err != nil {
+		return nil, err
+	}
+	s.opts = opts
 	if s.kinds, err = builtin.New(s.registry, opts.Builtin); err != nil {
 		return nil, err
 	}
@@ -83,18 +98,16 @@ func New(opts Options) (*Server, error) {
 	if _, err := s.registry.Add(defs...); err != nil {
 		return nil, err
 	}
-	if err := opts.secure(s.registry.Access()); err != nil {
-		return nil, err
+	s.resources = map[string]schema.GroupResource{}
+	for res := range s.registry.All() {
+		s.resources[res.Prefix()] = res.Stored()
 	}
-	s.opts = opts
 	if s.responseHeaders, err = newResponseHeaders(&opts); err != nil {
 		return nil, err
 	}
-	s.registry.SetAdmission(opts.Admission, opts.Metrics.Admission)
 	s.limits.init(opts.MaxInFlight, opts.MaxMutatingInFlight)
-	if !opts.NoPriorityAndFairness && opts.MaxInFlight > 0 && opts.MaxMutatingInFlight > 0 {
-		s.flows = flowcontrol.New(flowcontrol.Options{Seats: opts.MaxInFlight + opts.MaxMutatingInFlight, Wait: opts.RequestTimeout / 4, Metrics: opts.Metrics.Flows})
-	}
+	s.turns = newTurns()
+	s.newFlows()
 	if s.registry.Resource(crd.Resource) != nil {
 		co := crd.Options{Logger: opts.Logger, WebhookDial: opts.WebhookDial, Called: opts.Metrics.Admission.Called}
 		if opts.Metrics.Queue != nil {
@@ -109,6 +122,21 @@ func New(opts Options) (*Server, error) {
 	}
 	s.addHandlers()
 	return s, nil
+}
+
+// resourceOf returns the resource to which a key, or a prefix of keys, belongs; ok is false for keys of which
+// there are no objects, such as allocations of ports.
+func (s *Server) resourceOf(key string) (gr schema.GroupResource, ok bool) {
+	first, rest, _ := strings.Cut(strings.TrimPrefix(key, "/"), "/")
+	if gr, ok := s.resources["/"+first+"/"]; ok {
+		return gr, true
+	}
+	second, _, _ := strings.Cut(rest, "/")
+	if gr, ok := s.resources["/"+first+"/"+second+"/"]; ok {
+		return gr, true
+	}
+	// Only the keys of custom resources begin with a group, in which there is a dot.
+	return schema.GroupResource{Group: first, Resource: second}, second != "" && strings.Contains(first, ".")
 }
 
 // definitionQueue is the name of the queue of definitions of custom resources.
@@ -132,21 +160,43 @@ func BuiltinScheme() (*scheme.Scheme, error) {
 	return s, nil
 }
 
+// builtinScheme is the scheme of servers without one of their own.
+var builtinScheme = sync.OnceValues(func() (*scheme.Scheme, error) {
+	s, err := BuiltinScheme()
+	if err != nil {
+		return nil, err
+	}
+	s.Freeze()
+	return s, nil
+})
+
 // Registry returns the server's resources.
 func (s *Server) Registry() *registry.Registry { return s.registry }
 
 // Access returns the access that parts of the server have: as over HTTP, without authorization.
 func (s *Server) Access() registry.Access { return s.registry.Access() }
 
-// Scheme returns the kinds the server was made with.
+// Scheme returns the kinds the server was made with. It must not be changed: without Options.Scheme other
+// servers share it.
 func (s *Server) Scheme() *scheme.Scheme { return s.scheme }
 
-// Ready returns a channel that is closed when Run has written the objects every cluster has; requests for
-// resources wait for it.
+// Kinds returns the built-in kinds, with their allocators.
+func (s *Server) Kinds() *builtin.Kinds { return s.kinds }
+
+// Logger returns the logger of Options; one that discards if that was nil.
+func (s *Server) Logger() *slog.Logger { return s.logger }
+
+// Advertised returns Options.AdvertiseAddress and AdvertisePort, 6443 if that was zero.
+func (s *Server) Advertised() (address string, port int) {
+	return s.opts.AdvertiseAddress, s.opts.AdvertisePort
+}
+
+// Ready returns a channel that is closed when Run has called Options.StartHook and loaded the definitions of
+// custom resources; requests for resources wait for it.
 func (s *Server) Ready() <-chan struct{} { return s.lifecycle.reached[serving] }
 
-// Run writes the objects every cluster has, as soon as the store can be reached, and runs the server's loops
-// until ctx ends. Then readiness fails, watches are closed, short requests get the time every request has,
+// Run starts Options.StartHook, as soon as the store can be reached, and runs the server's loops until ctx
+// ends. Then readiness fails, watches are closed, short requests get the time every request has,
 // streams to nodes and services a few seconds more before they are cut, and Run returns nil when all
 // goroutines have returned. It may be called once.
 func (s *Server) Run(ctx context.Context) error {
@@ -155,34 +205,48 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	loops, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	var tasks sync.WaitGroup
+	var tasks, hook sync.WaitGroup
 	tasks.Go(func() { _ = s.registry.Run(loops) })
 	if s.custom != nil {
 		tasks.Go(func() { _ = s.custom.Run(loops) })
 	}
-	err := s.bootstrapUntilDone(ctx)
+	if s.opts.Aggregation != nil {
+		tasks.Go(func() { _ = s.opts.Aggregation.Run(loops) })
+	}
+	err := s.startHook(ctx)
 	if err == nil && s.custom != nil {
 		select {
 		case <-s.custom.Synced():
 		case <-ctx.Done():
 		}
 	}
+	if err == nil && s.opts.Aggregation != nil {
+		select {
+		case <-s.opts.Aggregation.Synced():
+		case <-ctx.Done():
+		}
+	}
 	if err == nil {
 		s.lifecycle.advance(serving)
-		tasks.Go(func() { s.maintain(loops) })
+		tasks.Go(func() { s.repairServices(loops) })
 		tasks.Go(func() { s.configureFlows(loops) })
 		tasks.Go(func() { s.compact(loops) })
-		tasks.Go(func() { s.registerServices(loops) })
+		if s.opts.StartHook != nil {
+			accepting, end := s.lifecycle.within(loops, ending)
+			defer end()
+			hook.Go(func() { s.opts.StartHook.Run(accepting, s) })
+		}
 		<-ctx.Done()
 	}
 	if ctx.Err() != nil {
-		err = nil // what failed, failed because of it
+		err = nil // the failure is a consequence of the shutdown
 	}
 	s.lifecycle.advance(draining)
-	s.linger(context.WithoutCancel(ctx))
+	s.delayShutdown(context.WithoutCancel(ctx))
 	s.lifecycle.advance(ending)
 	s.drain()
 	s.lifecycle.advance(cutting)
+	hook.Wait()
 	stop()
 	tasks.Wait()
 	s.direct.CloseIdleConnections()
@@ -192,8 +256,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// linger waits for Options.ShutdownDelay, or until ctx ends.
-func (s *Server) linger(ctx context.Context) {
+// delayShutdown waits for Options.ShutdownDelay, or until ctx ends.
+func (s *Server) delayShutdown(ctx context.Context) {
 	if s.opts.ShutdownDelay <= 0 {
 		return
 	}
@@ -205,23 +269,24 @@ func (s *Server) linger(ctx context.Context) {
 	}
 }
 
-// streamPatience is how long streams to nodes and services may continue when all short requests have ended.
-const streamPatience = 5 * time.Second
+// streamGracePeriod is how long streams to nodes and services may continue when all short requests have
+// ended.
+const streamGracePeriod = 5 * time.Second
 
 // drain waits for requests being served: for short ones at most Options.RequestTimeout, then for long ones
-// that did not end with the watches at most streamPatience.
+// that did not end with the watches at most streamGracePeriod.
 func (s *Server) drain() {
 	for _, wait := range []struct {
-		idle <-chan struct{}
-		most time.Duration
-	}{{s.limits.idle(false), s.opts.RequestTimeout}, {s.limits.idle(true), streamPatience}} {
-		s.await(wait.idle, wait.most)
+		idle    <-chan struct{}
+		timeout time.Duration
+	}{{s.limits.idle(false), s.opts.RequestTimeout}, {s.limits.idle(true), streamGracePeriod}} {
+		s.await(wait.idle, wait.timeout)
 	}
 }
 
 // await waits until no requests are being served, for at most that long.
-func (s *Server) await(idle <-chan struct{}, most time.Duration) {
-	timer := time.NewTimer(most)
+func (s *Server) await(idle <-chan struct{}, timeout time.Duration) {
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case <-idle:

@@ -14,7 +14,7 @@ import (
 )
 
 func TestServiceAddresses(t *testing.T) {
-	s := start(t, apiserver.Options{Builtin: builtin.Options{ServiceCIDR: "10.0.0.0/29", NodePorts: builtin.PortRange{First: 30000, Last: 30002}}})
+	s := startCluster(t, apiserver.Options{Builtin: builtin.Options{ServiceCIDR: "10.0.0.0/29", NodePorts: builtin.PortRange{First: 30000, Last: 30002}}})
 	services := "/api/v1/namespaces/default/services"
 	svc := func(name, spec string) string {
 		return fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"ports":[{"port":80}]%s}}`, name, spec)
@@ -22,7 +22,7 @@ func TestServiceAddresses(t *testing.T) {
 	seen := map[string]bool{"10.0.0.1": true}
 	for i := range 5 {
 		o := s.do("POST", services, svc(fmt.Sprintf("s%d", i), "")).ok(201)
-		require.False(t, seen[o.str("spec.clusterIP")], "given away twice")
+		require.False(t, seen[o.str("spec.clusterIP")], "allocated twice")
 		seen[o.str("spec.clusterIP")] = true
 	}
 	full := s.do("POST", services, svc("full", ""))
@@ -41,16 +41,16 @@ func TestServiceAddresses(t *testing.T) {
 	s.do("DELETE", services+"/s1", nil).ok(200)
 	no = s.do("POST", services, fmt.Sprintf(`{"metadata":{"name":"clash"},"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":%v}]}}`, port)).ok(422)
 	require.Contains(t, no.str("message"), "already allocated")
-	// Turning it into a ClusterIP service gives the port back.
+	// Changing it to a ClusterIP service releases the port.
 	s.do("PATCH", services+"/np", `{"spec":{"type":"ClusterIP","ports":null}}`, "Content-Type", "application/merge-patch+json")
 	s.do("PATCH", services+"/np", `{"spec":{"type":"ClusterIP"}}`, "Content-Type", "application/merge-patch+json").ok(200)
 	s.do("POST", services, fmt.Sprintf(`{"metadata":{"name":"clash"},"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":%v}]}}`, port)).ok(201)
 	require.Len(t, s.do("GET", "/apis/networking.k8s.io/v1/ipaddresses", nil).ok(200).items(), 1+5)
 }
 
-// Services created at once never share an address, and every address has its object.
+// Services created concurrently never share an address, and every address has its IPAddress.
 func TestServiceAddressesInARace(t *testing.T) {
-	s := start(t, apiserver.Options{Builtin: builtin.Options{ServiceCIDR: "10.0.0.0/24"}})
+	s := startCluster(t, apiserver.Options{Builtin: builtin.Options{ServiceCIDR: "10.0.0.0/24"}})
 	var wg sync.WaitGroup
 	for i := range 60 {
 		wg.Go(func() {
@@ -71,10 +71,10 @@ func TestServiceAddressesInARace(t *testing.T) {
 	require.Len(t, s.do("GET", "/apis/networking.k8s.io/v1/ipaddresses", nil).ok(200).items(), 61)
 }
 
-// What comes apart by hand is put together again.
+// Allocations that were changed by hand are repaired.
 func TestServiceAllocationsAreRepaired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := start(t, apiserver.Options{})
+		s := startCluster(t, apiserver.Options{})
 		o := s.do("POST", "/api/v1/namespaces/default/services", `{"metadata":{"name":"s"},"spec":{"type":"NodePort","ports":[{"port":80}]}}`).ok(201)
 		addresses := "/apis/networking.k8s.io/v1/ipaddresses"
 		s.do("DELETE", addresses+"/"+o.str("spec.clusterIP"), nil).ok(200)

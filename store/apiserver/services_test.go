@@ -18,10 +18,10 @@ func service(name, spec string) string {
 	return fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"ports":[{"port":80}]%s}}`, name, spec)
 }
 
-// An address is an IPAddress object that lives and dies with its service; one that is taken, or in no range,
-// is refused in Kubernetes' words.
+// The IPAddress of a service is created and deleted with it; an address that is taken, or in no range, is
+// refused with upstream's message.
 func TestServiceAddressObjects(t *testing.T) {
-	s := start(t, apiserver.Options{Builtin: builtin.Options{ServiceCIDR: "10.96.0.0/24"}})
+	s := startCluster(t, apiserver.Options{Builtin: builtin.Options{ServiceCIDR: "10.96.0.0/24"}})
 	const addresses = "/apis/networking.k8s.io/v1/ipaddresses"
 	s.do("POST", services, service("a", `,"clusterIP":"10.96.0.10"`)).ok(201)
 	ip := s.do("GET", addresses+"/10.96.0.10", nil).ok(200)
@@ -44,10 +44,10 @@ func TestServiceAddressObjects(t *testing.T) {
 	require.Len(t, s.do("GET", addresses, nil).ok(200).items(), 1, "the service kubernetes")
 }
 
-// A range that is added gives addresses when the first is full; picked ones leave the lower band to those who
-// ask.
+// An added range is used when the first is full; addresses that the server picks are outside the lower band,
+// which is for explicit requests.
 func TestServiceRanges(t *testing.T) {
-	s := start(t, apiserver.Options{Builtin: builtin.Options{ServiceCIDR: "10.96.0.0/29"}})
+	s := startCluster(t, apiserver.Options{Builtin: builtin.Options{ServiceCIDR: "10.96.0.0/29"}})
 	s.do("POST", "/apis/networking.k8s.io/v1/servicecidrs", `{"metadata":{"name":"more"},"spec":{"cidrs":["10.250.0.0/24"]}}`).ok(201)
 	first, more := netip.MustParsePrefix("10.96.0.0/29"), netip.MustParsePrefix("10.250.0.0/24")
 	inFirst, inMore := 0, 0
@@ -58,7 +58,7 @@ func TestServiceRanges(t *testing.T) {
 			inFirst++
 		case more.Contains(ip):
 			inMore++
-			require.Greater(t, ip.As4()[3], byte(16), "the lower band is for addresses that are asked for")
+			require.Greater(t, ip.As4()[3], byte(16), "the lower band is for explicit requests")
 		}
 	}
 	require.Equal(t, 5, inFirst, "six addresses, and the service kubernetes has one")
@@ -71,7 +71,7 @@ func TestServiceRanges(t *testing.T) {
 // Dual stack: addresses of both families, in the order asked for, and a service that becomes dual or single
 // later.
 func TestDualStackServices(t *testing.T) {
-	s := start(t, apiserver.Options{Builtin: builtin.Options{ServiceCIDR: "10.96.0.0/16,fd00::/108"}})
+	s := startCluster(t, apiserver.Options{Builtin: builtin.Options{ServiceCIDR: "10.96.0.0/16,fd00::/108"}})
 	families := func(o object) string {
 		var out []string
 		for _, ip := range o.at("spec.clusterIPs").([]any) {
@@ -92,9 +92,9 @@ func TestDualStackServices(t *testing.T) {
 	require.Len(t, s.do("GET", "/apis/networking.k8s.io/v1/ipaddresses", nil).ok(200).items(), 4)
 }
 
-// Node ports: taken, out of range, one for two protocols, for health checks, given back.
+// Node ports: taken, out of range, one for two protocols, for health checks, released.
 func TestNodePorts(t *testing.T) {
-	s := start(t, apiserver.Options{Builtin: builtin.Options{NodePorts: builtin.PortRange{First: 30000, Last: 30099}}})
+	s := startCluster(t, apiserver.Options{Builtin: builtin.Options{NodePorts: builtin.PortRange{First: 30000, Last: 30099}}})
 	port := func(name, ports, more string) *answer {
 		return s.do("POST", services, fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"type":"NodePort","ports":[%s]%s}}`, name, ports, more))
 	}
@@ -105,7 +105,7 @@ func TestNodePorts(t *testing.T) {
 		port("b", `{"port":80,"nodePort":29999}`, "").ok(422).str("message"))
 	both := port("dns", `{"name":"u","port":53,"protocol":"UDP"},{"name":"t","port":53,"protocol":"TCP"}`, "").ok(201).at("spec.ports").([]any)
 	require.Equal(t, both[0].(map[string]any)["nodePort"], both[1].(map[string]any)["nodePort"], "one port number for both protocols")
-	require.GreaterOrEqual(t, both[0].(map[string]any)["nodePort"], float64(30016), "the lower band is for ports that are asked for")
+	require.GreaterOrEqual(t, both[0].(map[string]any)["nodePort"], float64(30016), "the lower band is for explicit requests")
 	lb := s.do("POST", services, `{"metadata":{"name":"lb"},"spec":{"type":"LoadBalancer","externalTrafficPolicy":"Local","healthCheckNodePort":30002,"ports":[{"port":80}]}}`).ok(201)
 	require.Equal(t, float64(30002), lb.at("spec.healthCheckNodePort"))
 	require.Contains(t, port("b", `{"port":80,"nodePort":30002}`, "").ok(422).str("message"), "provided port is already allocated")
@@ -114,9 +114,9 @@ func TestNodePorts(t *testing.T) {
 	port("c", `{"name":"y","port":80,"nodePort":30002},{"name":"x","port":81,"nodePort":30001}`, "").ok(201)
 }
 
-// A name that is taken by an object on its way out says so, as clients that wait for it expect.
+// The error of a create says if the existing object is being deleted, for clients that wait for that.
 func TestCreateWhileDeleted(t *testing.T) {
-	s := start(t, apiserver.Options{})
+	s := startCluster(t, apiserver.Options{})
 	s.do("POST", configMaps, `{"metadata":{"name":"a","finalizers":["a.test/x"]}}`).ok(201)
 	require.Equal(t, `configmaps "a" already exists`, s.do("POST", configMaps, configMap("a")).ok(409).str("message"))
 	s.do("DELETE", configMaps+"/a", nil).ok(200)
@@ -127,9 +127,9 @@ func TestCreateWhileDeleted(t *testing.T) {
 	}
 }
 
-// A resize may change what containers ask for, but not take it away.
-func TestResizeTakesNothingAway(t *testing.T) {
-	s := start(t, apiserver.Options{})
+// A resize may change the requests and limits of containers but not remove them.
+func TestResizeRemovesNothing(t *testing.T) {
+	s := startCluster(t, apiserver.Options{})
 	const pods = "/api/v1/namespaces/default/pods"
 	s.do("POST", pods, `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"x","resources":{"requests":{"cpu":"100m","memory":"1Gi"},"limits":{"cpu":"200m"}}}]}}`).ok(201)
 	resize := func(resources string) *answer {

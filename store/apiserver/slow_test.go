@@ -13,8 +13,8 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
-// A client that stops in the middle of its body is told so when its time is up, and holds no place after it,
-// whether the body is read, or what is asked is refused without a look at it.
+// A client that stops in the middle of its body gets an error after the timeout, and then occupies no seat,
+// whether the body is read or the request is refused before.
 func TestBodiesThatStop(t *testing.T) {
 	for name, path := range map[string]string{"read": configMaps, "refused": "/api/v1/nonsense"} {
 		for _, http2 := range []bool{false, true} {

@@ -14,6 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/controlplane"
 	"github.com/keelson-dev/keelson/store/memory"
 	"github.com/keelson-dev/keelson/store/storetest"
 )
@@ -21,8 +22,8 @@ import (
 const shipsCRD = `{"metadata":{"name":"ships.example.com"},"spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"ships","kind":"Ship"},
 	"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`
 
-// A server started while its store is away is alive, not ready, and comes up when the store does, with the
-// custom resources stored before.
+// A server started while its store is unavailable is alive but not ready, and becomes ready when the store is
+// available, with the custom resources stored before.
 func TestStartBeforeTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Options{})
@@ -48,15 +49,15 @@ func TestStartBeforeTheStore(t *testing.T) {
 			require.Equal(t, http.StatusOK, direct(s, "GET", "/livez/ping", "").Code)
 			away.Store(false)
 			<-s.Ready()
-			time.Sleep(time.Second) // that the store could not be read may be known for so long
+			time.Sleep(time.Second) // the result of the probe is kept that long
 			require.Equal(t, http.StatusOK, direct(s, "GET", "/readyz", "").Code)
 			require.Equal(t, http.StatusOK, direct(s, "GET", "/apis/example.com/v1/namespaces/default/ships/argo", "").Code, "served as soon as the server is ready")
 		})
 	})
 }
 
-// A store that fails now and then delays the start and nothing else.
-func TestStartOverAShakyStore(t *testing.T) {
+// A store that fails at times only delays the start.
+func TestStartOverFailingStore(t *testing.T) {
 	for _, seed := range seeds.Slow(t, 5) {
 		synctest.Test(t, func(t *testing.T) {
 			st := memory.New(memory.Options{})
@@ -73,10 +74,10 @@ func TestStartOverAShakyStore(t *testing.T) {
 	}
 }
 
-// run runs a server over st while do does.
+// run runs a server over st while do runs.
 func run(t *testing.T, st store.Store, do func(s *apiserver.Server)) {
 	t.Helper()
-	s, err := apiserver.New(apiserver.Options{Store: st})
+	s, err := apiserver.New(apiserver.Options{Store: st, StartHook: controlplane.Bookkeeping()})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -9,10 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/controlplane"
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// TestServersStartSideBySide starts many servers over one store at once: every one of them gets ready.
+// TestServersStartSideBySide starts many servers over one store at once: each becomes ready.
 func TestServersStartSideBySide(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
@@ -23,7 +24,7 @@ func TestServersStartSideBySide(t *testing.T) {
 			var servers []*apiserver.Server
 			ended := make(chan error, 8)
 			for range 8 {
-				s, err := apiserver.New(apiserver.Options{Store: st})
+				s, err := apiserver.New(apiserver.Options{Store: st, StartHook: controlplane.Bookkeeping()})
 				require.NoError(t, err)
 				servers = append(servers, s)
 				wg.Go(func() { ended <- s.Run(ctx) })

@@ -13,11 +13,10 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
-// A list is sent from what the cache holds, item by item: however many clients read one slowly, the server
-// holds far less for all of them than one answer is long. What it does hold for good is one encoded form of
-// each object, made for the first list in JSON, metadata or CBOR and shared by all that follow; protobuf is
-// sent as it is stored.
-func TestSlowListsHoldLittle(t *testing.T) {
+// A list is sent from the cache item by item: however many clients read one slowly, the memory for all of
+// them is far less than the size of one response. The cache keeps one encoded form of each object, made for
+// the first list in JSON, metadata or CBOR and shared by all that follow; protobuf is sent as it is stored.
+func TestSlowListsMemory(t *testing.T) {
 	const objects, readers = 1000, 8
 	s := start(t, apiserver.Options{NoCompression: true, CBOR: true})
 	text := strings.Repeat("x", 8000)
@@ -27,7 +26,7 @@ func TestSlowListsHoldLittle(t *testing.T) {
 	live := func() int {
 		var m runtime.MemStats
 		runtime.GC()
-		runtime.GC() // what the first leaves in pools
+		runtime.GC() // free what the first list left in pools
 		runtime.ReadMemStats(&m)
 		return int(m.HeapAlloc)
 	}

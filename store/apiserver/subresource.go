@@ -21,7 +21,7 @@ func (s *Server) serveSubresource(rt *route, r *request) {
 	}
 	switch r.info.Subresource {
 	case "status":
-		s.part(rt, r)
+		s.serveWhole(rt, r)
 	case "scale":
 		s.scale(rt, r)
 	case "binding":
@@ -37,12 +37,12 @@ func (s *Server) serveSubresource(rt *route, r *request) {
 			r.fail(errNoResource())
 			return
 		}
-		s.part(rt, r)
+		s.serveWhole(rt, r)
 	}
 }
 
-// part reads or writes an object through a subresource that shows the whole of it.
-func (s *Server) part(rt *route, r *request) {
+// serveWhole reads or writes an object through a subresource that shows the whole of it.
+func (s *Server) serveWhole(rt *route, r *request) {
 	switch r.info.Verb {
 	case "get":
 		s.get(rt, r)

@@ -17,7 +17,7 @@ import (
 
 var bindingKind = schema.GroupVersionKind{Version: "v1", Kind: "Binding"}
 
-// bind answers POST pods/NAME/binding: it assigns the pod to a node, once.
+// bind serves POST pods/NAME/binding: it assigns the pod to a node, once.
 func (s *Server) bind(rt *route, r *request) {
 	wo, err := r.writeOptions("CreateOptions")
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Server) bind(rt *route, r *request) {
 		r.fail(sameName(binding, r.key(true)))
 		return
 	}
-	ctx, err := s.fenced(r)
+	ctx, err := s.fenceContext(r)
 	if err != nil {
 		r.fail(err)
 		return
@@ -45,7 +45,7 @@ func (s *Server) bind(rt *route, r *request) {
 	r.succeed(http.StatusCreated, nil)
 }
 
-// bindingWrite is the write of a binding that came in by itself.
+// bindingWrite is the write of a binding that was sent as an object of its own.
 var bindingWrite = registry.Write{Subresource: "binding", FieldManager: "kube-apiserver"}
 
 // bindPod assigns a pod that has no node yet.
@@ -60,7 +60,7 @@ func bindPod(ctx context.Context, res *registry.Resource, key types.NamespacedNa
 			return apierrors.NewInternalError(fmt.Errorf("%T cannot be bound", obj))
 		}
 		pod.Spec.NodeName = binding.Target.Name
-		pod.Status.NominatedNodeName = "" // the room is taken
+		pod.Status.NominatedNodeName = "" // the pod has its node
 		for k, v := range binding.Annotations {
 			if pod.Annotations == nil {
 				pod.Annotations = map[string]string{}

@@ -25,7 +25,7 @@ var (
 	budgets      = schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}
 )
 
-// evict answers POST pods/NAME/eviction: a delete that disruption budgets may refuse.
+// evict serves POST pods/NAME/eviction: a delete that disruption budgets may refuse.
 func (s *Server) evict(rt *route, r *request) {
 	wo, err := r.writeOptions("CreateOptions")
 	if err != nil {
@@ -49,10 +49,10 @@ func (s *Server) evict(rt *route, r *request) {
 }
 
 // evictPod runs admission, takes a disruption from the pod's budget, and deletes the pod.
-// What it writes on the way is the server's own: who may evict need not be allowed to change budgets and
-// pods.
+// The writes below are made as the server itself: a caller that may evict need not have the right to change
+// budgets and pods.
 func (s *Server) evictPod(rt *route, r *request, eviction *policyv1.Eviction, wo writeOptions) error {
-	ctx, err := s.fenced(r)
+	ctx, err := s.fenceContext(r)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (s *Server) evictPod(rt *route, r *request, eviction *policyv1.Eviction, wo
 		return err
 	}
 	w.Admitted = true
-	options := eviction.DeleteOptions // as admission leaves them
+	options := eviction.DeleteOptions // as changed by admission
 	if options == nil {
 		options = &metav1.DeleteOptions{}
 	}
@@ -85,7 +85,7 @@ func (s *Server) evictPod(rt *route, r *request, eviction *policyv1.Eviction, wo
 		if err != nil {
 			return err
 		}
-		// The pod that was judged, and counted, is the one that must go.
+		// The pod that was checked and counted is the one to delete.
 		chosen := *options
 		chosen.Preconditions = &metav1.Preconditions{UID: &pod.UID}
 		if p := options.Preconditions; p != nil && p.ResourceVersion != nil {
@@ -103,7 +103,7 @@ var errPodChanged = errors.New("the pod has changed")
 // which controllers distinguish an eviction from a failure. It returns the pod's resourceVersion from then
 // on.
 func (s *Server) disrupt(ctx context.Context, pod *corev1.Pod, options *metav1.DeleteOptions, dryRun bool) (version string, err error) {
-	if err := meant(pod, options.Preconditions); err != nil {
+	if err := checkPreconditions(pod, options.Preconditions); err != nil {
 		return "", err
 	}
 	var budget *policyv1.PodDisruptionBudget
@@ -127,9 +127,9 @@ func (s *Server) disrupt(ctx context.Context, pod *corev1.Pod, options *metav1.D
 		case now.UID != pod.UID:
 			return apierrors.NewNotFound(podsGVR.GroupResource(), pod.Name)
 		case !counts && now.ResourceVersion != pod.ResourceVersion:
-			return errPodChanged // it may have to be counted now
+			return errPodChanged // it may have to be counted after the change
 		}
-		if err := meant(now, options.Preconditions); err != nil {
+		if err := checkPreconditions(now, options.Preconditions); err != nil {
 			return err
 		}
 		setDisruptionTarget(now)
@@ -141,8 +141,8 @@ func (s *Server) disrupt(ctx context.Context, pod *corev1.Pod, options *metav1.D
 	return obj.GetResourceVersion(), nil
 }
 
-// meant refuses to evict another pod, or another state of it, than the client has seen.
-func meant(pod *corev1.Pod, p *metav1.Preconditions) error {
+// checkPreconditions checks the preconditions of the eviction: the uid and resourceVersion of the pod.
+func checkPreconditions(pod *corev1.Pod, p *metav1.Preconditions) error {
 	switch {
 	case p != nil && p.UID != nil && *p.UID != pod.UID:
 		return apierrors.NewConflict(podsGVR.GroupResource(), pod.Name, fmt.Errorf("the UID in the precondition does not match the UID in record"))
@@ -168,7 +168,8 @@ func setDisruptionTarget(pod *corev1.Pod) {
 	pod.Status.Conditions[i] = c
 }
 
-// exemptFromBudgets reports that nothing is lost by the pod's end.
+// exemptFromBudgets reports whether the pod can be deleted without counting: it is pending, has ended, or is
+// being deleted.
 func exemptFromBudgets(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodPending ||
 		!pod.DeletionTimestamp.IsZero()
@@ -194,7 +195,7 @@ func (s *Server) budgetOf(ctx context.Context, pod *corev1.Pod) (*policyv1.PodDi
 	return found, nil
 }
 
-// mayEvictUnready reports that a pod which is not ready may go without being counted.
+// mayEvictUnready reports whether a pod that is not ready may be evicted without being counted.
 func mayEvictUnready(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
@@ -227,8 +228,7 @@ func (s *Server) spendBudget(ctx context.Context, b *policyv1.PodDisruptionBudge
 		case len(b.Status.DisruptedPods) > maxDisruptedPods:
 			return apierrors.NewForbidden(budgets.GroupResource(), b.Name, fmt.Errorf("DisruptedPods map too big - too many evictions not confirmed by PDB controller"))
 		case b.Status.DisruptionsAllowed == 0:
-			// Without a time to wait the client itself decides when to ask again, and can tell its user
-			// meanwhile.
+			// Without a Retry-After the client decides when to retry, and can inform its user.
 			return refuse(fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, b.Status.DesiredHealthy, b.Status.CurrentHealthy), 0)
 		}
 		b.Status.DisruptionsAllowed--

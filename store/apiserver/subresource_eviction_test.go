@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEvictionAsksTheBudget(t *testing.T) {
+func TestEvictionChecksBudget(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	p := pod("p")
 	p["metadata"].(map[string]any)["labels"] = map[string]any{"app": "a"}
@@ -19,7 +19,7 @@ func TestEvictionAsksTheBudget(t *testing.T) {
 	got := s.do("POST", pods+"/p/eviction", `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p"}}`)
 	no := got.ok(429)
 	require.Equal(t, "TooManyRequests", no.str("reason"))
-	require.Empty(t, got.header.Get("Retry-After"), "kubectl drain waits and says so itself")
+	require.Empty(t, got.header.Get("Retry-After"), "kubectl drain waits and reports it")
 	require.Contains(t, no.str("message"), "disruption budget b needs 1 healthy pods")
 	s.do("PATCH", budgets+"/b/status", `{"status":{"disruptionsAllowed":1}}`, "Content-Type", "application/merge-patch+json").ok(200)
 	s.do("POST", pods+"/p/eviction", `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p"}}`).ok(201)

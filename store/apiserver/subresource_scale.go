@@ -1,14 +1,14 @@
 package apiserver
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
+	"reflect"
 
-	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/autoscalingv1"
-	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
-	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/managedfields"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
@@ -17,74 +17,51 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
+var (
+	errScaleModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")
+	scaleType        = reflect.TypeFor[autoscalingv1.Scale]()
+)
+
 var scaleKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
 
-// scaleRoute is what a Scale is shown as.
+// scaleRoute returns the route by which a Scale is decoded and sent.
 func scaleRoute(rt *route) *route {
 	info := *rt.info
 	info.GVK = scaleKind
-	return &route{info: &info, table: builtin.ScaleTable, proto: true}
+	return &route{info: &info, table: &builtin.ScaleTable, proto: true}
 }
 
-// scaleOf is the Scale of an object.
-func scaleOf(obj metav1.Object, paths *registry.ScalePaths) (*autoscalingv1.Scale, error) {
+// scaleOf returns the Scale of an object.
+func scaleOf(obj metav1.Object, scale *registry.Scale) (*autoscalingv1.Scale, error) {
+	n, err := scale.Get(obj)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
 	m := metav1.MetaOf(obj)
-	s := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: m.Name, Namespace: m.Namespace, UID: m.UID,
-		ResourceVersion: m.ResourceVersion, CreationTimestamp: m.CreationTimestamp}}
+	s := &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Name: m.Name, Namespace: m.Namespace, UID: m.UID,
+			ResourceVersion: m.ResourceVersion, CreationTimestamp: m.CreationTimestamp},
+		Spec:   autoscalingv1.ScaleSpec{Replicas: n.Desired},
+		Status: autoscalingv1.ScaleStatus{Replicas: n.Current, Selector: n.Selector},
+	}
 	s.SetGroupVersionKind(scaleKind)
-	var replicas *int32
-	var selector *metav1.LabelSelector
-	switch o := obj.(type) {
-	case *appsv1.Deployment:
-		replicas, selector, s.Status.Replicas = o.Spec.Replicas, o.Spec.Selector, o.Status.Replicas
-	case *appsv1.ReplicaSet:
-		replicas, selector, s.Status.Replicas = o.Spec.Replicas, o.Spec.Selector, o.Status.Replicas
-	case *appsv1.StatefulSet:
-		replicas, selector, s.Status.Replicas = o.Spec.Replicas, o.Spec.Selector, o.Status.Replicas
-	case *corev1.ReplicationController:
-		replicas, s.Status.Replicas = o.Spec.Replicas, o.Status.Replicas
-		s.Status.Selector = labels.SelectorFromSet(o.Spec.Selector).String()
-	case *metav1.Unstructured:
-		return s, customScale(o, paths, s)
-	default:
-		return nil, apierrors.NewInternalError(errNotScalable)
-	}
-	if replicas != nil {
-		s.Spec.Replicas = *replicas
-	}
-	if selector != nil {
-		sel, err := selector.Selector()
-		if err != nil {
-			return nil, apierrors.NewInternalError(err)
-		}
-		s.Status.Selector = sel.String()
-	}
 	return s, nil
 }
 
 // setReplicas writes the desired number into an object.
-func setReplicas(obj metav1.Object, paths *registry.ScalePaths, n int32) error {
-	switch o := obj.(type) {
-	case *appsv1.Deployment:
-		o.Spec.Replicas = &n
-	case *appsv1.ReplicaSet:
-		o.Spec.Replicas = &n
-	case *appsv1.StatefulSet:
-		o.Spec.Replicas = &n
-	case *corev1.ReplicationController:
-		o.Spec.Replicas = &n
-	case *metav1.Unstructured:
-		if paths == nil || !o.SetNested(int64(n), registry.SplitScalePath(paths.Spec)...) {
-			return apierrors.NewInternalError(errNotScalable)
-		}
-	default:
-		return apierrors.NewInternalError(errNotScalable)
+func setReplicas(obj metav1.Object, scale *registry.Scale, n int32) error {
+	if err := scale.Set(obj, n); err != nil {
+		return apierrors.NewInternalError(err)
 	}
 	return nil
 }
 
 // scale reads or writes the Scale of an object.
 func (s *Server) scale(rt *route, r *request) {
+	if rt.res.Definition().Scale == nil {
+		r.fail(apierrors.NewInternalError(fmt.Errorf("%s has the subresource scale, and its definition no Scale", rt.info.GVR.GroupResource())))
+		return
+	}
 	shown := scaleRoute(rt)
 	out, err := r.accepts(shown.offers(false))
 	if err != nil {
@@ -107,9 +84,11 @@ func (s *Server) scale(rt *route, r *request) {
 			r.fail(err)
 			return
 		}
-		if err := wantsReplicas(obj, rt.res.Definition().Scale); err != nil {
-			r.fail(err)
-			return
+		if shows := rt.res.Definition().Scale.Shows; shows != nil {
+			if err := shows(obj); err != nil {
+				r.fail(apierrors.NewInternalError(err))
+				return
+			}
 		}
 		r.sendScale(rt, shown, out, obj)
 		return
@@ -131,21 +110,18 @@ func (r *request) sendScale(rt, shown *route, out output, obj metav1.Object) {
 	r.sendObject(shown, http.StatusOK, out, scale)
 }
 
-// writeScale stores the number of replicas of the Scale that the request makes.
+// writeScale stores the number of replicas in the request's Scale.
 func (s *Server) writeScale(rt *route, r *request) (metav1.Object, error) {
-	paths := rt.res.Definition().Scale
+	kept := rt.res.Definition().Scale
 	change, w, err := r.scaleChange()
 	if err != nil {
 		return nil, err
 	}
-	ctx, err := s.fenced(r)
+	ctx, err := s.fenceContext(r)
 	if err != nil {
 		return nil, err
 	}
-	replicas := managedfields.FieldPath("spec", "replicas")
-	if paths != nil {
-		replicas = managedfields.FieldPath(registry.SplitScalePath(paths.Spec)...)
-	}
+	replicas := managedfields.FieldPath(kept.Replicas...)
 	w.Tracked = true
 	w.Body = &registry.Body{Kind: scaleKind, Operation: admission.Update}
 	obj, _, err := rt.res.Update(ctx, r.key(rt.info.Namespaced), func(current registry.Current) (metav1.Object, error) {
@@ -156,7 +132,7 @@ func (s *Server) writeScale(rt *route, r *request) (metav1.Object, error) {
 		if err != nil {
 			return nil, err
 		}
-		old, err := scaleOf(obj, paths)
+		old, err := scaleOf(obj, kept)
 		if err != nil {
 			return nil, err
 		}
@@ -169,19 +145,20 @@ func (s *Server) writeScale(rt *route, r *request) (metav1.Object, error) {
 		if v := scale.ResourceVersion; v != "" && v != old.ResourceVersion {
 			return nil, apierrors.NewConflict(rt.info.GVR.GroupResource(), old.Name, errScaleModified)
 		}
-		// A custom resource's replicas are checked where it keeps them.
-		if errs := autoscalingv1.ValidateScale(scale); len(errs) > 0 && paths == nil {
-			return nil, apierrors.NewInvalid(scaleKind.GroupKind(), old.Name, errs)
+		if kept.Validate == nil {
+			if errs := autoscalingv1.ValidateScale(scale); len(errs) > 0 {
+				return nil, apierrors.NewInvalid(scaleKind.GroupKind(), old.Name, errs)
+			}
 		}
 		m.ManagedFields = managedfields.FromScale(m.ManagedFields, scale.ManagedFields, replicas, rt.info.GVK.GroupVersion().String())
 		w.Body.Object, w.Body.Old = scale, old
-		w.Body.Apply = func(obj metav1.Object) error { return setReplicas(obj, paths, scale.Spec.Replicas) }
-		return obj, setReplicas(obj, paths, scale.Spec.Replicas)
+		w.Body.Apply = func(obj metav1.Object) error { return setReplicas(obj, kept, scale.Spec.Replicas) }
+		return obj, setReplicas(obj, kept, scale.Spec.Replicas)
 	}, registry.UpdateOptions{Write: w, Patch: true})
 	return obj, err
 }
 
-// scaleChange returns what the request makes of a Scale.
+// scaleChange returns a function that makes the request's change of a Scale.
 func (r *request) scaleChange() (func(old *autoscalingv1.Scale) (*autoscalingv1.Scale, error), registry.Write, error) {
 	owners, err := managedfields.ForType(scaleType)
 	if err != nil {
@@ -244,7 +221,7 @@ func scaleWrite(wo writeOptions) managedfields.Write {
 	return managedfields.Write{Manager: wo.fieldManager, Subresource: "scale", APIVersion: scaleKind.GroupVersion().String()}
 }
 
-// trackScale records who wrote the Scale's replicas. What else a client sent of the Scale is not stored.
+// trackScale records who wrote the Scale's replicas. Other fields of the Scale are not stored.
 func trackScale(owners *managedfields.Type, old, scale *autoscalingv1.Scale, wo writeOptions) error {
 	scale.TypeMeta, scale.ObjectMeta, scale.Status = old.TypeMeta, withVersion(old.ObjectMeta, scale.ResourceVersion), old.Status
 	if err := owners.Update(old, scale, scaleWrite(wo)); err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// issueToken answers POST serviceaccounts/NAME/token.
+// issueToken serves POST serviceaccounts/NAME/token.
 func (s *Server) issueToken(rt *route, r *request) {
 	forms := rt.offers(false)
-	forms.table = false // there is no table of what is not kept
+	forms.table = false // there is no table of objects that are not stored
 	out, err := r.accepts(forms)
 	if err != nil {
 		r.fail(err)
@@ -45,7 +45,7 @@ func (s *Server) issueToken(rt *route, r *request) {
 		return
 	}
 	registry.SetKind(body, gvk)
-	w := registry.Write{Warn: r.warn, Subresource: "token", Options: &metav1.CreateOptions{}, Body: &registry.Body{Kind: gvk, Operation: admission.Create, Object: body}}
+	w := registry.Write{Warn: r.warn, Annotate: r.annotate(), Subresource: "token", Options: &metav1.CreateOptions{}, Body: &registry.Body{Kind: gvk, Operation: admission.Create, Object: body}}
 	if err := rt.res.AdmitBody(r.Context(), r.key(true), w); err != nil {
 		r.fail(err)
 		return

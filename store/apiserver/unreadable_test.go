@@ -33,7 +33,8 @@ func (s *server) spoil(st store.Store, name string, revision int64) string {
 	return key
 }
 
-// careful is a server whose users say who they are, and of whom only root may delete what cannot be read.
+// careful starts a server that takes the user from a header and allows only root to delete undecodable
+// objects.
 func careful(t *testing.T, o apiserver.Options) *server {
 	o.Authenticator = authn.Func(func(r *http.Request) (*authn.Response, bool, error) {
 		return &authn.Response{User: &authn.User{Name: r.Header.Get("Test-User")}}, true, nil
@@ -59,7 +60,7 @@ func TestUnreadableObjects(t *testing.T) {
 	from := s.do("GET", configMaps, nil).ok(200).str("metadata.resourceVersion")
 	keys := []string{s.spoil(st, "a", store.AnyRevision), s.spoil(st, "refused", store.Absent)}
 
-	// Who reads them is told which they are.
+	// The error of a read names them.
 	got := s.do("GET", configMaps+"/a", nil).ok(500)
 	require.Equal(t, "StorageReadError", got.str("reason"))
 	require.Equal(t, "a", got.str("details.name"))
@@ -87,7 +88,7 @@ func TestUnreadableObjects(t *testing.T) {
 	require.Equal(t, "StorageReadError", watch.expect("ERROR", "").str("object.reason"))
 	require.Nil(t, watch.next())
 
-	// Nothing but the option gets rid of one.
+	// Only the option deletes one.
 	require.Equal(t, "StorageReadError", s.do("DELETE", configMaps+"/a", nil).ok(500).str("reason"))
 	s.do("PUT", configMaps+"/a", configMap("a")).ok(500)
 	s.do("DELETE", configMaps, nil).ok(500)
@@ -115,15 +116,15 @@ func TestUnreadableObjects(t *testing.T) {
 	require.Equal(t, "a", gone.str("details.name"))
 	require.Equal(t, "ConfigMap", gone.str("details.kind"))
 	s.do("GET", configMaps+"/a", nil).ok(404)
-	require.Equal(t, "StorageReadError", watch.expect("ERROR", "").str("object.reason"), "that it is gone is seen, what it was is not")
+	require.Equal(t, "StorageReadError", watch.expect("ERROR", "").str("object.reason"), "a watch gets an error in place of the last state")
 	// Admission is skipped.
 	s.do("DELETE", configMaps+"/refused", object{unsafeOption: true}, "Test-User", "root").ok(200)
 	require.Equal(t, []string{"good"}, s.do("GET", configMaps, nil).ok(200).names())
 	s.do("POST", configMaps, configMap("a")).ok(201)
 }
 
-// Whoever is sent stored bytes as they are is not sent what cannot be read, also by a server that has read
-// nothing of the kind yet.
+// Stored bytes that cannot be decoded are never passed through to a client, also not by a server that has
+// decoded nothing of the kind yet.
 func TestUnreadableObjectsAsProtobuf(t *testing.T) {
 	st := memory.New(memory.Options{})
 	defer st.Close()
@@ -146,7 +147,7 @@ func TestUnreadableObjectsAsProtobuf(t *testing.T) {
 	require.Equal(t, 500, start(t, apiserver.Options{Store: st}).do("GET", configMaps, nil, "Accept", proto).code)
 }
 
-// Without the gate the option means nothing.
+// Without Options.UnsafeDelete the option is ignored.
 func TestUnsafeDeleteIsOff(t *testing.T) {
 	st := memory.New(memory.Options{})
 	defer st.Close()
@@ -160,7 +161,7 @@ func TestUnsafeDeleteIsOff(t *testing.T) {
 	s.do("DELETE", configMaps+"/b?"+query, nil, "Test-User", "ann").ok(200)
 }
 
-// A list names a hundred and says that there are more.
+// The error of a list names a hundred and says that there are more.
 func TestManyUnreadableObjects(t *testing.T) {
 	st := memory.New(memory.Options{})
 	defer st.Close()
@@ -175,7 +176,7 @@ func TestManyUnreadableObjects(t *testing.T) {
 	require.Equal(t, "too many errors, the list is truncated", object(causes[100].(map[string]any)).str("message"))
 }
 
-// The parts of the server that follow a resource see what can be read.
+// The parts of the server that watch a resource get the objects that can be decoded.
 func TestUnreadableObjectsStopNoLoop(t *testing.T) {
 	st := memory.New(memory.Options{})
 	defer st.Close()
@@ -187,7 +188,7 @@ func TestUnreadableObjectsStopNoLoop(t *testing.T) {
 	defer cancel()
 	var seen []string
 	err := s.Access().Watch(ctx, configMapsGVR, "default", func(e registry.Event) error {
-		if e.Type == registry.Synced {
+		if e.InitialEnd {
 			cancel()
 			return ctx.Err()
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
-// exec is a connection that is upgraded: bytes go both ways between the client and the kubelet.
+// exec upgrades a connection and copies bytes in both directions between client and kubelet.
 func TestUpgradedConnections(t *testing.T) {
 	backend := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") != "SPDY/3.1" {

@@ -157,7 +157,7 @@ func apply(t *testing.T, doc any, path []string, raw json.RawMessage) {
 		case last:
 			m[name] = v
 		case isList && i == len(path)-2 && path[i+1] == fmt.Sprint(len(list)):
-			m[name] = append(list, v) // one past the end
+			m[name] = append(list, v) // the index is one past the end
 			return
 		}
 		doc = m[name]

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -38,7 +37,7 @@ func (r *request) readConfiguration(p *patchRequest, gvk schema.GroupVersionKind
 	if err != nil {
 		return nil, apierrors.NewBadRequest("error decoding " + form + ": " + err.Error())
 	}
-	c := &configuration{force: flag(r.query, "force")}
+	c := &configuration{force: boolParam(r.query, "force")}
 	if err := codec.Unmarshal(data, &c.fields); err != nil {
 		return nil, apierrors.NewBadRequest("error decoding " + form + ": " + err.Error())
 	}
@@ -53,8 +52,8 @@ func (r *request) readConfiguration(p *patchRequest, gvk schema.GroupVersionKind
 	if err := sameKind(schema.FromAPIVersionAndKind(apiVersion, kind), gvk); err != nil {
 		return nil, err
 	}
-	if r.custom() && r.info.Subresource != "scale" {
-		if err := r.declared(data, gvk); err != nil {
+	if r.isCustom() && r.info.Subresource != "scale" {
+		if err := r.checkDeclared(data, gvk); err != nil {
 			return nil, err
 		}
 	}
@@ -67,11 +66,11 @@ func (r *request) readConfiguration(p *patchRequest, gvk schema.GroupVersionKind
 			return nil, err
 		}
 	}
-	return c, c.name(types.NamespacedName{Namespace: r.info.Namespace, Name: r.info.Name})
+	return c, c.setName(types.NamespacedName{Namespace: r.info.Namespace, Name: r.info.Name})
 }
 
-// reportDuplicates refuses or warns of keys that are in the configuration twice, of which the last would
-// count.
+// reportDuplicates refuses or warns of duplicate keys in the configuration; the last one of each takes
+// effect.
 func (r *request) reportDuplicates(p *patchRequest, gvk schema.GroupVersionKind) error {
 	if p.fv == fieldsIgnore || p.kind != types.ApplyYAMLPatchType {
 		return nil
@@ -89,8 +88,8 @@ func (r *request) reportDuplicates(p *patchRequest, gvk schema.GroupVersionKind)
 	return r.report(issues, gvk, p.fv)
 }
 
-// name compares name and namespace with the path's, and fills them in.
-func (c *configuration) name(key types.NamespacedName) error {
+// setName compares name and namespace with the path's, and fills them in.
+func (c *configuration) setName(key types.NamespacedName) error {
 	meta, ok := c.fields["metadata"].(map[string]any)
 	if !ok {
 		meta = map[string]any{}
@@ -107,9 +106,9 @@ func (c *configuration) name(key types.NamespacedName) error {
 	return nil
 }
 
-// declared refuses a configuration of a custom resource with fields that its schema does not have: nobody
-// could own them.
-func (r *request) declared(data []byte, gvk schema.GroupVersionKind) error {
+// checkDeclared refuses a configuration of a custom resource with fields that its schema does not have: they
+// cannot be owned.
+func (r *request) checkDeclared(data []byte, gvk schema.GroupVersionKind) error {
 	prune := r.rt.res.Definition().Prune
 	if prune == nil {
 		return nil
@@ -132,8 +131,7 @@ func (r *request) declared(data []byte, gvk schema.GroupVersionKind) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("failed to create typed patch object (%s/%s; %s): %s", obj.GetNamespace(), obj.GetName(), gvk, text))
 }
 
-// apply answers a server-side apply: it creates the object or merges into it what the client's configuration
-// says.
+// apply serves a server-side apply: it creates the object or merges the client's configuration into it.
 func (s *Server) apply(rt *route, r *request, out output, p *patchRequest) {
 	shape := rt.info.New()
 	if rt.res.Definition().Custom {
@@ -144,7 +142,7 @@ func (s *Server) apply(rt *route, r *request, out output, p *patchRequest) {
 		r.fail(err)
 		return
 	}
-	ctx, err := s.fenced(r)
+	ctx, err := s.fenceContext(r)
 	if err != nil {
 		r.fail(err)
 		return
@@ -169,9 +167,5 @@ func (s *Server) apply(rt *route, r *request, out output, p *patchRequest) {
 		r.fail(err)
 		return
 	}
-	code := http.StatusOK
-	if created {
-		code = http.StatusCreated
-	}
-	r.sendObject(rt, code, out, obj)
+	r.sendWritten(rt, out, obj, created)
 }

@@ -11,14 +11,13 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// connect passes a request on to where an object lives: to the kubelet of its node, or to the object's own
-// address.
+// connect forwards a request to the kubelet of the object's node, or to the object's own address.
 func (s *Server) connect(rt *route, r *request) {
 	if err := checkConnectOptions(r.info.Subresource, r.info.Name, r.query); err != nil {
 		r.fail(err)
 		return
 	}
-	obj, err := s.connected(rt, r)
+	obj, err := s.connectTarget(rt, r)
 	if err != nil {
 		r.fail(err)
 		return
@@ -45,8 +44,8 @@ func (s *Server) connect(rt *route, r *request) {
 	}
 }
 
-// connected returns the object a connection is for. In a proxy path a name may carry a scheme and a port.
-func (s *Server) connected(rt *route, r *request) (metav1.Object, error) {
+// connectTarget returns the object a connection is for. In a proxy path a name may carry a scheme and a port.
+func (s *Server) connectTarget(rt *route, r *request) (metav1.Object, error) {
 	key := r.key(rt.info.Namespaced)
 	if r.info.Subresource == "proxy" {
 		_, key.Name, _ = splitTarget(key.Name)
@@ -70,8 +69,8 @@ func splitTarget(text string) (scheme, name, port string) {
 	return "", text, ""
 }
 
-// mayUpgrade checks that whoever opens a WebSocket to a pod may create what it is for: such a request is a
-// GET, which the right to read would allow.
+// mayUpgrade checks that a caller that opens a WebSocket to a pod may create its subresource: such a request
+// is a GET, for which the right to read would be enough.
 func (r *request) mayUpgrade() error {
 	if r.info.Subresource == "log" || r.info.Verb == "create" || !r.webSocket() {
 		return nil
@@ -83,11 +82,11 @@ func (r *request) mayUpgrade() error {
 func connectOptions(subresource string, q url.Values) any {
 	switch subresource {
 	case "exec":
-		return &corev1.PodExecOptions{TypeMeta: coreKind("PodExecOptions"), Stdin: flag(q, "stdin"), Stdout: flag(q, "stdout"), Stderr: flag(q, "stderr"),
-			TTY: flag(q, "tty"), Container: q.Get("container"), Command: q["command"]}
+		return &corev1.PodExecOptions{TypeMeta: coreKind("PodExecOptions"), Stdin: boolParam(q, "stdin"), Stdout: boolParam(q, "stdout"), Stderr: boolParam(q, "stderr"),
+			TTY: boolParam(q, "tty"), Container: q.Get("container"), Command: q["command"]}
 	case "attach":
-		return &corev1.PodAttachOptions{TypeMeta: coreKind("PodAttachOptions"), Stdin: flag(q, "stdin"), Stdout: flag(q, "stdout"), Stderr: flag(q, "stderr"),
-			TTY: flag(q, "tty"), Container: q.Get("container")}
+		return &corev1.PodAttachOptions{TypeMeta: coreKind("PodAttachOptions"), Stdin: boolParam(q, "stdin"), Stdout: boolParam(q, "stdout"), Stderr: boolParam(q, "stderr"),
+			TTY: boolParam(q, "tty"), Container: q.Get("container")}
 	}
 	return &corev1.PodPortForwardOptions{TypeMeta: coreKind("PodPortForwardOptions")}
 }
@@ -105,7 +104,7 @@ func (s *Server) admitProxy(rt *route, r *request, obj metav1.Object) error {
 	default:
 		options = &corev1.ServiceProxyOptions{TypeMeta: coreKind("ServiceProxyOptions"), Path: r.query.Get("path")}
 	}
-	return rt.res.Connect(r.Context(), metav1.KeyOf(obj), options, registry.Write{Warn: r.warn, Subresource: "proxy"})
+	return rt.res.Connect(r.Context(), metav1.KeyOf(obj), options, registry.Write{Warn: r.warn, Annotate: r.annotate(), Subresource: "proxy"})
 }
 
 func joinHostPort(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }

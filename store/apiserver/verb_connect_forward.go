@@ -1,6 +1,8 @@
 package apiserver
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,7 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 )
 
-// forward sends the request to u and copies the answer, also of a connection that is upgraded.
+// forward sends the request to u and copies the response, also of an upgraded connection.
 func (s *Server) forward(r *request, to http.RoundTripper, u *url.URL) {
 	if to == nil {
 		r.fail(apierrors.NewServiceUnavailable("this server cannot reach nodes"))
@@ -33,20 +35,27 @@ func (s *Server) forward(r *request, to http.RoundTripper, u *url.URL) {
 			return nil
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) {
-			if e, ok := err.(*apierrors.StatusError); ok {
-				r.fail(e)
-				return
-			}
-			if r.info.Subresource == "proxy" {
-				r.fail(apierrors.NewServiceUnavailable(fmt.Sprintf("error trying to reach service: %v", err)))
-				return
-			}
-			r.fail(apierrors.NewInternalError(fmt.Errorf("error dialing backend: %w", err)))
+			r.fail(r.backendError(err))
 		},
 	}
 	ctx, cancel := r.server.lifecycle.within(r.Context(), cutting)
 	defer cancel()
 	proxy.ServeHTTP(r.w, r.WithContext(ctx))
+}
+
+// backendError is the error of a request that a backend did not answer.
+func (r *request) backendError(err error) error {
+	if e, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return e
+	}
+	other := r.rt == nil // another server serves the resource
+	if other && errors.Is(err, context.DeadlineExceeded) {
+		return apierrors.NewTimeout("the server that serves this version did not respond in time", 0)
+	}
+	if other || r.info.Subresource == "proxy" {
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("error trying to reach service: %v", err))
+	}
+	return apierrors.NewInternalError(fmt.Errorf("error dialing backend: %w", err))
 }
 
 // bearerProtocol begins the WebSocket protocol by which browsers send a token.

@@ -35,7 +35,7 @@ func (s *Server) connectPod(rt *route, r *request, pod *corev1.Pod) {
 		return
 	}
 	if r.info.Subresource != "log" {
-		w := registry.Write{Warn: r.warn, Subresource: r.info.Subresource}
+		w := registry.Write{Warn: r.warn, Annotate: r.annotate(), Subresource: r.info.Subresource}
 		if err := rt.res.Connect(r.Context(), r.key(true), connectOptions(r.info.Subresource, r.query), w); err != nil {
 			r.fail(err)
 			return
@@ -55,7 +55,7 @@ func (s *Server) connectPod(rt *route, r *request, pod *corev1.Pod) {
 
 // containerOf checks the named container, or finds the only one.
 func containerOf(pod *corev1.Pod, name string) (string, error) {
-	// In the order in which they are started.
+	// In the order of their start.
 	var names []string
 	for i := range pod.Spec.InitContainers {
 		names = append(names, pod.Spec.InitContainers[i].Name)
@@ -83,7 +83,7 @@ func podURL(host string, r *request, pod *corev1.Pod, container string) *url.URL
 	q := url.Values{}
 	copyFlags := func(names ...string) {
 		for i := 0; i+1 < len(names); i += 2 {
-			if flag(r.query, names[i]) {
+			if boolParam(r.query, names[i]) {
 				q.Set(names[i+1], "1")
 			}
 		}
@@ -121,22 +121,22 @@ func (s *Server) kubelet(r *request, node string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	host, err := kubeletOf(obj.(*corev1.Node))
+	host, err := s.kubeletOf(obj.(*corev1.Node))
 	if err != nil {
 		return "", err
 	}
-	return host, s.reachableAt(r, host)
+	return host, s.checkReachableAddress(r, host)
 }
 
 // defaultKubeletPort is the port of kubelets whose node status has none.
 const defaultKubeletPort = 10250
 
-func kubeletOf(node *corev1.Node) (string, error) {
+func (s *Server) kubeletOf(node *corev1.Node) (string, error) {
 	port := int(node.Status.DaemonEndpoints.KubeletEndpoint.Port)
 	if port == 0 {
 		port = defaultKubeletPort
 	}
-	for _, t := range []corev1.NodeAddressType{corev1.NodeInternalIP, corev1.NodeExternalIP, corev1.NodeInternalDNS, corev1.NodeExternalDNS, corev1.NodeHostName} {
+	for _, t := range s.opts.NodeAddressTypes {
 		for _, a := range node.Status.Addresses {
 			if a.Type == t && a.Address != "" {
 				return joinHostPort(a.Address, port), nil
@@ -146,8 +146,8 @@ func kubeletOf(node *corev1.Node) (string, error) {
 	return "", apierrors.NewInternalError(fmt.Errorf("no address of node %s is known", node.Name))
 }
 
-// forwardToNode sends the request to a kubelet. Kubelets refuse the WebSockets of pages of other hosts; from
-// which pages this server may be used has been decided here.
+// forwardToNode sends the request to a kubelet. Kubelets refuse the WebSockets of pages of other hosts; the
+// origin has been checked here.
 func (s *Server) forwardToNode(r *request, u *url.URL) {
 	r.Header.Del("Origin")
 	s.forward(r, s.opts.Nodes, u)

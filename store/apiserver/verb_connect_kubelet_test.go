@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// kubelet answers as a node's server would.
+// kubelet responds as a node's server does.
 type kubelet struct{ t *testing.T }
 
 func (k kubelet) RoundTrip(r *http.Request) (*http.Response, error) {

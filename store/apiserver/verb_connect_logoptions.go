@@ -13,8 +13,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
-// checkConnectOptions refuses options of a subresource of the pod called name that have no meaning. It comes
-// before the pod is looked for, as upstream.
+// checkConnectOptions refuses invalid options of a subresource of the pod called name. It runs before the pod
+// is read, as upstream.
 func checkConnectOptions(subresource, name string, q url.Values) error {
 	switch subresource {
 	case "log":

@@ -8,8 +8,8 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
-// TestConnectWithoutNodes: what is wrong with a request for a log or a stream is said whether or not the
-// server can reach nodes.
+// TestConnectWithoutNodes checks that the errors of a request for a log or a stream do not depend on whether
+// the server can reach nodes.
 func TestConnectWithoutNodes(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	const pods = "/api/v1/namespaces/default/pods"

@@ -14,8 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 )
 
-// The protocols in which a log travels over a WebSocket: binary messages, also if the client names none, or
-// texts in base64.
+// The protocols of a log over a WebSocket: binary messages, the default, or text messages in base64.
 const (
 	binaryLog = "binary.k8s.io"
 	base64Log = "base64.binary.k8s.io"
@@ -33,12 +32,12 @@ func (s *Server) socketLog(r *request, u *url.URL) {
 	}
 	ctx, cancel := s.lifecycle.within(r.Context(), cutting)
 	defer cancel()
-	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		r.fail(apierrors.NewInternalError(err))
 		return
 	}
-	resp, err := s.opts.Nodes.RoundTrip(ask)
+	resp, err := s.opts.Nodes.RoundTrip(req)
 	if err != nil {
 		r.fail(apierrors.NewInternalError(fmt.Errorf("error dialing backend: %w", err)))
 		return

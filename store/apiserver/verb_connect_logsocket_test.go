@@ -16,7 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
-// logs is a kubelet that has one log.
+// logs is a kubelet with one log.
 type logs string
 
 func (l logs) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -63,7 +63,7 @@ func TestLogsOverWebSockets(t *testing.T) {
 				break
 			}
 			require.Equal(t, kind, typ)
-			require.Equal(t, first, len(b) == 0, "an empty message says that the log begins")
+			require.Equal(t, first, len(b) == 0, "an empty message marks the beginning of the log")
 			if kind == websocket.MessageText {
 				b, err = base64.StdEncoding.DecodeString(string(b))
 				require.NoError(t, err)

@@ -2,7 +2,6 @@ package apiserver
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -18,11 +17,11 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// proxyNode passes a request on to the kubelet.
+// proxyNode forwards a request to the kubelet.
 func (s *Server) proxyNode(r *request, node *corev1.Node) {
-	host, err := kubeletOf(node)
+	host, err := s.kubeletOf(node)
 	if err == nil {
-		err = s.reachableAt(r, host)
+		err = s.checkReachableAddress(r, host)
 	}
 	if err != nil {
 		r.fail(err)
@@ -31,7 +30,7 @@ func (s *Server) proxyNode(r *request, node *corev1.Node) {
 	s.forwardToNode(r, s.proxyURL(r, "https", host))
 }
 
-// proxyURL is the rest of the path and the query at another host.
+// proxyURL returns the URL of the rest of the path and the query at another host.
 func (s *Server) proxyURL(r *request, scheme, host string) *url.URL {
 	if scheme == "" {
 		scheme = "http"
@@ -47,8 +46,8 @@ func (s *Server) backends() http.RoundTripper {
 	return s.direct
 }
 
-// newDirect is a transport to pods. Unlike net/http's default one it goes through no proxy of the
-// environment, which is for what is outside.
+// newDirect returns a transport to pods. Unlike net/http's default one it ignores the proxy of the
+// environment, which is for hosts outside the cluster.
 func newDirect() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = nil
@@ -68,7 +67,7 @@ func (s *Server) proxyPod(r *request, pod *corev1.Pod) {
 		}
 	}
 	host := net.JoinHostPort(pod.Status.PodIP, port)
-	if err := s.reachableAt(r, host); err != nil {
+	if err := s.checkReachableAddress(r, host); err != nil {
 		r.fail(err)
 		return
 	}
@@ -79,7 +78,7 @@ func (s *Server) proxyService(r *request, svc *corev1.Service) {
 	scheme, _, port := splitTarget(r.info.Name)
 	host, err := s.endpointOf(r, svc, port)
 	if err == nil {
-		err = s.reachableAt(r, host)
+		err = s.checkReachableAddress(r, host)
 	}
 	if err != nil {
 		r.fail(err)
@@ -127,7 +126,7 @@ func (s *Server) endpointOf(r *request, svc *corev1.Service, port string) (strin
 	if len(hosts) == 0 {
 		return "", apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", svc.Name))
 	}
-	return hosts[rand.IntN(len(hosts))], nil
+	return hosts[s.registry.Draw("endpoint "+svc.Namespace+"/"+svc.Name)%uint64(len(hosts))], nil
 }
 
 // isPod reports whether an endpoint refers to a pod of the namespace that has the address.

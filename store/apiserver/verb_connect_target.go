@@ -11,21 +11,21 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 )
 
-// The addresses of pods and nodes are what those wrote who may write their status, and this server dials them
-// for whoever may use a proxy, a log or a shell. So that it is no way to what only it can reach, such as its
-// own loopback ports, the metadata service of a cloud or, with its own credentials, itself, an address must
-// be one that others could reach too:
+// The addresses of pods and nodes are written by any client that may write their status, and this server
+// dials them for any client that may use a proxy, a log or a shell. So that neither reaches targets through
+// it that only it can reach, such as its own loopback ports, the metadata service of a cloud or, with its own
+// credentials, itself, an address must be one that is reachable from elsewhere too:
 //   - a global unicast one; a loopback one only with Options.Local,
 //   - and never one where this server listens.
 
-// reachable checks a host, an IP address or a name all of whose addresses must do, and a port.
-func (s *Server) reachable(r *request, host string, port int) error {
+// checkReachable checks a host, an IP address or a name all of whose addresses must do, and a port.
+func (s *Server) checkReachable(r *request, host string, port int) error {
 	ips, err := resolve(r.Context(), host)
 	if err != nil {
 		return apierrors.NewServiceUnavailable(fmt.Sprintf("the address of the backend is not known: %v", err))
 	}
 	for _, ip := range ips {
-		if !ip.IsGlobalUnicast() && !(ip.IsLoopback() && s.opts.Local) || s.own(r, ip, port) {
+		if !ip.IsGlobalUnicast() && !(ip.IsLoopback() && s.opts.Local) || s.isOwnAddress(r, ip, port) {
 			return apierrors.NewBadRequest(fmt.Sprintf("address not allowed: %s", joinHostPort(ip.String(), port)))
 		}
 	}
@@ -43,9 +43,9 @@ func resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	return found, err
 }
 
-// own reports whether this server listens there, as far as it knows: where the request came in, on loopback
-// at that port, or where it advertises itself.
-func (s *Server) own(r *request, ip netip.Addr, port int) bool {
+// isOwnAddress reports whether this server is known to listen there: at the address of the request's
+// connection, at that port on loopback, or at the advertised address.
+func (s *Server) isOwnAddress(r *request, ip netip.Addr, port int) bool {
 	if advertised, err := netip.ParseAddr(s.opts.AdvertiseAddress); err == nil && ip == advertised.Unmap() && port == s.opts.AdvertisePort {
 		return true
 	}
@@ -53,8 +53,8 @@ func (s *Server) own(r *request, ip netip.Addr, port int) bool {
 	return ok && port == local.Port && (ip.IsLoopback() || ip == local.AddrPort().Addr().Unmap())
 }
 
-// reachableAt is reachable for a host and port in one text.
-func (s *Server) reachableAt(r *request, address string) error {
+// checkReachableAddress is checkReachable for a host and port in one string.
+func (s *Server) checkReachableAddress(r *request, address string) error {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -63,5 +63,5 @@ func (s *Server) reachableAt(r *request, address string) error {
 	if err != nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("invalid port %q", text))
 	}
-	return s.reachable(r, host, int(port))
+	return s.checkReachable(r, host, int(port))
 }

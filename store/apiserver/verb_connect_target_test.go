@@ -17,7 +17,7 @@ import (
 	"github.com/keelson-dev/keelson/store/authz"
 )
 
-// dialed answers requests that are passed on, and keeps the last of them.
+// dialed responds to forwarded requests, and keeps the last one.
 type dialed struct {
 	mu   sync.Mutex
 	last *http.Request
@@ -38,8 +38,9 @@ func (d *dialed) RoundTrip(r *http.Request) (*http.Response, error) {
 
 const endpointSlices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
 
-// Whoever may write a status must not lead the server where only the server can go.
-func TestProxiesGoWhereOthersCouldGo(t *testing.T) {
+// A user who may write a status must not be able to direct the server to addresses that only the server can
+// reach.
+func TestProxyTargets(t *testing.T) {
 	backends := &dialed{}
 	s := start(t, apiserver.Options{Nodes: backends, Backends: backends, AdvertiseAddress: "10.9.9.9", AdvertisePort: 6443})
 	s.do("POST", pods, pod("p")).ok(201)
@@ -61,7 +62,7 @@ func TestProxiesGoWhereOthersCouldGo(t *testing.T) {
 			require.Equal(t, 400, got.code, "%s at %s: %s", what, ip, got.body)
 			require.Contains(t, string(got.body), "address not allowed", "%s at %s", what, ip)
 		}
-		if !strings.HasPrefix(ip, "::ffff:") { // which no status may hold
+		if !strings.HasPrefix(ip, "::ffff:") { // which a status may not hold
 			status(ip)
 			check("pod", s.do("GET", pods+"/p:80/proxy/latest/meta-data/", nil))
 		}
@@ -100,7 +101,7 @@ func TestProxiesGoWhereOthersCouldGo(t *testing.T) {
 	}
 	slice("10.1.2.3", `,"targetRef":{"kind":"Pod","namespace":"default","name":"p"}`)
 
-	// What is passed on: every method, and no word of the client about who it is.
+	// Every method is forwarded, without headers of the client that identify a user.
 	for _, path := range []string{pods + "/p:80/proxy/x", "/api/v1/namespaces/default/services/web:http/proxy/x", "/api/v1/nodes/n/proxy/x"} {
 		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"} {
 			got := s.do(method, path, nil, "Authorization", "Bearer secret", "X-Remote-User", "admin", "X-Remote-Extra-Scopes", "all", "Impersonate-User", "",
@@ -120,9 +121,8 @@ func TestProxiesGoWhereOthersCouldGo(t *testing.T) {
 	}
 }
 
-// A node that says it is the API server's own address gets nobody's request with the server's own
-// credentials.
-func TestProxiesDoNotComeBack(t *testing.T) {
+// A node whose address is the API server's own gets no request with the server's credentials.
+func TestProxyToSelf(t *testing.T) {
 	backends := &dialed{}
 	s := start(t, apiserver.Options{Nodes: backends, Backends: backends})
 	front := httptest.NewServer(s)
@@ -142,7 +142,7 @@ func TestProxiesDoNotComeBack(t *testing.T) {
 	}
 }
 
-// A WebSocket begins with a GET. Who may only get a pod's exec gets no shell by it.
+// A WebSocket begins with a GET. The right to get a pod's exec is not enough for one.
 func TestWebSocketsNeedCreate(t *testing.T) {
 	rule := asked{allow: func(authz.Attributes) bool { return true }}
 	o := rule.options()
@@ -165,7 +165,7 @@ func TestWebSocketsNeedCreate(t *testing.T) {
 	require.NotEqual(t, 403, s.do("GET", pods+"/p/log", nil, upgrade...).code, "logs are only read")
 }
 
-// Handlers see who calls, not the credential.
+// Handlers see the user, not the credential.
 func TestCredentialsStayWithTheServer(t *testing.T) {
 	rule := asked{allow: func(authz.Attributes) bool { return true }}
 	o := rule.options()

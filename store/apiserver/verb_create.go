@@ -26,7 +26,7 @@ func (s *Server) create(rt *route, r *request) {
 	if rt.info.Namespaced {
 		namespace = r.info.Namespace
 	}
-	ctx, err := s.fenced(r)
+	ctx, err := s.fenceContext(r)
 	if err != nil {
 		r.fail(err)
 		return

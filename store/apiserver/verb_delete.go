@@ -36,13 +36,15 @@ func (r *request) deleteOptions() (*metav1.DeleteOptions, error) {
 			if o.Kind != "DeleteOptions" && o.Kind != "" {
 				return nil, err
 			}
-			if err := r.decodeLoosely(data, m, &o); err != nil {
+			if err := r.decodeAnyVersion(data, m, &o); err != nil {
 				return nil, err
 			}
 		}
 	}
 	if len(data) > 0 {
-		// The body is the whole of the options, but what was asked for as a dry run must never come true.
+		recorded := o
+		r.auditBody(&recorded, deleteOptionsKind)
+		// The body replaces the query, but a dry run that the query requests must never become a real delete.
 		if len(o.DryRun) == 0 {
 			o.DryRun = r.query["dryRun"]
 		}
@@ -55,16 +57,16 @@ func (r *request) deleteOptions() (*metav1.DeleteOptions, error) {
 	return &o, validateDeleteOptions(&o)
 }
 
-// unreadableToo reports that an object is to be deleted because it cannot be read.
-func unreadableToo(o *metav1.DeleteOptions) bool {
+// ignoresReadErrors reports whether an object is to be deleted although it cannot be read.
+func ignoresReadErrors(o *metav1.DeleteOptions) bool {
 	p := o.IgnoreStoreReadErrorWithClusterBreakingPotential
 	return p != nil && *p
 }
 
 var unsafePath = validation.NewPath("ignoreStoreReadErrorWithClusterBreakingPotential")
 
-// decodeLoosely accepts DeleteOptions of any group-version.
-func (r *request) decodeLoosely(data []byte, m media, o *metav1.DeleteOptions) error {
+// decodeAnyVersion accepts DeleteOptions of any group-version.
+func (r *request) decodeAnyVersion(data []byte, m media, o *metav1.DeleteOptions) error {
 	if m != mediaProto {
 		if gvk := o.GroupVersionKind(); gvk.Kind == "DeleteOptions" {
 			return nil
@@ -92,7 +94,7 @@ func (r *request) deleteQuery(o *metav1.DeleteOptions) error {
 		o.PropagationPolicy = new(metav1.DeletionPropagation(r.query.Get("propagationPolicy")))
 	}
 	if r.query.Has("orphanDependents") {
-		o.OrphanDependents = new(flag(r.query, "orphanDependents"))
+		o.OrphanDependents = new(boolParam(r.query, "orphanDependents"))
 	}
 	uid, version := r.query.Get("uid"), r.query.Get("resourceVersion")
 	if uid != "" || version != "" {
@@ -105,7 +107,7 @@ func (r *request) deleteQuery(o *metav1.DeleteOptions) error {
 		o.Preconditions.ResourceVersion = &version
 	}
 	if name := "ignoreStoreReadErrorWithClusterBreakingPotential"; r.query.Has(name) {
-		o.IgnoreStoreReadErrorWithClusterBreakingPotential = new(flag(r.query, name))
+		o.IgnoreStoreReadErrorWithClusterBreakingPotential = new(boolParam(r.query, name))
 	}
 	o.DryRun = r.query["dryRun"]
 	return nil
@@ -121,7 +123,7 @@ func validateDeleteOptions(o *metav1.DeleteOptions) error {
 		errs = append(errs, validation.NotSupported(validation.NewPath("propagationPolicy"), *p, append(policies, "nil")))
 	}
 	errs = append(errs, validateDryRun(o.DryRun)...)
-	if unreadableToo(o) {
+	if ignoresReadErrors(o) {
 		for _, other := range []struct {
 			name string
 			set  bool
@@ -151,12 +153,12 @@ func (s *Server) delete(rt *route, r *request) {
 		r.fail(err)
 		return
 	}
-	ctx, err := s.fenced(r)
+	ctx, err := s.fenceContext(r)
 	if err != nil {
 		r.fail(err)
 		return
 	}
-	if unreadableToo(o) {
+	if ignoresReadErrors(o) {
 		s.deleteUnreadable(ctx, rt, r)
 		return
 	}
@@ -168,7 +170,7 @@ func (s *Server) delete(rt *route, r *request) {
 	if d.ShowObject {
 		code := http.StatusOK
 		if !d.Gone && o.OrphanDependents != nil && !*o.OrphanDependents {
-			code = http.StatusAccepted // clients that know this old option expect it
+			code = http.StatusAccepted // clients that use this old option expect it
 		}
 		r.sendObject(rt, code, out, d.Object)
 		return
@@ -182,7 +184,7 @@ func (s *Server) delete(rt *route, r *request) {
 func (s *Server) deleteUnreadable(ctx context.Context, rt *route, r *request) {
 	a := r.attributes()
 	a.Verb = "unsafe-delete-ignore-read-errors"
-	if d, reason, err := s.decide(ctx, a); d != authz.Allow {
+	if d, reason, err := s.callAuthorizer(ctx, a); d != authz.Allow {
 		r.fail(apierrors.NewForbidden(r.info.GVR.GroupResource(), r.info.Name, errors.New(forbidden(a, reason, err))))
 		return
 	}
@@ -209,18 +211,18 @@ func (s *Server) deleteCollection(rt *route, r *request) {
 		r.fail(err)
 		return
 	}
-	if unreadableToo(o) {
+	if ignoresReadErrors(o) {
 		r.fail(invalidOptions("DeleteOptions", validation.Invalid(unsafePath, true, "is not allowed with DELETECOLLECTION, try again after removing the option")))
 		return
 	}
-	ctx, err := s.fenced(r)
+	ctx, err := s.fenceContext(r)
 	if err != nil {
 		r.fail(err)
 		return
 	}
 	page, err := s.page(rt, r, lo)
 	if err == nil {
-		err = page.unreadable(rt)
+		err = page.unreadableError(rt)
 	}
 	if err != nil {
 		r.fail(err)
@@ -236,7 +238,7 @@ func (s *Server) deleteCollection(rt *route, r *request) {
 	r.sendPage(rt, out, page)
 }
 
-// deleteItem removes what a list has shown. Somebody else may have been faster.
+// deleteItem deletes an item of a list. It may have been deleted since.
 func deleteItem(ctx context.Context, res *registry.Resource, item *cache.Object, o *metav1.DeleteOptions, w registry.Write) error {
 	_, err := res.Delete(ctx, types.NamespacedName{Namespace: item.Namespace, Name: item.Name}, o, w)
 	return apierrors.IgnoreNotFound(err)

@@ -14,14 +14,14 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// page is a list, or a part of one.
+// page is a list or a page of one.
 type page struct {
 	items     []*cache.Object
 	revision  int64
 	next      string // continue token
 	remaining *int64
 	bytes     int // of the stored forms
-	seen      int // objects that were looked at
+	seen      int // objects examined
 }
 
 func (s *Server) list(rt *route, r *request) {
@@ -51,8 +51,7 @@ func (s *Server) list(rt *route, r *request) {
 	r.sendPage(rt, out, p)
 }
 
-// token is a continue token. Its form is that of Kubernetes, so that clients that look inside find what they
-// expect.
+// token is a continue token. It has Kubernetes' format, for clients that decode it.
 type token struct {
 	Version  string `json:"v"`
 	Revision int64  `json:"rv"`
@@ -128,7 +127,7 @@ func (s *Server) page(rt *route, r *request, o listOptions) (*page, error) {
 		return nil, err
 	}
 	var snap *cache.Snapshot
-	if forgotten := s.forgotten.Load(); f.Exact > 0 && f.Exact < forgotten {
+	if compacted := s.compacted.Load(); f.Exact > 0 && f.Exact < compacted {
 		// A cache may still have it, or not: whether a token has expired is not to depend on that.
 		err = apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
 	} else {
@@ -142,7 +141,7 @@ func (s *Server) page(rt *route, r *request, o listOptions) (*page, error) {
 	}
 	limit := int(min(max(o.limit, 0), 1<<31-1))
 	if o.version == "0" && o.cont == "" {
-		limit = 0 // what is read from memory is not cut into pages
+		limit = 0 // lists from memory have one page
 	}
 	var p *page
 	if r.info.Name != "" && rt.info.Namespaced && namespace != "" {
@@ -151,7 +150,9 @@ func (s *Server) page(rt *route, r *request, o listOptions) (*page, error) {
 		if err := o.convert(r.Context(), rt.res, snap, prefix, after); err != nil {
 			return nil, err
 		}
-		p = collect(snap, prefix, after, limit, o.matcher(r.Context(), rt.res))
+		if p, err = s.collectInTurn(r, snap, prefix, after, limit, o.matcher(r.Context(), rt.res)); err != nil {
+			return nil, err
+		}
 	}
 	if hook := s.opts.Metrics.Listed; hook != nil && snap.Cached() {
 		hook(rt.info.GVR.GroupResource(), p.seen, len(p.items))
@@ -162,8 +163,8 @@ func (s *Server) page(rt *route, r *request, o listOptions) (*page, error) {
 // maxCauses is how many objects of a list that cannot be read are named.
 const maxCauses = 100
 
-// unreadable is the 500 for a list with objects that cannot be read, which names them, or nil.
-func (p *page) unreadable(rt *route) error {
+// unreadableError is the 500 for a list with objects that cannot be read, which names them, or nil.
+func (p *page) unreadableError(rt *route) error {
 	var causes []metav1.StatusCause
 	for _, o := range p.items {
 		if o.Err == nil {
@@ -187,7 +188,7 @@ func (p *page) unreadable(rt *route) error {
 	return err
 }
 
-// onePage answers a list of one name.
+// onePage returns the page of a list of one name.
 func onePage(snap *cache.Snapshot, rt *route, r *request, o listOptions) *page {
 	p := &page{revision: snap.Revision()}
 	match := o.matcher(r.Context(), rt.res)
@@ -198,6 +199,16 @@ func onePage(snap *cache.Snapshot, rt *route, r *request, o listOptions) *page {
 		}
 	}
 	return p
+}
+
+// collectInTurn is collect in the turn of a request with large selectors.
+func (s *Server) collectInTurn(r *request, snap *cache.Snapshot, prefix, after string, limit int, match func(*cache.Object) bool) (*page, error) {
+	end, err := s.turns.take(r)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	return collect(snap, prefix, after, limit, match), nil
 }
 
 // collect gathers the objects of one page.

@@ -18,17 +18,17 @@ import (
 
 // listOptions are the query of a list, watch or deletecollection.
 type listOptions struct {
-	labels    labels.Selector
-	fields    fields.Selector
-	version   string
-	revision  int64 // of version; zero if it is empty or 0
-	match     metav1.ResourceVersionMatch
-	limit     int64
-	cont      string
-	timeout   time.Duration
-	bookmarks bool
-	initial   *bool
-	assumed   bool // initial is not the client's word
+	labels           labels.Selector
+	fields           fields.Selector
+	version          string
+	revision         int64 // of version; zero if it is empty or 0
+	match            metav1.ResourceVersionMatch
+	limit            int64
+	cont             string
+	timeout          time.Duration
+	bookmarks        bool
+	initial          *bool
+	initialDefaulted bool // initial was not set by the client
 }
 
 func (r *request) listOptions(res selectable, watch bool) (listOptions, error) {
@@ -36,8 +36,12 @@ func (r *request) listOptions(res selectable, watch bool) (listOptions, error) {
 	if r.URL.RawQuery == "" && r.info.Name == "" {
 		return o, nil
 	}
+	end, err := r.server.turns.take(r)
+	if err != nil {
+		return o, err
+	}
+	defer end()
 	q := r.query
-	var err error
 	if o.labels, err = labels.Parse(q.Get("labelSelector")); err != nil {
 		return o, apierrors.NewBadRequest(fmt.Sprintf("unable to parse the labelSelector: %v", err))
 	}
@@ -45,9 +49,9 @@ func (r *request) listOptions(res selectable, watch bool) (listOptions, error) {
 		return o, apierrors.NewBadRequest(fmt.Sprintf("unable to parse the fieldSelector: %v", err))
 	}
 	o.version, o.match = q.Get("resourceVersion"), metav1.ResourceVersionMatch(q.Get("resourceVersionMatch"))
-	o.cont, o.bookmarks = q.Get("continue"), flag(q, "allowWatchBookmarks")
+	o.cont, o.bookmarks = q.Get("continue"), boolParam(q, "allowWatchBookmarks")
 	if q.Has("sendInitialEvents") {
-		o.initial = new(flag(q, "sendInitialEvents"))
+		o.initial = new(boolParam(q, "sendInitialEvents"))
 	}
 	if o.limit, _, err = queryInt(q, "limit"); err != nil {
 		return o, err
@@ -64,7 +68,7 @@ func (r *request) listOptions(res selectable, watch bool) (listOptions, error) {
 		return o, apierrors.NewBadRequest(err.Error())
 	}
 	if r.info.Name != "" && o.fields.Empty() {
-		o.fields = fields.OneEqual("metadata.name", r.info.Name) // the caller may see no other
+		o.fields = fields.OneEqual("metadata.name", r.info.Name) // the caller may read no other
 	}
 	if name, ok := o.fields.RequiresExactMatch("metadata.name"); r.info.Name != "" && (!ok || name != r.info.Name) {
 		return o, apierrors.NewBadRequest("fieldSelector metadata.name doesn't match requested name")
@@ -87,15 +91,15 @@ func parseVersion(v string) (int64, error) {
 	return int64(n), nil
 }
 
-// validate refuses the combinations that have no meaning.
+// validate refuses invalid combinations.
 func (o *listOptions) validate(watch bool) error {
 	var errs validation.ErrorList
 	p := validation.NewPath("resourceVersionMatch")
 	if watch {
 		if o.initial == nil && o.match == "" && (o.version == "" || o.version == "0") {
-			// A watch from nowhere in particular has always begun with what is there.
+			// A watch without a version has always begun with the existing objects.
 			o.initial, o.match = new(true), metav1.ResourceVersionMatchNotOlderThan
-			o.assumed = true
+			o.initialDefaulted = true
 		}
 		if o.initial != nil && o.match != metav1.ResourceVersionMatchNotOlderThan {
 			errs = append(errs, validation.Forbidden(p, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
@@ -160,8 +164,8 @@ func (o *listOptions) freshness() registry.Freshness {
 	}
 }
 
-// matcher returns the selectors as a function; nil matches everything. An object whose fields cannot be known
-// matches, so that whoever reads it gets the error.
+// matcher returns the selectors as a function; nil matches everything. An object whose fields cannot be read
+// matches, so that its reader gets the error.
 func (o *listOptions) matcher(ctx context.Context, res *registry.Resource) func(*cache.Object) bool {
 	if o.labels.Empty() && o.fields.Empty() {
 		return nil
@@ -183,20 +187,21 @@ func (o *listOptions) matcher(ctx context.Context, res *registry.Resource) func(
 	}
 }
 
-// convert asks, once, for the conversion of all objects of a snapshot that the selectors can only judge
-// converted.
+// convert converts all objects of a snapshot with one call if the selectors need the converted form.
 func (o *listOptions) convert(ctx context.Context, res *registry.Resource, snap *cache.Snapshot, prefix, after string) error {
-	if !res.ConvertsFields() || !slices.ContainsFunc(o.fields.Requirements(), func(r fields.Requirement) bool { return !ofMetadata(r.Field) }) {
+	if !res.ConvertsFields() || !slices.ContainsFunc(o.fields.Requirements(), func(r fields.Requirement) bool { return !isMetadataField(r.Field) }) {
 		return nil
 	}
 	labeled := listOptions{labels: o.labels}
 	return res.Convert(ctx, collect(snap, prefix, after, 0, labeled.matcher(ctx, res)).items...)
 }
 
-// ofMetadata reports whether a field selector is of every object.
-func ofMetadata(field string) bool { return field == "metadata.name" || field == "metadata.namespace" }
+// isMetadataField reports whether a field selector is one that every object has.
+func isMetadataField(field string) bool {
+	return field == "metadata.name" || field == "metadata.namespace"
+}
 
-// wantedLabels are the labels that whatever the selector matches has.
+// wantedLabels are the labels that every object the selector matches has.
 func wantedLabels(s labels.Selector) (wanted cache.LabelSet) {
 	reqs, _ := s.Requirements()
 	for i := range reqs {

@@ -70,13 +70,14 @@ func (r *request) readPatch(strategic bool) (*patchRequest, error) {
 	if len(p.data) == 0 {
 		return nil, apierrors.NewBadRequest("the patch has no body")
 	}
+	r.auditPatch(p)
 	return p, nil
 }
 
 func patchOptions(r *request, p *patchRequest) *metav1.PatchOptions {
 	o := &metav1.PatchOptions{DryRun: p.wo.list(), FieldManager: p.wo.fieldManager, FieldValidation: r.query.Get("fieldValidation")}
 	if r.query.Has("force") {
-		o.Force = new(flag(r.query, "force"))
+		o.Force = new(boolParam(r.query, "force"))
 	}
 	return o
 }
@@ -102,7 +103,7 @@ func (p *patchRequest) apply(doc []byte, t reflect.Type) ([]byte, error) {
 	code := patch.Code(err)
 	var operations []map[string]json.RawMessage
 	if code == http.StatusBadRequest && p.kind == types.JSONPatchType && json.Unmarshal(p.data, &operations) == nil {
-		code = http.StatusUnprocessableEntity // a list of operations, but not of good ones
+		code = http.StatusUnprocessableEntity // a list of operations, some of them invalid
 	}
 	switch code {
 	case http.StatusBadRequest:
@@ -131,7 +132,7 @@ func (s *Server) patch(rt *route, r *request) {
 		s.apply(rt, r, out, p)
 		return
 	}
-	ctx, err := s.fenced(r)
+	ctx, err := s.fenceContext(r)
 	if err != nil {
 		r.fail(err)
 		return
@@ -162,24 +163,27 @@ func (r *request) decodePatched(data []byte, obj metav1.Object, gvk schema.Group
 		return nil, r.badPatch(cannotHandle(gvk, err.Error()))
 	}
 	got := gvk
-	if k, ok := obj.(kinded); ok {
+	if k, ok := obj.(kindGetter); ok {
 		got = k.GroupVersionKind()
 	}
-	if !r.custom() {
-		if err := sameKind(got, gvk); err != nil { // here it is the patch that is wrong, not the request
+	if !r.isCustom() {
+		if err := sameKind(got, gvk); err != nil { // the patch is invalid, not the request
 			return nil, r.badPatch(err.Error())
 		}
 	}
-	err = r.checked(obj, got, gvk, issues, fv)
+	err = r.checkDecoded(obj, got, gvk, issues, fv)
 	if e, ok := errors.AsType[*strictError](err); ok {
-		return nil, r.badPatch(e.why)
+		return nil, r.badPatch(e.reason)
 	}
 	return obj, err
 }
 
-// badPatch is the answer to a patch that makes something else than an object. It names no kind: kubectl says
+// refusedPatch is the part of a patch that the error for it has.
+func (r *request) refusedPatch() string { return string(r.body[:min(len(r.body), 1<<10)]) }
+
+// badPatch returns the error for a patch whose result is not a valid object. It names no kind: kubectl says
 // "The request is invalid".
-func (r *request) badPatch(why string) error {
+func (r *request) badPatch(reason string) error {
 	return apierrors.NewInvalid(schema.GroupKind{}, "", validation.ErrorList{
-		validation.Invalid(validation.NewPath("patch"), string(r.body[:min(len(r.body), 1<<10)]), why)})
+		validation.Invalid(validation.NewPath("patch"), r.refusedPatch(), reason)})
 }

@@ -2,7 +2,6 @@ package apiserver
 
 import (
 	"fmt"
-	"net/http"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -44,7 +43,7 @@ func (s *Server) put(rt *route, r *request, o registry.UpdateOptions) {
 		r.fail(err)
 		return
 	}
-	ctx, err := s.fenced(r)
+	ctx, err := s.fenceContext(r)
 	if err != nil {
 		r.fail(err)
 		return
@@ -64,11 +63,7 @@ func (s *Server) put(rt *route, r *request, o registry.UpdateOptions) {
 		r.fail(err)
 		return
 	}
-	code := http.StatusOK
-	if created {
-		code = http.StatusCreated
-	}
-	r.sendObject(rt, code, out, obj)
+	r.sendWritten(rt, out, obj, created)
 }
 
 // sameName compares the name and namespace in a body with those in the path.

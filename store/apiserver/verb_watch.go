@@ -1,12 +1,13 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/fields"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
@@ -39,10 +40,10 @@ func (s *Server) watch(rt *route, r *request) {
 	ctx, cancel := s.watchContext(r, o)
 	defer cancel()
 	if !wo.InitialEvents {
-		r.seat.Release() // from here on the watch costs little
+		r.seat.Release() // the rest of the watch costs little
 	}
 	stream := &eventStream{request: r, rt: rt, out: out, include: include, form: formOf(rt, out), bookmarks: o.bookmarks,
-		explicit: wo.InitialEvents && !(o.assumed && s.opts.NoWatchList), control: http.NewResponseController(r.w)}
+		explicit: wo.InitialEvents && !(o.initialDefaulted && s.opts.NoWatchList), control: http.NewResponseController(r.w)}
 	wo.OnSlow = stream.abandon
 	stream.begin()
 	key := types.NamespacedName{Name: r.info.Name}
@@ -52,11 +53,11 @@ func (s *Server) watch(rt *route, r *request) {
 	stream.end(rt.res.Watch(ctx, key, wo, stream.deliver))
 }
 
-// watchContext ends with the request, its time, or the server.
+// watchContext returns a context that ends with the request, its timeout, or the server.
 func (s *Server) watchContext(r *request, o listOptions) (context.Context, context.CancelFunc) {
 	timeout := o.timeout
 	if timeout == 0 {
-		timeout = s.opts.MinWatch + rand.N(s.opts.MinWatch)
+		timeout = s.opts.MinWatch + backoff.Spread(r.Context(), s.opts.MinWatch)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	ctx, stop := s.lifecycle.within(ctx, ending)
@@ -76,16 +77,16 @@ func (s *Server) watchOptions(rt *route, r *request, o listOptions) (cache.Watch
 		}
 	}
 	for _, req := range o.fields.Requirements() {
-		if req.Operator == fields.Equals && !ofMetadata(req.Field) && !rt.res.ConvertsFields() {
+		if req.Operator == fields.Equals && !isMetadataField(req.Field) && !rt.res.ConvertsFields() {
 			wo.Field, wo.Value = req.Field, req.Value
 			break
 		}
 	}
-	if o.initial != nil && !o.assumed && s.opts.NoWatchList {
+	if o.initial != nil && !o.initialDefaulted && s.opts.NoWatchList {
 		return wo, invalidOptions("ListOptions", validation.Forbidden(validation.NewPath("sendInitialEvents"),
 			"sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"))
 	}
-	if o.initial != nil && *o.initial && !o.assumed && !s.store.Capabilities().Progress {
+	if o.initial != nil && *o.initial && !o.initialDefaulted && !s.store.Capabilities().Progress {
 		return wo, invalidOptions("ListOptions", validation.Forbidden(validation.NewPath("sendInitialEvents"),
 			"sendInitialEvents is forbidden for watch: the store cannot report progress"))
 	}
@@ -119,15 +120,14 @@ const (
 
 // bookmarkInterval is the time between bookmarks of a watch.
 func (s *Server) bookmarkInterval(r *request) time.Duration {
-	if every := s.opts.BookmarkInterval; every != 0 {
-		return every
-	}
-	every := defaultBookmarks
+	every := s.opts.BookmarkInterval
 	n, err := strconv.Atoi(r.Header.Get(metav1.BookmarkHeader))
-	if err != nil || n <= 0 || n > 3600 {
-		return every
+	if err != nil || n <= 0 || n > 3600 || every < 0 || every%time.Second != 0 {
+		return cmp.Or(every, defaultBookmarks)
 	}
-	every = min(every, max(time.Duration(n)*time.Second, minBookmarks))
+	if every == 0 {
+		every = min(defaultBookmarks, max(time.Duration(n)*time.Second, minBookmarks))
+	}
 	r.w.Header().Set(metav1.BookmarkHeader, strconv.Itoa(int(every/time.Second)))
 	return every
 }

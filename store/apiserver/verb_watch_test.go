@@ -79,7 +79,7 @@ func TestWatch(t *testing.T) {
 	again := w.expect("DELETED", "a")
 	require.Equal(t, gone.str("object.metadata.resourceVersion"), again.str("object.metadata.resourceVersion"))
 
-	// One name, in both ways to say so, and the older path.
+	// One name, by both forms of selection, and the legacy path.
 	for _, path := range []string{configMaps + "?watch&fieldSelector=metadata.name%3Db", "/api/v1/watch/namespaces/default/configmaps/b"} {
 		w := s.watch(path)
 		w.expect("ADDED", "b")
@@ -87,7 +87,7 @@ func TestWatch(t *testing.T) {
 	require.Equal(t, "b", s.do("GET", configMaps+"/b?watch=1", nil).ok(200).str("metadata.name"), "one object by its name is read, not watched")
 }
 
-func TestWatchWithSelectorSeesObjectsComeAndGo(t *testing.T) {
+func TestWatchWithSelector(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	label := func(v string) object {
 		return s.do("PATCH", configMaps+"/a", fmt.Sprintf(`{"metadata":{"labels":{"x":%q}}}`, v), "Content-Type", "application/merge-patch+json").ok(200)
@@ -120,7 +120,7 @@ func TestWatchListAndBookmarks(t *testing.T) {
 		require.GreaterOrEqual(t, number(t, mark.str("object.metadata.resourceVersion")), number(t, other.str("metadata.resourceVersion")), "progress of other resources counts")
 		for w.next() != nil {
 		}
-		require.Equal(t, 200*time.Second, time.Since(begun).Round(time.Second), "the time asked for")
+		require.Equal(t, 200*time.Second, time.Since(begun).Round(time.Second), "the requested timeout")
 		s.stop()
 	})
 }
@@ -175,8 +175,8 @@ func TestWatchTooOld(t *testing.T) {
 	require.Nil(t, w.next())
 }
 
-// Writers and watchers at random: every watcher sees what happened to every object, all of it and in order,
-// however often it comes back from where it was.
+// Random writers and watchers: every watcher gets every change of every object, in order, however often it
+// resumes.
 func TestWatchersMissNothing(t *testing.T) {
 	for _, seed := range seeds.Of(t, 20) {
 		watchersMissNothing(t, seed)
@@ -185,7 +185,7 @@ func TestWatchersMissNothing(t *testing.T) {
 
 func watchersMissNothing(t *testing.T, seed uint64) {
 	synctest.Test(t, func(t *testing.T) {
-		s := start(t, apiserver.Options{NoBootstrap: true, NoPriorityAndFairness: true})
+		s := start(t, apiserver.Options{NoPriorityAndFairness: true})
 		const writes, watchers = 40, 3
 		from := s.do("GET", configMaps, nil).ok(200).str("metadata.resourceVersion")
 		var wg sync.WaitGroup
@@ -226,7 +226,7 @@ func watchersMissNothing(t *testing.T, seed uint64) {
 	})
 }
 
-// follow watches until finished, breaking off now and then.
+// follow watches until finished, with interruptions.
 func follow(t *testing.T, s *server, from string, rng *rand.Rand, finished chan struct{}) []string {
 	var history []string
 	for {

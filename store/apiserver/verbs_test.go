@@ -23,7 +23,7 @@ func TestCreateGetUpdateDelete(t *testing.T) {
 	require.Equal(t, "default", made.str("metadata.namespace"))
 	require.Equal(t, made, s.do("GET", configMaps+"/a", nil).ok(200))
 
-	// A stale version loses, the right one and none at all win.
+	// A stale version conflicts; the current one, or none, succeeds.
 	stale := configMap("a", "k", "2")
 	stale["metadata"].(map[string]any)["resourceVersion"] = made.str("metadata.resourceVersion")
 	second := s.do("PUT", configMaps+"/a", stale).ok(200)
@@ -56,11 +56,11 @@ func TestCreateOnUpdate(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	leases := "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 	require.Equal(t, "l", s.do("PUT", leases+"/l", `{"metadata":{"name":"l"},"spec":{"holderIdentity":"me"}}`).ok(201).str("metadata.name"))
-	require.Equal(t, "Invalid", s.do("PUT", leases+"/l", `{"metadata":{"name":"l"},"spec":{"holderIdentity":"you"}}`).ok(422).str("reason"), "a lease wants a version")
+	require.Equal(t, "Invalid", s.do("PUT", leases+"/l", `{"metadata":{"name":"l"},"spec":{"holderIdentity":"you"}}`).ok(422).str("reason"), "a lease requires a version")
 	s.do("PUT", configMaps+"/x", configMap("x")).ok(404)
 }
 
-func TestSpecAndStatusAreWrittenApart(t *testing.T) {
+func TestSpecAndStatusAreSeparate(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	deployments := "/apis/apps/v1/namespaces/default/deployments"
 	d := s.do("POST", deployments, `{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}},"status":{"replicas":9}}`).ok(201)
@@ -96,7 +96,7 @@ func TestDryRunStoresNothing(t *testing.T) {
 	require.Equal(t, "1", s.do("GET", configMaps+"/a", nil).ok(200).str("data.k"))
 	svc := s.do("POST", "/api/v1/namespaces/default/services?dryRun=All", `{"metadata":{"name":"s"},"spec":{"ports":[{"port":80}]}}`).ok(201)
 	require.Regexp(t, `^10\.96\.`, svc.str("spec.clusterIP"))
-	require.Len(t, s.do("GET", "/apis/networking.k8s.io/v1/ipaddresses", nil).ok(200).items(), 1)
+	require.Empty(t, s.do("GET", "/apis/networking.k8s.io/v1/ipaddresses", nil).ok(200).items())
 }
 
 func TestGracefulDeletionOfPods(t *testing.T) {

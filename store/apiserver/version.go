@@ -18,8 +18,8 @@ const (
 	apiVersion      = "v1.36.3"
 )
 
-// filled takes what is missing from the build.
-func (v VersionInfo) filled() VersionInfo {
+// withBuildInfo returns v with its empty fields filled from the build.
+func (v VersionInfo) withBuildInfo() VersionInfo {
 	set := func(p *string, s string) {
 		if *p == "" {
 			*p = s

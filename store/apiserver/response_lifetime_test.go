@@ -79,7 +79,7 @@ func TestSlowWatchThatHasEnded(t *testing.T) {
 			w.over.Store(true)
 		}()
 		synctest.Wait()
-		for i := range 6 { // the first is stuck in a write, the others pile up behind it
+		for i := range 6 { // the first blocks in a write, the others queue behind it
 			s.do("POST", configMaps, configMap(fmt.Sprintf("c%d", i))).ok(201)
 			synctest.Wait()
 		}
@@ -93,24 +93,24 @@ func TestSlowWatchThatHasEnded(t *testing.T) {
 	})
 }
 
-// stalledBody gives nothing and ends with its request.
-type stalledBody struct{ ctx context.Context }
+// stalledBody returns no data until it is closed by the end of its request.
+type stalledBody <-chan struct{}
 
 func (b stalledBody) Read([]byte) (int, error) {
-	<-b.ctx.Done()
-	return 0, context.Cause(b.ctx)
+	<-b
+	return 0, context.Canceled
 }
 
 func (stalledBody) Close() error { return nil }
 
-// A request that is given up while its handler returns is left alone from then on.
+// A request that is abandoned while its handler returns is not used afterwards.
 func TestAbandonedRequestThatHasEnded(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	var late int32
 	for range 2000 {
 		ctx, cancel := context.WithCancel(t.Context())
 		r := httptest.NewRequestWithContext(ctx, "GET", "/version", nil)
-		r.Body, r.ContentLength = stalledBody{ctx}, -1
+		r.Body, r.ContentLength = stalledBody(ctx.Done()), -1
 		w := newLentWriter()
 		go cancel()
 		s.ServeHTTP(w, r)

@@ -8,7 +8,7 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
-// One stored HorizontalPodAutoscaler is the same in both its versions, whichever it was written in.
+// One stored HorizontalPodAutoscaler is equivalent in both versions, whichever it was written in.
 func TestScalersOfBothVersions(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	const v1, v2 = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers", "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
