@@ -38,15 +38,16 @@ func (a pluginAccess) Latest(ctx context.Context, gvr schema.GroupVersionResourc
 	return a.Access.GetLatest(ctx, gvr, key)
 }
 
-// ChangeStatus implements admission.Access. Whoever's request has led to it may have no right to this, and
-// webhooks judge a user by it.
+// ChangeStatus implements admission.Access. The user whose request led to it may lack the right to this
+// write, and webhooks would see that user.
 func (a pluginAccess) ChangeStatus(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, change func(metav1.Object) error) error {
 	_, err := a.Access.Update(authn.AsServer(ctx), gvr, key, change, registry.Write{Subresource: "status"})
 	return err
 }
 
-// secrets reads secrets from the cache only: any caller can cause such a read, and must not load the store.
-func secrets(a registry.Access) func(context.Context, types.NamespacedName) (*corev1.Secret, error) {
+// secretReader reads secrets from the cache only: any caller can cause such a read, and must not load the
+// store.
+func secretReader(a registry.Access) func(context.Context, types.NamespacedName) (*corev1.Secret, error) {
 	return func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
 		obj, err := a.View(ctx, secretsResource, key)
 		if err != nil {
@@ -56,50 +57,51 @@ func secrets(a registry.Access) func(context.Context, types.NamespacedName) (*co
 	}
 }
 
-// lookup checks that what a service account token is bound to still lives. What the store lacks is remembered
-// for a moment: tokens of deleted pods may be presented again and again, and must not load the store.
-type lookup struct {
+// boundObjects checks that the objects to which a service account token is bound still exist. Missing objects
+// are cached for a short time: tokens of deleted pods may be presented repeatedly, and must not load the
+// store.
+type boundObjects struct {
 	access registry.Access
 
-	mu   sync.Mutex
-	gone map[absent]time.Time // until when the store is not read again
+	mu      sync.Mutex
+	missing map[incarnation]time.Time // until when the store is not read again
 }
 
-// absent is an object that does not exist, and never will again.
-type absent struct {
+// incarnation identifies an object by its UID, so one that does not exist never will again.
+type incarnation struct {
 	resource string
 	key      types.NamespacedName
 	uid      string
 }
 
 const (
-	goneFor  = time.Second
-	goneMost = 4096
+	missingTTL = time.Second
+	maxMissing = 4096
 )
 
-// isGone reports whether the store has lacked an object a moment ago.
-func (l *lookup) isGone(a absent) bool {
+// isMissing reports whether the object was recently missing in the store.
+func (l *boundObjects) isMissing(a incarnation) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	until, ok := l.gone[a]
+	until, ok := l.missing[a]
 	return ok && time.Now().Before(until)
 }
 
-// setGone remembers that the store lacks an object.
-func (l *lookup) setGone(a absent) {
+// setMissing records that the object is missing in the store.
+func (l *boundObjects) setMissing(a incarnation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	if len(l.gone) >= goneMost {
-		maps.DeleteFunc(l.gone, func(_ absent, until time.Time) bool { return now.After(until) })
+	if len(l.missing) >= maxMissing {
+		maps.DeleteFunc(l.missing, func(_ incarnation, until time.Time) bool { return now.After(until) })
 	}
 	switch {
-	case len(l.gone) >= goneMost:
+	case len(l.missing) >= maxMissing:
 		return
-	case l.gone == nil:
-		l.gone = map[absent]time.Time{}
+	case l.missing == nil:
+		l.missing = map[incarnation]time.Time{}
 	}
-	l.gone[a] = now.Add(goneFor)
+	l.missing[a] = now.Add(missingTTL)
 }
 
 var (
@@ -109,7 +111,7 @@ var (
 	nodesResource   = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 )
 
-func (l *lookup) check(ctx context.Context, c *authn.TokenClaims) error {
+func (l *boundObjects) check(ctx context.Context, c *authn.TokenClaims) error {
 	check := func(what string, gvr schema.GroupVersionResource, namespace string, ref *authn.ObjectRef) error {
 		if ref == nil {
 			return nil
@@ -118,13 +120,13 @@ func (l *lookup) check(ctx context.Context, c *authn.TokenClaims) error {
 		obj, err := l.access.Get(ctx, gvr, key)
 		// The cache may lag behind: the store decides whether the object is deleted.
 		if other := err == nil && ref.UID != "" && string(metav1.MetaOf(obj).UID) != ref.UID; err != nil || other {
-			id := absent{gvr.Resource, key, ref.UID}
-			if ref.UID != "" && l.isGone(id) {
+			id := incarnation{gvr.Resource, key, ref.UID}
+			if ref.UID != "" && l.isMissing(id) {
 				return fmt.Errorf("%s %v has been deleted", what, key)
 			}
 			obj, err = l.access.GetLatest(ctx, gvr, key)
 			if ref.UID != "" && (apierrors.IsNotFound(err) || err == nil && string(metav1.MetaOf(obj).UID) != ref.UID) {
-				l.setGone(id)
+				l.setMissing(id)
 			}
 		}
 		switch {
@@ -134,7 +136,7 @@ func (l *lookup) check(ctx context.Context, c *authn.TokenClaims) error {
 			return err
 		case ref.UID != "" && string(metav1.MetaOf(obj).UID) != ref.UID:
 			return fmt.Errorf("%s %v is not the one the token was issued for", what, key)
-		case gvr == podsResource && metav1.MetaOf(obj).DeletionTimestamp != nil && expired(obj):
+		case expired(obj):
 			return fmt.Errorf("%s %v is being deleted", what, key)
 		}
 		return nil
@@ -154,7 +156,7 @@ func (l *lookup) check(ctx context.Context, c *authn.TokenClaims) error {
 	return check("node", nodesResource, "", c.Node)
 }
 
-// expired reports whether a deleted object's time is up for more than the minute its last requests get.
+// expired reports whether a terminating object's grace period ended more than deletedTokenGrace ago.
 func expired(obj metav1.Object) bool {
 	d := metav1.MetaOf(obj).DeletionTimestamp
 	return d != nil && metav1.Now().Sub(d.Time) > deletedTokenGrace

@@ -16,6 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/store/internal/planetest"
 )
 
 func signingRequest(t testing.TB, name, signer string, organizations ...string) *certificatesv1.CertificateSigningRequest {
@@ -23,7 +24,7 @@ func signingRequest(t testing.TB, name, signer string, organizations ...string) 
 	require.NoError(t, err)
 	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "ann", Organization: organizations}}, key)
 	require.NoError(t, err)
-	csr := &certificatesv1.CertificateSigningRequest{ObjectMeta: meta("", name)}
+	csr := &certificatesv1.CertificateSigningRequest{ObjectMeta: planetest.Meta("", name)}
 	csr.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
 	csr.Spec.SignerName = signer
 	csr.Spec.Usages = []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}
@@ -32,13 +33,13 @@ func signingRequest(t testing.TB, name, signer string, organizations ...string) 
 
 // The right to write the subresources is not the right to approve, or to sign, for a signer.
 func TestCertificateRequests(t *testing.T) {
-	p := start(t)
-	admin := p.admin()
+	p := planetest.Start(t)
+	admin := p.Admin()
 	const signer = "example.com/boats"
-	create(t, admin, &rbacv1.ClusterRole{ObjectMeta: meta("", "writer"), Rules: []rbacv1.PolicyRule{{Verbs: []string{"get", "update", "patch"},
+	planetest.Create(t, admin, &rbacv1.ClusterRole{ObjectMeta: planetest.Meta("", "writer"), Rules: []rbacv1.PolicyRule{{Verbs: []string{"get", "update", "patch"},
 		APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests/approval", "certificatesigningrequests/status", "certificatesigningrequests"}}}})
 	for name, resource := range map[string]string{"exactly": signer, "domain": "example.com/*"} {
-		create(t, admin, &rbacv1.ClusterRole{ObjectMeta: meta("", name), Rules: []rbacv1.PolicyRule{{Verbs: []string{"approve", "sign"},
+		planetest.Create(t, admin, &rbacv1.ClusterRole{ObjectMeta: planetest.Meta("", name), Rules: []rbacv1.PolicyRule{{Verbs: []string{"approve", "sign"},
 			APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"signers"}, ResourceNames: []string{resource}}}})
 	}
 	for _, name := range []string{"writer", "exactly", "domain"} {
@@ -53,16 +54,16 @@ func TestCertificateRequests(t *testing.T) {
 	}
 	for _, name := range []string{"exactly", "domain", "writer"} {
 		t.Run(name, func(t *testing.T) {
-			csr := create(t, admin, signingRequest(t, name, signer))
-			as := p.as(name)
+			csr := planetest.Create(t, admin, signingRequest(t, name, signer))
+			as := p.As(name)
 			csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test"}}
-			// Bindings reach the authorizer a moment after they are stored.
-			p.eventually("it may write", func() bool {
-				_, err := client.For[*certificatesv1.CertificateSigningRequest](as).Get(t.Context(), key("", name))
+			// Bindings take effect shortly after they are stored.
+			p.Eventually("it may write", func() bool {
+				_, err := client.For[*certificatesv1.CertificateSigningRequest](as).Get(t.Context(), planetest.Key("", name))
 				return err == nil
 			})
 			if name == "writer" {
-				_, err := approval(as).Update(t.Context(), key("", name), csr)
+				_, err := approval(as).Update(t.Context(), planetest.Key("", name), csr)
 				require.True(t, apierrors.IsForbidden(err), "%v", err)
 				require.ErrorContains(t, err, `user not permitted to approve requests with signerName "example.com/boats"`)
 				csr.Status.Conditions[0] = certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateFailed, Status: corev1.ConditionTrue, Reason: "Test"}
@@ -71,16 +72,16 @@ func TestCertificateRequests(t *testing.T) {
 				require.ErrorContains(t, err, `user not permitted to sign requests with signerName "example.com/boats"`)
 				return
 			}
-			p.eventually("it may approve", func() bool {
-				_, err := approval(as).Update(t.Context(), key("", name), csr)
+			p.Eventually("it may approve", func() bool {
+				_, err := approval(as).Update(t.Context(), planetest.Key("", name), csr)
 				require.True(t, err == nil || apierrors.IsForbidden(err), "%v", err)
 				return err == nil
 			})
 		})
 	}
-	err := tryCreate(t, admin, signingRequest(t, "masters", certificatesv1.KubeAPIServerClientSignerName, "dev", "system:masters"))
+	err := planetest.TryCreate(t, admin, signingRequest(t, "masters", certificatesv1.KubeAPIServerClientSignerName, "dev", "system:masters"))
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 	require.ErrorContains(t, err, "use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed")
-	create(t, admin, signingRequest(t, "dev", certificatesv1.KubeAPIServerClientSignerName, "dev"))
-	create(t, admin, signingRequest(t, "elsewhere", signer, "system:masters"))
+	planetest.Create(t, admin, signingRequest(t, "dev", certificatesv1.KubeAPIServerClientSignerName, "dev"))
+	planetest.Create(t, admin, signingRequest(t, "elsewhere", signer, "system:masters"))
 }

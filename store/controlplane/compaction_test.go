@@ -16,6 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/file"
+	"github.com/keelson-dev/keelson/store/internal/planetest"
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
@@ -34,10 +35,10 @@ func TestContinueTokensExpire(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := open(t)
 				t.Cleanup(func() { require.NoError(t, s.Close()) })
-				c := start(t, over(s)).admin()
+				c := planetest.Start(t, planetest.Over(s)).Admin()
 				maps := client.For[*corev1.ConfigMap](c)
 				for i := range 3 {
-					create(t, c, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("m", i)}})
+					planetest.Create(t, c, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("m", i)}})
 				}
 				first, err := maps.List(t.Context(), client.ListOptions{Namespace: "default", Limit: 1})
 				require.NoError(t, err)

@@ -11,34 +11,35 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/store/internal/planetest"
 )
 
-// Every change of a role or binding but of owners and finalizers needs the rights it is about: with a label
-// alone a role becomes a part of others, with an annotation a server completes it.
-func TestNobodyGivesMoreThanTheyHaveByMetadata(t *testing.T) {
-	p := start(t)
-	admin, ann := p.admin(), p.token("ann-token")
-	create(t, admin, &rbacv1.ClusterRole{ObjectMeta: meta("", "role-editor"), Rules: []rbacv1.PolicyRule{
+// Every change of a role or binding, except of owners and finalizers, needs the rights that it grants: a
+// label can include a role in others, an annotation can make the server reconcile it.
+func TestEscalationByMetadataIsRefused(t *testing.T) {
+	p := planetest.Start(t)
+	admin, ann := p.Admin(), p.Token("ann-token")
+	planetest.Create(t, admin, &rbacv1.ClusterRole{ObjectMeta: planetest.Meta("", "role-editor"), Rules: []rbacv1.PolicyRule{
 		{Verbs: []string{"create", "update", "get", "patch"}, APIGroups: []string{rbacGroup}, Resources: []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}},
 		rule("get", "", "pods")}})
 	bindCluster(t, admin, "role-editor", "role-editor", user("ann"))
-	p.eventually("ann edits roles", func() bool {
+	p.Eventually("ann edits roles", func() bool {
 		return may(t, admin, "ann", authorizationv1.ResourceAttributes{Verb: "patch", Group: rbacGroup, Resource: "clusterroles"})
 	})
 	star := []string{"*"}
 	strong, weak := []rbacv1.PolicyRule{{Verbs: star, APIGroups: star, Resources: star}}, []rbacv1.PolicyRule{rule("get", "", "pods")}
-	create(t, admin, &rbacv1.ClusterRole{ObjectMeta: meta("", "strong"), Rules: strong})
-	create(t, admin, &rbacv1.ClusterRole{ObjectMeta: meta("", "weak"), Rules: weak})
-	create(t, admin, &rbacv1.ClusterRole{ObjectMeta: meta("", "sum"), AggregationRule: &rbacv1.AggregationRule{
+	planetest.Create(t, admin, &rbacv1.ClusterRole{ObjectMeta: planetest.Meta("", "strong"), Rules: strong})
+	planetest.Create(t, admin, &rbacv1.ClusterRole{ObjectMeta: planetest.Meta("", "weak"), Rules: weak})
+	planetest.Create(t, admin, &rbacv1.ClusterRole{ObjectMeta: planetest.Meta("", "sum"), AggregationRule: &rbacv1.AggregationRule{
 		ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{"nothing": "matches"}}}}})
-	create(t, admin, &rbacv1.Role{ObjectMeta: meta("default", "strong"), Rules: strong})
-	create(t, admin, &rbacv1.Role{ObjectMeta: meta("default", "weak"), Rules: weak})
+	planetest.Create(t, admin, &rbacv1.Role{ObjectMeta: planetest.Meta("default", "strong"), Rules: strong})
+	planetest.Create(t, admin, &rbacv1.Role{ObjectMeta: planetest.Meta("default", "weak"), Rules: weak})
 	bindCluster(t, admin, "strong", "strong", user("a"))
 	bindCluster(t, admin, "weak", "weak", user("b"))
-	create(t, admin, binding("default", "strong", "Role", "strong", user("c")))
-	create(t, admin, binding("default", "weak", "Role", "weak", user("d")))
+	planetest.Create(t, admin, binding("default", "strong", "Role", "strong", user("c")))
+	planetest.Create(t, admin, binding("default", "weak", "Role", "weak", user("d")))
 	for _, name := range []string{"a", "b", "c", "d"} {
-		p.eventually("the roles are known", func() bool {
+		p.Eventually("the roles are known", func() bool {
 			return may(t, admin, name, authorizationv1.ResourceAttributes{Verb: "get", Resource: "pods", Namespace: "default"})
 		})
 	}
@@ -89,7 +90,7 @@ func TestNobodyGivesMoreThanTheyHaveByMetadata(t *testing.T) {
 // merges returns a function that merges a patch into an object.
 func merges[T metav1.Object](t testing.TB, c client.Conn) func(namespace, name, change string) error {
 	return func(namespace, name, change string) error {
-		_, err := client.For[T](c).Patch(t.Context(), key(namespace, name), client.Patch{Type: "application/merge-patch+json", Data: []byte(change)})
+		_, err := client.For[T](c).Patch(t.Context(), planetest.Key(namespace, name), client.Patch{Type: "application/merge-patch+json", Data: []byte(change)})
 		return err
 	}
 }

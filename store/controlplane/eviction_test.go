@@ -17,9 +17,10 @@ import (
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/controlplane"
+	"github.com/keelson-dev/keelson/store/internal/planetest"
 )
 
-// guardPlugin is a plugin that records who writes what, and refuses evictions while it is told to.
+// guardPlugin is a plugin that records who writes what, and refuses evictions while its test says so.
 type guardPlugin struct {
 	mu     sync.Mutex
 	refuse bool
@@ -54,18 +55,18 @@ func (g *guardPlugin) saw() []string {
 	return append([]string(nil), g.seen...)
 }
 
-// Who is refused an eviction by admission spends nothing of the budget; one that is allowed is asked about
-// once, changes the budget in the server's name, and says in the pod's status what happened to it.
+// An eviction refused by admission does not use the budget; one that is allowed calls admission once, changes
+// the budget as the server, and is recorded in the pod's status.
 func TestEvictionAsksFirstAndSpendsThen(t *testing.T) {
 	guard := &guardPlugin{}
-	p := start(t, func(o *controlplane.Options) { o.Plugins = []admission.Plugin{guard} })
-	admin, ann := p.admin(), p.token("ann-token")
-	p.account("default", "default")
-	create(t, admin, &rbacv1.ClusterRole{ObjectMeta: meta("", "evicter"), Rules: []rbacv1.PolicyRule{rule("create", "", "pods/eviction")}})
+	p := planetest.Start(t, func(o *controlplane.Options) { o.Plugins = []admission.Plugin{guard} })
+	admin, ann := p.Admin(), p.Token("ann-token")
+	p.Account("default", "default")
+	planetest.Create(t, admin, &rbacv1.ClusterRole{ObjectMeta: planetest.Meta("", "evicter"), Rules: []rbacv1.PolicyRule{rule("create", "", "pods/eviction")}})
 	bindCluster(t, admin, "evicter", "evicter", user("ann"))
 	pods, budgets := client.For[*corev1.Pod](admin), client.For[*policyv1.PodDisruptionBudget](admin)
 	running := func(name string) *corev1.Pod {
-		now := create(t, admin, pod(name, func(p *corev1.Pod) {
+		now := planetest.Create(t, admin, planetest.Pod(name, func(p *corev1.Pod) {
 			p.Labels, p.Finalizers, p.Spec.NodeName = map[string]string{"app": "a"}, []string{"a.test/stay"}, "n1"
 		}))
 		now.Status.Phase = corev1.PodRunning
@@ -75,24 +76,24 @@ func TestEvictionAsksFirstAndSpendsThen(t *testing.T) {
 		return now
 	}
 	running("counted")
-	create(t, admin, pod("pending", func(p *corev1.Pod) { p.Finalizers = []string{"a.test/stay"} }))
-	budget := create(t, admin, &policyv1.PodDisruptionBudget{ObjectMeta: meta("default", "b"), Spec: policyv1.PodDisruptionBudgetSpec{
+	planetest.Create(t, admin, planetest.Pod("pending", func(p *corev1.Pod) { p.Finalizers = []string{"a.test/stay"} }))
+	budget := planetest.Create(t, admin, &policyv1.PodDisruptionBudget{ObjectMeta: planetest.Meta("default", "b"), Spec: policyv1.PodDisruptionBudgetSpec{
 		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}}})
 	budget.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: budget.Generation, DisruptionsAllowed: 1, CurrentHealthy: 1, ExpectedPods: 1}
 	_, err := budgets.UpdateStatus(t.Context(), budget)
 	require.NoError(t, err)
 	evict := func(name string, o *metav1.DeleteOptions) error {
-		_, err := client.Subresource[*policyv1.Eviction](client.For[*corev1.Pod](ann), "eviction").Create(t.Context(), key("default", name),
-			&policyv1.Eviction{ObjectMeta: meta("default", name), DeleteOptions: o})
+		_, err := client.Subresource[*policyv1.Eviction](client.For[*corev1.Pod](ann), "eviction").Create(t.Context(), planetest.Key("default", name),
+			&policyv1.Eviction{ObjectMeta: planetest.Meta("default", name), DeleteOptions: o})
 		return err
 	}
 	allowed := func() int32 {
-		b, err := budgets.Get(t.Context(), key("default", "b"))
+		b, err := budgets.Get(t.Context(), planetest.Key("default", "b"))
 		require.NoError(t, err)
 		return b.Status.DisruptionsAllowed
 	}
 	target := func(name string) *corev1.PodCondition {
-		now, err := pods.Get(t.Context(), key("default", name))
+		now, err := pods.Get(t.Context(), planetest.Key("default", name))
 		require.NoError(t, err)
 		for _, c := range now.Status.Conditions {
 			if c.Type == corev1.DisruptionTarget {
@@ -101,7 +102,7 @@ func TestEvictionAsksFirstAndSpendsThen(t *testing.T) {
 		}
 		return nil
 	}
-	p.eventually("ann may evict", func() bool { return apierrors.IsNotFound(evict("none", nil)) })
+	p.Eventually("ann may evict", func() bool { return apierrors.IsNotFound(evict("none", nil)) })
 
 	guard.set(true)
 	require.True(t, apierrors.IsForbidden(evict("counted", nil)))
@@ -114,7 +115,7 @@ func TestEvictionAsksFirstAndSpendsThen(t *testing.T) {
 	require.EqualValues(t, 1, allowed())
 	require.Nil(t, target("counted"), "a dry run changes nothing")
 
-	now, err := pods.Get(t.Context(), key("default", "counted"))
+	now, err := pods.Get(t.Context(), planetest.Key("default", "counted"))
 	require.NoError(t, err)
 	guard.set(false)
 	require.NoError(t, evict("counted", &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &now.ResourceVersion, UID: &now.UID}}))
@@ -135,21 +136,21 @@ func TestEvictionAsksFirstAndSpendsThen(t *testing.T) {
 	require.Nil(t, target("next"), "a pod that stays is no target")
 }
 
-// A quota is charged in the server's name: webhooks and policies on quotas do not see those who create what
-// it counts.
+// A quota is charged as the server: webhooks and policies on quotas do not see the users who create the
+// counted objects.
 func TestQuotasAreChargedByTheServer(t *testing.T) {
 	guard := &guardPlugin{}
-	p := start(t, func(o *controlplane.Options) { o.Plugins = []admission.Plugin{guard} })
-	admin, ann := p.admin(), p.token("ann-token")
-	create(t, admin, binding("default", "ann", "ClusterRole", "edit", user("ann")))
+	p := planetest.Start(t, func(o *controlplane.Options) { o.Plugins = []admission.Plugin{guard} })
+	admin, ann := p.Admin(), p.Token("ann-token")
+	planetest.Create(t, admin, binding("default", "ann", "ClusterRole", "edit", user("ann")))
 	hard := corev1.ResourceList{"count/configmaps": resource.MustParse("9")}
-	q := create(t, admin, &corev1.ResourceQuota{ObjectMeta: meta("default", "q"), Spec: corev1.ResourceQuotaSpec{Hard: hard}})
+	q := planetest.Create(t, admin, &corev1.ResourceQuota{ObjectMeta: planetest.Meta("default", "q"), Spec: corev1.ResourceQuotaSpec{Hard: hard}})
 	q.Status.Hard = hard
 	_, err := client.For[*corev1.ResourceQuota](admin).UpdateStatus(t.Context(), q)
 	require.NoError(t, err)
-	p.eventually("ann creates", func() bool {
+	p.Eventually("ann creates", func() bool {
 		guard.set(false)
-		return tryCreate(t, ann, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "c-"}}) == nil
+		return planetest.TryCreate(t, ann, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "c-"}}) == nil
 	})
 	require.ElementsMatch(t, []string{"CREATE configmaps by ann", "UPDATE resourcequotas/status by system:apiserver"}, guard.saw())
 }

@@ -17,27 +17,27 @@ const (
 	jwksPath      = "/openid/v1/jwks"
 )
 
-// discovery returns the handlers of the issuer's OpenID documents. Keys that cannot be encoded are an error
-// of New.
-func discovery(t *authn.Tokens, o *Options) (map[string]http.Handler, error) {
+// discoveryHandlers returns the handlers of the issuer's OpenID documents. Keys that cannot be encoded are an
+// error of New.
+func discoveryHandlers(t *authn.Tokens, o *Options) (map[string]http.Handler, error) {
 	if _, err := t.JWKS(); err != nil {
 		return nil, fmt.Errorf("controlplane: key set: %w", err)
 	}
-	keys := document("application/jwk-set+json", true, func(*http.Request) ([]byte, error) { return t.JWKS() })
+	keys := documentHandler("application/jwk-set+json", true, func(*http.Request) ([]byte, error) { return t.JWKS() })
 	jwksURI := o.JWKSURI
 	if so := &o.Server; jwksURI == "" && so.AdvertiseAddress != "" {
 		jwksURI = "https://" + net.JoinHostPort(so.AdvertiseAddress, strconv.Itoa(cmp.Or(so.AdvertisePort, 6443))) + jwksPath
 	}
 	// Without an advertised address the document holds the host of the request, and must not be cached for
 	// other clients.
-	issuer := document("application/json", jwksURI != "", func(r *http.Request) ([]byte, error) {
+	issuer := documentHandler("application/json", jwksURI != "", func(r *http.Request) ([]byte, error) {
 		return t.Discovery(cmp.Or(jwksURI, "https://"+r.Host+jwksPath))
 	})
 	return map[string]http.Handler{jwksPath: keys, discoveryPath: issuer}, nil
 }
 
-// document serves a body that is the same for all clients if shared.
-func document(contentType string, shared bool, body func(r *http.Request) ([]byte, error)) http.Handler {
+// documentHandler serves a body that is the same for all clients if shared.
+func documentHandler(contentType string, shared bool, body func(r *http.Request) ([]byte, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")

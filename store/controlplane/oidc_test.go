@@ -8,10 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/store/controlplane"
+	"github.com/keelson-dev/keelson/store/internal/planetest"
 )
 
-// What a client calls the server must not reach other clients by way of a cache: they would take the keys of
-// that host for the issuer's.
+// The Host header of one client must not reach other clients through a cache: they would accept the keys of
+// that host as the issuer's.
 func TestDiscoveryIsNotPoisoned(t *testing.T) {
 	for _, c := range []struct {
 		change func(*controlplane.Options)
@@ -25,7 +26,7 @@ func TestDiscoveryIsNotPoisoned(t *testing.T) {
 		}, "https://keys.test/jwks", true},
 		{func(*controlplane.Options) {}, "https://evil.test/openid/v1/jwks", false},
 	} {
-		p := start(t, c.change)
+		p := planetest.Start(t, c.change)
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest("GET", "https://evil.test/.well-known/openid-configuration", nil)
 		r.Header.Set("Authorization", "Bearer masters-token")

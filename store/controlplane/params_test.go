@@ -12,26 +12,27 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/store/internal/planetest"
 )
 
-// Who may write admission policies and bindings, and nothing else, must not be shown the parameters that
-// others may read: the attack is a policy whose message is the password, asked by a dry run.
-func TestPoliciesShowNobodysParameters(t *testing.T) {
+// A user who may only write admission policies and bindings must not be able to read their parameters: the
+// attack is a policy whose message contains the password, triggered by a dry run.
+func TestPoliciesShowNoParametersToUsersWithoutAccess(t *testing.T) {
 	for _, kind := range []string{"Validating", "Mutating"} {
 		t.Run(kind, func(t *testing.T) { testParams(t, kind) })
 	}
 }
 
 func testParams(t *testing.T, kind string) {
-	p := start(t)
-	admin, ann := p.admin(), p.token("ann-token")
+	p := planetest.Start(t)
+	admin, ann := p.Admin(), p.Token("ann-token")
 	plural, bindings := strings.ToLower(kind)+"admissionpolicies", strings.ToLower(kind)+"admissionpolicybindings"
-	create(t, admin, &corev1.Secret{ObjectMeta: meta("kube-system", "password"), StringData: map[string]string{"password": "hunter2"}})
-	create(t, admin, &rbacv1.ClusterRole{ObjectMeta: meta("", "policy-author"), Rules: []rbacv1.PolicyRule{
+	planetest.Create(t, admin, &corev1.Secret{ObjectMeta: planetest.Meta("kube-system", "password"), StringData: map[string]string{"password": "hunter2"}})
+	planetest.Create(t, admin, &rbacv1.ClusterRole{ObjectMeta: planetest.Meta("", "policy-author"), Rules: []rbacv1.PolicyRule{
 		{Verbs: []string{"create", "update", "get", "patch", "delete"}, APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{plural, bindings}}}})
 	bindCluster(t, admin, "policy-author", "policy-author", user("ann"))
-	create(t, admin, &rbacv1.ClusterRole{ObjectMeta: meta("", "reads-configmaps"), Rules: []rbacv1.PolicyRule{rule("get", "", "configmaps")}})
-	p.eventually("ann writes policies", func() bool {
+	planetest.Create(t, admin, &rbacv1.ClusterRole{ObjectMeta: planetest.Meta("", "reads-configmaps"), Rules: []rbacv1.PolicyRule{rule("get", "", "configmaps")}})
+	p.Eventually("ann writes policies", func() bool {
 		return may(t, admin, "ann", authorizationv1.ResourceAttributes{Verb: "create", Group: "admissionregistration.k8s.io", Resource: plural})
 	})
 	head := `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"` + kind + `AdmissionPolicy`
@@ -49,7 +50,7 @@ func testParams(t *testing.T, kind string) {
 		return head + `Binding","metadata":{"name":"` + name + `"},"spec":{"policyName":"` + policy + `","paramRef":` + ref + actions + `}}`
 	}
 	send := func(c client.Conn, method, resource, body string) error {
-		r := &client.Request{Method: method, Path: admissionAPI + resource, ContentType: "application/json", Body: []byte(body)}
+		r := &client.Request{Method: method, Path: "/apis/admissionregistration.k8s.io/v1/" + resource, ContentType: "application/json", Body: []byte(body)}
 		if method == http.MethodPatch {
 			r.ContentType = "application/merge-patch+json"
 		}
@@ -73,18 +74,18 @@ func testParams(t *testing.T, kind string) {
 	refused(send(ann, http.MethodPost, plural, policy("spy", configMaps)), "paramKind", all)
 	refused(send(ann, http.MethodPost, plural, policy("spy", unknown)), "paramKind", all)
 
-	create(t, admin, binding("default", "reads-configmaps", "ClusterRole", "reads-configmaps", user("ann")))
+	planetest.Create(t, admin, binding("default", "reads-configmaps", "ClusterRole", "reads-configmaps", user("ann")))
 	own := authorizationv1.ResourceAttributes{Verb: "get", Resource: "configmaps", Namespace: "default"}
-	p.eventually("ann reads configmaps of a namespace", func() bool { return may(t, admin, "ann", own) })
+	p.Eventually("ann reads configmaps of a namespace", func() bool { return may(t, admin, "ann", own) })
 	refused(send(ann, http.MethodPost, plural, policy("spy", configMaps)), "paramKind", all)
 	bindCluster(t, admin, "reads-configmaps", "reads-configmaps", user("ann"))
 	own.Namespace = ""
-	p.eventually("ann reads all configmaps", func() bool { return may(t, admin, "ann", own) })
+	p.Eventually("ann reads all configmaps", func() bool { return may(t, admin, "ann", own) })
 	require.NoError(t, send(ann, http.MethodPost, plural, policy("spy", configMaps)))
 	refused(send(ann, http.MethodPatch, plural+"/spy", `{"spec":{"paramKind":`+secrets+`}}`), "paramKind", all)
 	require.NoError(t, send(ann, http.MethodPatch, plural+"/spy", `{"spec":{"failurePolicy":"Ignore"}}`))
 
-	// The policy of another author shows nothing either: the binding says what is read.
+	// The policy of another author reveals nothing either: the binding determines what is read.
 	require.NoError(t, send(admin, http.MethodPost, plural, policy("others", secrets)))
 	require.NoError(t, send(ann, http.MethodPatch, plural+"/others", `{"metadata":{"labels":{"a":"b"}}}`), "the paramKind stays")
 	refused(send(ann, http.MethodPost, bindings, bound("spy", "others", named)), "paramRef", `does not have "get" permission on the object referenced by paramRef`)

@@ -9,17 +9,18 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/store/internal/planetest"
 )
 
-// The subresources of a pod change what they are for: none of its metadata but, through status, labels,
-// annotations and finalizers.
+// The subresources of a pod change only their part of it. Of its metadata, status can change labels,
+// annotations and finalizers, and the others nothing.
 func TestSubresourcesOfPodsKeepMetadata(t *testing.T) {
-	p := start(t)
-	p.account("default", "default")
-	pods := client.For[*corev1.Pod](p.admin())
+	p := planetest.Start(t)
+	p.Account("default", "default")
+	pods := client.For[*corev1.Pod](p.Admin())
 	limits := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "o", UID: "u"}
-	old := create(t, p.admin(), pod("p", func(p *corev1.Pod) {
+	old := planetest.Create(t, p.Admin(), planetest.Pod("p", func(p *corev1.Pod) {
 		p.Labels, p.Annotations = map[string]string{"app": "a"}, map[string]string{"note": "b"}
 		p.OwnerReferences = []metav1.OwnerReference{owner}
 		p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: limits, Limits: limits}
@@ -50,7 +51,7 @@ func TestSubresourcesOfPodsKeepMetadata(t *testing.T) {
 			}},
 		{"status", func(p *corev1.Pod) { p.Status.Message = "m" }, `,"status":{"message":"n"}}`, func(p *corev1.Pod) bool { return p.Status.Message != "" }},
 	} {
-		now, err := pods.Get(t.Context(), key("default", "p"))
+		now, err := pods.Get(t.Context(), planetest.Key("default", "p"))
 		require.NoError(t, err)
 		taken(now)
 		c.change(now)
@@ -68,7 +69,7 @@ func TestSubresourcesOfPodsKeepMetadata(t *testing.T) {
 			require.Empty(t, got.Finalizers, c.subresource)
 		}
 		part := client.Subresource[*corev1.Pod](pods, c.subresource)
-		check(part.Update(t.Context(), key("default", "p"), now))
-		check(part.Patch(t.Context(), key("default", "p"), client.Patch{Type: "application/strategic-merge-patch+json", Data: []byte(patch + c.patch)}))
+		check(part.Update(t.Context(), planetest.Key("default", "p"), now))
+		check(part.Patch(t.Context(), planetest.Key("default", "p"), client.Patch{Type: "application/strategic-merge-patch+json", Data: []byte(patch + c.patch)}))
 	}
 }

@@ -1,7 +1,6 @@
 package controlplane
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,13 +8,13 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
@@ -24,38 +23,37 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// policy keeps the stored roles and bindings decoded and indexed for the RBAC authorizer. Readers load
-// immutable lists; the four watches that feed them are the only writers.
+// policy keeps the objects of the RBAC authorizer as they are stored. The four watches are the only writers.
 type policy struct {
 	access registry.Access
 	log    *slog.Logger
 	// migrations reports that storage version migrations are served.
 	migrations bool
 
-	clusterRoles        table[*rbacv1.ClusterRole]
-	roles               table[*rbacv1.Role]
-	clusterRoleBindings table[*rbacv1.ClusterRoleBinding]
-	roleBindings        table[*rbacv1.RoleBinding]
-	bootstrapped        atomic.Bool
+	rules *authz.Policy
+	// The progress of the watch of each resource.
+	clusterRoles, roles, clusterRoleBindings, roleBindings watchProgress
+
+	from         int64 // revision of the policy it began with, zero without
+	bootstrapped atomic.Bool
 	// loaded is closed, once, when ready has first returned nil.
 	loaded chan struct{}
 	once   sync.Once
 }
 
-// table is the objects of one resource. A watch that restarts fills another content, so that the previous one
-// stays in force until the new one is complete: half a policy would deny users their rights.
-type table[T metav1.Object] struct {
-	now    atomic.Pointer[content[T]]
+// watchProgress is the state of the watch of one resource.
+type watchProgress struct {
 	synced atomic.Bool
+	// collecting is true from the beginning of a watch until its initial objects are in force.
+	collecting atomic.Bool
 	// needed is the newest resourceVersion of the bootstrap policy, seen the newest one that is in force.
 	needed, seen atomic.Uint64
 }
 
-// current reports whether the table holds the bootstrap policy, which its watch brings a moment after it is
-// stored.
-func (t *table[T]) current() bool { return t.synced.Load() && t.seen.Load() >= t.needed.Load() }
+// current reports whether the bootstrap policy is in force: the watch delivers it shortly after it is stored.
+func (f *watchProgress) current() bool { return f.synced.Load() && f.seen.Load() >= f.needed.Load() }
 
-func raise(v *atomic.Uint64, obj metav1.Object) {
+func storeMax(v *atomic.Uint64, obj metav1.Object) {
 	rv, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
 	if err != nil {
 		return
@@ -64,89 +62,35 @@ func raise(v *atomic.Uint64, obj metav1.Object) {
 	}
 }
 
-// content is objects by namespace, in lists ordered by name that are replaced, never changed: a change costs
-// as much as its namespace has objects. One goroutine changes it, any number reads.
-type content[T metav1.Object] struct{ lists sync.Map }
-
-// list returns the objects of a namespace.
-func (c *content[T]) list(namespace string) []T {
-	list, _ := c.lists.Load(namespace)
-	out, _ := list.([]T)
-	return out
-}
-
-// find returns an object's place in a list, or where it would be.
-func find[T metav1.Object](list []T, name string) (int, bool) {
-	return slices.BinarySearchFunc(list, name, func(obj T, name string) int { return strings.Compare(obj.GetName(), name) })
-}
-
-func (c *content[T]) get(key types.NamespacedName) (obj T, ok bool) {
-	list := c.list(key.Namespace)
-	i, ok := find(list, key.Name)
-	if ok {
-		obj = list[i]
+// newPolicy returns a policy that begins with that of an image, which may be nil.
+func newPolicy(access registry.Access, migrations bool, from *Image, log *slog.Logger) *policy {
+	p := &policy{access: access, migrations: migrations, log: log, rules: &authz.Policy{}, loaded: make(chan struct{})}
+	if from != nil && from.policy != nil {
+		p.rules, p.from = from.policy.Clone(), from.revision
+		p.bootstrapped.Store(true)
+		for _, f := range p.watches() {
+			f.synced.Store(true)
+		}
 	}
-	return obj, ok
-}
-
-// set adds an object or replaces the one of its name.
-func (c *content[T]) set(obj T) {
-	list := c.list(obj.GetNamespace())
-	i, replaces := find(list, obj.GetName())
-	rest := i
-	if replaces {
-		rest++
-	}
-	c.lists.Store(obj.GetNamespace(), slices.Concat(list[:i], []T{obj}, list[rest:]))
-}
-
-func (c *content[T]) remove(key types.NamespacedName) {
-	list := c.list(key.Namespace)
-	i, ok := find(list, key.Name)
-	switch {
-	case !ok:
-	case len(list) == 1:
-		c.lists.Delete(key.Namespace)
-	default:
-		c.lists.Store(key.Namespace, slices.Concat(list[:i], list[i+1:]))
-	}
-}
-
-func newPolicy(access registry.Access, migrations bool, log *slog.Logger) *policy {
-	p := &policy{access: access, migrations: migrations, log: log, loaded: make(chan struct{})}
-	p.clusterRoles.now.Store(&content[*rbacv1.ClusterRole]{})
-	p.roles.now.Store(&content[*rbacv1.Role]{})
-	p.clusterRoleBindings.now.Store(&content[*rbacv1.ClusterRoleBinding]{})
-	p.roleBindings.now.Store(&content[*rbacv1.RoleBinding]{})
 	return p
 }
 
-// ClusterRole implements authz.Policy.
-func (p *policy) ClusterRole(_ context.Context, name string) (*rbacv1.ClusterRole, error) {
-	return p.clusterRoles.get(types.NamespacedName{Name: name}, "clusterroles")
+func (p *policy) watches() []*watchProgress {
+	return []*watchProgress{&p.clusterRoles, &p.roles, &p.clusterRoleBindings, &p.roleBindings}
 }
 
-// Role implements authz.Policy.
-func (p *policy) Role(_ context.Context, namespace, name string) (*rbacv1.Role, error) {
-	return p.roles.get(types.NamespacedName{Namespace: namespace, Name: name}, "roles")
-}
-
-// ClusterRoleBindings implements authz.Policy.
-func (p *policy) ClusterRoleBindings(context.Context) ([]*rbacv1.ClusterRoleBinding, error) {
-	return p.clusterRoleBindings.now.Load().list(""), nil
-}
-
-// RoleBindings implements authz.Policy.
-func (p *policy) RoleBindings(_ context.Context, namespace string) ([]*rbacv1.RoleBinding, error) {
-	return p.roleBindings.now.Load().list(namespace), nil
-}
-
-func (t *table[T]) get(key types.NamespacedName, resource string) (T, error) {
-	obj, ok := t.now.Load().get(key)
-	if !ok {
-		return obj, apierrors.NewNotFound(schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: resource}, key.Name)
+// image returns the policy as it was at a revision, nil if it is not complete up to there. The caller makes
+// sure that nothing newer is stored.
+func (p *policy) image(ctx context.Context, s *registry.Registry, revision int64) *authz.Policy {
+	for _, f := range p.watches() {
+		if f.collecting.Load() {
+			return nil
+		}
 	}
-	return obj, nil
+	if p.ready(ctx) != nil || !s.Delivered(revision, rbac("clusterroles"), rbac("roles"), rbac("clusterrolebindings"), rbac("rolebindings")) {
+		return nil
+	}
+	return p.rules.Clone()
 }
 
 // ready reports why the policy cannot be relied on yet.
@@ -160,103 +104,101 @@ func (p *policy) ready(context.Context) error {
 	return nil
 }
 
-// look closes loaded when the policy can be relied on for the first time.
-func (p *policy) look() {
+// checkLoaded closes loaded when ready first returns nil.
+func (p *policy) checkLoaded() {
 	if p.ready(context.Background()) == nil {
 		p.once.Do(func() { close(p.loaded) })
 	}
 }
 
-// run stores the bootstrap policy, once the namespaces it needs are there, and follows the four resources
-// until ctx ends.
+// run stores the bootstrap policy when the namespaces it needs exist, and follows the four resources until
+// ctx ends.
 func (p *policy) run(ctx context.Context, namespaces <-chan struct{}) error {
 	var wg sync.WaitGroup
-	wg.Go(func() { follow(ctx, p, &p.clusterRoles, "clusterroles") })
-	wg.Go(func() { follow(ctx, p, &p.roles, "roles") })
-	wg.Go(func() { follow(ctx, p, &p.clusterRoleBindings, "clusterrolebindings") })
-	wg.Go(func() { follow(ctx, p, &p.roleBindings, "rolebindings") })
+	wg.Go(func() { follow(ctx, p, &p.clusterRoles, "clusterroles", &rbacv1.ClusterRole{}) })
+	wg.Go(func() { follow(ctx, p, &p.roles, "roles", &rbacv1.Role{}) })
+	wg.Go(func() { follow(ctx, p, &p.clusterRoleBindings, "clusterrolebindings", &rbacv1.ClusterRoleBinding{}) })
+	wg.Go(func() { follow(ctx, p, &p.roleBindings, "rolebindings", &rbacv1.RoleBinding{}) })
 	select {
 	case <-namespaces:
-		p.bootstrapUntilDone(ctx)
+		if p.from > 0 {
+			p.checkLoaded()
+		} else {
+			p.bootstrapUntilDone(ctx)
+		}
 	case <-ctx.Done():
 	}
 	wg.Wait()
 	return nil
 }
 
-// bootstrapUntilDone tries until the policy is stored: the store may be out of reach for a while.
+// bootstrapRetry is how often a failed bootstrap is tried again: the store may be unavailable for a while.
+var bootstrapRetry = backoff.Policy{Max: 5 * time.Second}
+
+// bootstrapUntilDone retries until the policy is stored or ctx ends.
 func (p *policy) bootstrapUntilDone(ctx context.Context) {
-	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+	_ = backoff.Retry(ctx, bootstrapRetry, nil, func(ctx context.Context) error {
 		err := p.bootstrap(ctx)
-		if err == nil || ctx.Err() != nil {
-			return
+		if err != nil && ctx.Err() == nil {
+			p.log.Error("storing the bootstrap policy failed, will retry", "err", err)
 		}
-		p.log.Error("storing the bootstrap policy failed, will retry", "err", err)
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		}
-	}
+		return err
+	}) // ends with ctx
 }
 
-// follow keeps t current.
-func follow[T metav1.Object](ctx context.Context, p *policy, t *table[T], resource string) {
-	initial := map[types.NamespacedName]T{} // since the watch began; nil once they are in force
-	err := p.access.Watch(ctx, rbac(resource), "", func(e registry.Event) error {
-		switch e.Type {
-		case registry.Restarted:
-			initial = map[types.NamespacedName]T{}
-		case registry.Synced:
-			t.replace(slices.Collect(maps.Values(initial)))
-			initial = nil
-			if p.bootstrapped.Load() { // whatever has been deleted since, this is newer
-				t.needed.Store(0)
+// follow updates the authorizer with the stored objects of a resource, which are of the type of kind. A
+// restarted watch collects them first, so that the previous ones stay in force until then: an incomplete
+// policy would deny users their rights.
+func follow(ctx context.Context, p *policy, f *watchProgress, resource string, kind metav1.Object) {
+	var initial map[types.NamespacedName]metav1.Object // since the watch began; nil once they are in force
+	begin := func() {
+		initial = map[types.NamespacedName]metav1.Object{}
+		f.collecting.Store(true)
+	}
+	deliver := func(e registry.Event) error {
+		switch {
+		case e.Expired:
+			begin()
+		case e.InitialEnd:
+			objs := slices.Collect(maps.Values(initial))
+			p.rules.Replace(kind, objs)
+			for _, obj := range objs {
+				storeMax(&f.seen, obj)
 			}
-			t.synced.Store(true)
-			p.look()
+			initial = nil
+			f.collecting.Store(false)
+			if p.bootstrapped.Load() { // newer than the bootstrap, whatever was deleted since
+				f.needed.Store(0)
+			}
+			f.synced.Store(true)
+			p.checkLoaded()
 		default:
 			switch key := metav1.KeyOf(e.Object); {
-			case initial != nil && e.Type == registry.Deleted:
+			case initial != nil && e.Type == cache.Deleted:
 				delete(initial, key)
 				return nil
 			case initial != nil:
-				initial[key] = e.Object.(T)
+				initial[key] = e.Object
 				return nil
-			case e.Type == registry.Deleted:
-				t.now.Load().remove(key)
+			case e.Type == cache.Deleted:
+				p.rules.Delete(e.Object)
 			default:
-				t.now.Load().set(e.Object.(T))
+				p.rules.Set(e.Object)
 			}
-			raise(&t.seen, e.Object)
-			p.look()
+			storeMax(&f.seen, e.Object)
+			p.checkLoaded()
 		}
 		return nil
-	})
+	}
+	var err error
+	if p.from > 0 {
+		err = p.access.Follow(ctx, rbac(resource), "", p.from, deliver)
+	} else {
+		begin()
+		err = p.access.Watch(ctx, rbac(resource), "", deliver)
+	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, cache.ErrStopped) { // the server has ended
 		p.log.Error("watch of the policy failed", "resource", resource, "err", err)
-	}
-}
-
-// replace puts objs in force, and nothing else.
-func (t *table[T]) replace(objs []T) {
-	slices.SortFunc(objs, func(a, b T) int {
-		return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
-	})
-	c := &content[T]{}
-	for begin := 0; begin < len(objs); {
-		end := begin + 1
-		for end < len(objs) && objs[end].GetNamespace() == objs[begin].GetNamespace() {
-			end++
-		}
-		c.lists.Store(objs[begin].GetNamespace(), slices.Clip(objs[begin:end]))
-		begin = end
-	}
-	t.now.Store(c)
-	for _, obj := range objs {
-		raise(&t.seen, obj)
 	}
 }
 
@@ -264,8 +206,8 @@ func rbac(resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: resource}
 }
 
-// bootstrap creates what is missing of the bootstrap policy, and adds missing rules and subjects to what is
-// there unless its owner has switched that off by annotation.
+// bootstrap creates the missing objects of the bootstrap policy, and adds missing rules and subjects to
+// existing ones unless an annotation disables that.
 func (p *policy) bootstrap(ctx context.Context) error {
 	b := authz.BootstrapPolicy()
 	if p.migrations {
@@ -313,7 +255,7 @@ func (p *policy) bootstrap(ctx context.Context) error {
 	wg.Wait()
 	err := errors.Join(errs...)
 	p.bootstrapped.Store(err == nil)
-	p.look()
+	p.checkLoaded()
 	return err
 }
 
@@ -326,7 +268,7 @@ func addRules(have *[]rbacv1.PolicyRule, want []rbacv1.PolicyRule) bool {
 	return !ok
 }
 
-func ensure[T metav1.Object](ctx context.Context, p *policy, t *table[T], resource string, obj T, complete func(have T) bool) error {
+func ensure[T metav1.Object](ctx context.Context, p *policy, f *watchProgress, resource string, obj T, complete func(have T) bool) error {
 	key := metav1.KeyOf(obj)
 	have, err := p.access.GetLatest(ctx, rbac(resource), key)
 	if apierrors.IsNotFound(err) {
@@ -343,7 +285,7 @@ func ensure[T metav1.Object](ctx context.Context, p *policy, t *table[T], resour
 	if err != nil {
 		return fmt.Errorf("%s %v: %w", resource, key, err)
 	}
-	raise(&t.needed, have)
+	storeMax(&f.needed, have)
 	return nil
 }
 

@@ -34,24 +34,26 @@ func reviews(issued *authn.Tokens, tokens authn.TokenAuthenticator, a authz.Auth
 			if errs := authorizationv1.ValidateSubjectAccessReview(r); errs != nil {
 				return invalid(errs)
 			}
-			access(ctx, a, subject(&r.Spec), r.Spec.ResourceAttributes, r.Spec.NonResourceAttributes, &r.Status)
+			completeAccessReview(ctx, a, subject(&r.Spec), r.Spec.ResourceAttributes, r.Spec.NonResourceAttributes, &r.Status)
 			return nil
 		}),
 		review(func(ctx context.Context, r *authorizationv1.LocalSubjectAccessReview) error {
 			if errs := authorizationv1.ValidateLocalSubjectAccessReview(r); errs != nil {
 				return invalid(errs)
 			}
-			access(ctx, a, subject(&r.Spec), r.Spec.ResourceAttributes, nil, &r.Status)
+			completeAccessReview(ctx, a, subject(&r.Spec), r.Spec.ResourceAttributes, nil, &r.Status)
 			return nil
 		}),
 		review(func(ctx context.Context, r *authorizationv1.SelfSubjectAccessReview) error {
 			if errs := authorizationv1.ValidateSelfSubjectAccessReview(r); errs != nil {
 				return invalid(errs)
 			}
-			access(ctx, a, authn.UserFrom(ctx), r.Spec.ResourceAttributes, r.Spec.NonResourceAttributes, &r.Status)
+			completeAccessReview(ctx, a, authn.UserFrom(ctx), r.Spec.ResourceAttributes, r.Spec.NonResourceAttributes, &r.Status)
 			return nil
 		}),
-		review(func(ctx context.Context, r *authorizationv1.SelfSubjectRulesReview) error { return rulesOf(ctx, a, r) }),
+		review(func(ctx context.Context, r *authorizationv1.SelfSubjectRulesReview) error {
+			return completeRulesReview(ctx, a, r)
+		}),
 	}
 }
 
@@ -78,17 +80,17 @@ func reviewToken(ctx context.Context, issued *authn.Tokens, tokens authn.TokenAu
 	if r.Spec.Token == "" {
 		return apierrors.NewBadRequest("token is required for TokenReview in authentication")
 	}
-	asked := r.Spec.Audiences
-	if len(asked) == 0 {
-		asked = issued.Audiences()
+	requested := r.Spec.Audiences
+	if len(requested) == 0 {
+		requested = issued.Audiences()
 	}
-	resp, ok, err := tokens.AuthenticateToken(authn.WithAudiences(ctx, asked), r.Spec.Token)
-	audiences := asked
+	resp, ok, err := tokens.AuthenticateToken(authn.WithAudiences(ctx, requested), r.Spec.Token)
+	audiences := requested
 	if ok && resp.Audiences != nil {
 		audiences = resp.Audiences
 	} else if ok {
 		// A token that is bound to no audience is one for this server.
-		audiences = slices.DeleteFunc(slices.Clone(asked), func(a string) bool { return !slices.Contains(issued.Audiences(), a) })
+		audiences = slices.DeleteFunc(slices.Clone(requested), func(a string) bool { return !slices.Contains(issued.Audiences(), a) })
 		ok = len(audiences) > 0
 	}
 	r.Status = authenticationv1.TokenReviewStatus{Authenticated: ok}
@@ -129,8 +131,8 @@ func subject(spec *authorizationv1.SubjectAccessReviewSpec) *authn.User {
 	return u
 }
 
-// access completes a valid review: exactly one of ra and nra is set.
-func access(ctx context.Context, a authz.Authorizer, u *authn.User, ra *authorizationv1.ResourceAttributes, nra *authorizationv1.NonResourceAttributes, status *authorizationv1.SubjectAccessReviewStatus) {
+// completeAccessReview completes a valid review: exactly one of ra and nra is set.
+func completeAccessReview(ctx context.Context, a authz.Authorizer, u *authn.User, ra *authorizationv1.ResourceAttributes, nra *authorizationv1.NonResourceAttributes, status *authorizationv1.SubjectAccessReviewStatus) {
 	attrs := authz.Attributes{User: u}
 	var ignored []error
 	if ra != nil {
@@ -139,15 +141,17 @@ func access(ctx context.Context, a authz.Authorizer, u *authn.User, ra *authoriz
 		attrs.Resource, attrs.Subresource, attrs.Name = ra.Resource, ra.Subresource, ra.Name
 		if s := ra.FieldSelector; s != nil {
 			attrs.FieldSelector = s.RawSelector
-			if _, err := fields.Parse(s.RawSelector); err != nil {
+			var ok bool
+			attrs.FieldRequirements, ok = authz.SelectFields(s.Requirements)
+			if _, err := fields.Parse(s.RawSelector); err != nil || !ok {
 				ignored = append(ignored, errors.New("spec.resourceAttributes.fieldSelector ignored due to parse error"))
 			}
 		}
 		if s := ra.LabelSelector; s != nil {
 			attrs.LabelSelector = s.RawSelector
-			_, err := labels.Parse(s.RawSelector)
-			known := []metav1.LabelSelectorOperator{metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist}
-			if err != nil || slices.ContainsFunc(s.Requirements, func(q metav1.LabelSelectorRequirement) bool { return !slices.Contains(known, q.Operator) }) {
+			var ok bool
+			attrs.LabelRequirements, ok = authz.SelectLabels(s.Requirements)
+			if _, err := labels.Parse(s.RawSelector); err != nil || !ok {
 				ignored = append(ignored, errors.New("spec.resourceAttributes.labelSelector ignored due to parse error"))
 			}
 		}
@@ -161,7 +165,7 @@ func access(ctx context.Context, a authz.Authorizer, u *authn.User, ra *authoriz
 	}
 }
 
-func rulesOf(ctx context.Context, a authz.Authorizer, r *authorizationv1.SelfSubjectRulesReview) error {
+func completeRulesReview(ctx context.Context, a authz.Authorizer, r *authorizationv1.SelfSubjectRulesReview) error {
 	if r.Spec.Namespace == "" {
 		return apierrors.NewBadRequest("no namespace on request")
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
@@ -19,8 +18,8 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// Bounds of a requested token's life. A token of the length pods get is valid for a year, so that clients
-// which do not reread it survive, but its use is warned about after the requested hour.
+// Bounds of the lifetime of a requested token. A token with the lifetime that pods request is valid for a
+// year, for clients that do not reread it, but its use after the requested hour is reported.
 const (
 	minTokenSeconds   = 10 * 60
 	maxTokenSeconds   = 1 << 32
@@ -34,6 +33,9 @@ const (
 type issuer struct {
 	tokens *authn.Tokens
 	access registry.Access
+	// maxLifetime bounds the life of tokens if it is not zero. extend gives the tokens of pods a year.
+	maxLifetime time.Duration
+	extend      bool
 }
 
 // IssueToken implements apiserver.TokenIssuer.
@@ -49,15 +51,15 @@ func (i *issuer) IssueToken(ctx context.Context, account, request metav1.Object)
 		req.Spec.ExpirationSeconds = new(int64(defaultSeconds))
 	}
 	seconds := *req.Spec.ExpirationSeconds
-	var wrong validation.ErrorList
+	var errs validation.ErrorList
 	if seconds < minTokenSeconds {
-		wrong = append(wrong, validation.Invalid(spec.Child("expirationSeconds"), seconds, "may not specify a duration less than 10 minutes"))
+		errs = append(errs, validation.Invalid(spec.Child("expirationSeconds"), seconds, "may not specify a duration less than 10 minutes"))
 	}
 	if seconds > maxTokenSeconds {
-		wrong = append(wrong, validation.Invalid(spec.Child("expirationSeconds"), seconds, "may not specify a duration larger than 2^32 seconds"))
+		errs = append(errs, validation.Invalid(spec.Child("expirationSeconds"), seconds, "may not specify a duration larger than 2^32 seconds"))
 	}
-	if len(wrong) > 0 {
-		return apierrors.NewInvalid(kind, sa.Name, wrong)
+	if len(errs) > 0 {
+		return apierrors.NewInvalid(kind, sa.Name, errs)
 	}
 	now := time.Now()
 	claims := authn.TokenClaims{Namespace: sa.Namespace, ServiceAccount: authn.ObjectRef{Name: sa.Name, UID: string(sa.UID)}, Audiences: req.Spec.Audiences}
@@ -68,12 +70,16 @@ func (i *issuer) IssueToken(ctx context.Context, account, request metav1.Object)
 	if err := i.bind(ctx, sa, req.Spec.BoundObjectRef, &claims); err != nil {
 		return err
 	}
-	if err := mayHold(authn.UserFrom(ctx), sa, req.Spec.BoundObjectRef, &claims); err != nil {
+	if err := mayRequest(authn.UserFrom(ctx), sa, req.Spec.BoundObjectRef, &claims); err != nil {
 		return err
 	}
+	if limit := int64(i.maxLifetime / time.Second); limit > 0 && seconds > limit {
+		seconds = limit
+		req.Spec.ExpirationSeconds = &seconds
+	}
 	claims.Expires = now.Add(time.Duration(seconds) * time.Second)
-	if seconds == podTokenSeconds && claims.Pod != nil && slices.Equal(claims.Audiences, i.tokens.Audiences()) {
-		claims.WarnAfter, claims.Expires = claims.Expires, now.Add(extendedSeconds*time.Second)
+	if i.extend && seconds == podTokenSeconds && claims.Pod != nil && slices.Equal(claims.Audiences, i.tokens.Audiences()) {
+		claims.WarnAfter, claims.Expires = claims.Expires, now.Add(i.extended())
 	}
 	token, err := i.tokens.Sign(claims)
 	if err != nil {
@@ -84,36 +90,36 @@ func (i *issuer) IssueToken(ctx context.Context, account, request metav1.Object)
 	return nil
 }
 
-// mayHold denies a node tokens of accounts that no pod on it uses, even if it is authorized: the rule that
+// extended is the life of a token that is valid for longer than requested.
+func (i *issuer) extended() time.Duration {
+	if i.maxLifetime > 0 {
+		return min(i.maxLifetime, extendedSeconds*time.Second)
+	}
+	return extendedSeconds * time.Second
+}
+
+// mayRequest denies a node tokens of accounts that no pod on it uses, even if it is authorized: the rule that
 // allows nodes to request tokens cannot name the accounts.
-func mayHold(u *authn.User, sa *corev1.ServiceAccount, ref *authenticationv1.BoundObjectReference, c *authn.TokenClaims) error {
-	node, ok := nodeOf(u)
+func mayRequest(u *authn.User, sa *corev1.ServiceAccount, ref *authenticationv1.BoundObjectReference, c *authn.TokenClaims) error {
+	node, ok := authn.NodeName(u)
 	if !ok {
 		return nil
 	}
-	why := ""
+	reason := ""
 	switch {
 	case c.Pod == nil:
-		why = "node requested token not bound to a pod"
+		reason = "node requested token not bound to a pod"
 	case ref.UID == "":
-		why = "node requested token with a pod binding without a uid"
+		reason = "node requested token with a pod binding without a uid"
 	case c.Node == nil || c.Node.Name != node:
-		why = "node requested token bound to a pod scheduled on a different node"
+		reason = "node requested token bound to a pod scheduled on a different node"
 	default:
 		return nil
 	}
-	return apierrors.NewForbidden(serviceAccounts.GroupResource(), sa.Name, errors.New(why))
+	return apierrors.NewForbidden(serviceAccounts.GroupResource(), sa.Name, errors.New(reason))
 }
 
-// nodeOf returns the name of the node that a user is.
-func nodeOf(u *authn.User) (name string, ok bool) {
-	if u == nil || !slices.Contains(u.Groups, authn.GroupNodes) {
-		return "", false
-	}
-	return strings.CutPrefix(u.Name, authn.NodePrefix)
-}
-
-// bind resolves the object the token dies with.
+// bind resolves the object to whose existence the token is bound.
 func (i *issuer) bind(ctx context.Context, sa *corev1.ServiceAccount, ref *authenticationv1.BoundObjectReference, c *authn.TokenClaims) error {
 	if ref == nil {
 		return nil

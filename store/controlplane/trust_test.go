@@ -1,6 +1,7 @@
 package controlplane_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,15 +10,19 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/store/authn"
+	"github.com/keelson-dev/keelson/store/certs"
 	"github.com/keelson-dev/keelson/store/controlplane"
+	"github.com/keelson-dev/keelson/store/internal/planetest"
 )
 
-// Aggregated servers find out whom this one trusts; what is lost comes back, and what others wrote beside it
-// stays.
+// Aggregated servers can read which authorities this one trusts; deleted keys are restored, and keys of other
+// writers are kept.
 func TestTrustIsPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := start(t, func(o *controlplane.Options) { o.ClientCAFile = func() []byte { return []byte("the authorities\n") } })
-		maps, where := client.For[*corev1.ConfigMap](p.admin()), key("kube-system", "extension-apiserver-authentication")
+		p := planetest.Start(t, func(o *controlplane.Options) { o.ClientCAFile = func() []byte { return []byte("the authorities\n") } })
+		maps, where := client.For[*corev1.ConfigMap](p.Admin()), planetest.Key("kube-system", "extension-apiserver-authentication")
 		synctest.Wait()
 		m, err := maps.Get(t.Context(), where)
 		require.NoError(t, err)
@@ -34,4 +39,43 @@ func TestTrustIsPublished(t *testing.T) {
 		_, err = maps.Get(t.Context(), where)
 		require.NoError(t, err)
 	})
+}
+
+// Beside it stands how this server, as a proxy, reports its users.
+func TestRequestHeadersArePublished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		front, err := certs.NewAuthority("front")
+		require.NoError(t, err)
+		p := planetest.Start(t, func(o *controlplane.Options) {
+			o.RequestHeaderCAFile = front.CertPEM
+			o.RequestHeader = &authn.RequestHeaderOptions{ClientCAs: front.Pool, AllowedNames: []string{"front-proxy-client"}, UsernameHeaders: []string{"X-Remote-User"},
+				GroupHeaders: []string{"X-Remote-Group"}, ExtraPrefixes: []string{"X-Remote-Extra-"}}
+		})
+		synctest.Wait()
+		m, err := client.For[*corev1.ConfigMap](p.Admin()).Get(t.Context(), planetest.Key("kube-system", "extension-apiserver-authentication"))
+		require.NoError(t, err)
+		require.Equal(t, map[string]string{"requestheader-client-ca-file": string(front.CertPEM()), "requestheader-allowed-names": `["front-proxy-client"]`,
+			"requestheader-username-headers": `["X-Remote-User"]`, "requestheader-group-headers": `["X-Remote-Group"]`, "requestheader-extra-headers-prefix": `["X-Remote-Extra-"]`}, m.Data)
+
+		pair, err := front.Client("front-proxy-client")
+		require.NoError(t, err)
+		u, err := whoami(t, headers{p.Conn(rest.Config{TLS: rest.TLSConfig{CertData: pair.CertPEM(), KeyData: pair.KeyPEM()}}), map[string]string{"X-Remote-User": "ann", "X-Remote-Group": "dev"}})
+		require.NoError(t, err)
+		require.Equal(t, "ann", u.Username)
+		require.Equal(t, []string{"dev", "system:authenticated"}, u.Groups)
+		u, err = whoami(t, headers{p.Token("bob-token"), map[string]string{"X-Remote-User": "ann"}})
+		require.NoError(t, err)
+		require.Equal(t, "bob", u.Username, "others' headers are ignored")
+	})
+}
+
+// headers is a connection that sends headers with each request.
+type headers struct {
+	client.Conn
+	add map[string]string
+}
+
+func (h headers) Do(ctx context.Context, r *client.Request) (*client.Response, error) {
+	r.Header = h.add
+	return h.Conn.Do(ctx, r)
 }

@@ -16,34 +16,35 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/store/internal/planetest"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// TestNothingIsServedWithoutTheRight asks for everything that discovery lists, in every way there is to ask
-// for it, as users who have exactly the right that is needed, that right for one name, that right in one
-// namespace, and every right but that one. What must be allowed is decided by the model below, which knows
-// nothing of how the server reads a request.
+// TestNothingIsServedWithoutTheRight requests everything that discovery lists, in every possible form, as
+// users who have exactly the right that is needed, that right for one name, that right in one namespace, and
+// every right except that one. What must be allowed is decided by the model below, which is independent of
+// how the server parses a request.
 //
 // The rules:
 //
 //  1. A request needs one right: a verb on a resource (with its subresource) of a group, in the namespace of
-//     the path, for the name of the path. No other verb, no right on the resource above a subresource or on
-//     one beside it, and none of another group will do.
+//     the path, for the name of the path. No other verb, no right on the resource of a subresource or on
+//     another subresource, and none of another group is sufficient.
 //  2. A list or watch that selects one name by field needs the right for that name only; nothing else gets
 //     its name from the query.
-//  3. A watch needs watch, whether it is asked for by ?watch or by the older path /watch/, and there is no
-//     path to a named object of a namespaced resource without its namespace: who holds a right for a name
-//     learns nothing of others' objects of that name.
-//  4. What an apply or a PUT would create needs create besides.
-//  5. A method that HTTP or the API does not know is no verb.
+//  3. A watch needs watch, whether it is requested by ?watch or by the legacy path /watch/, and there is no
+//     path to a named object of a namespaced resource without its namespace: a user who has a right for a
+//     name must not learn anything about objects of that name in other namespaces.
+//  4. An apply or a PUT that would create an object needs create as well.
+//  5. A method that is unknown to HTTP or the API is not a verb.
 //  6. To change what a role or binding grants, labels and annotations included, needs what it grants, or
 //     escalate or bind.
 func TestNothingIsServedWithoutTheRight(t *testing.T) {
 	w := newWorld(t)
 	for _, r := range w.resources {
 		for _, verb := range r.verbs {
-			for _, q := range requestsOf(r, verb) {
-				w.check(r, verb, q)
+			for _, a := range requestsOf(r, verb) {
+				w.check(r, verb, a)
 			}
 		}
 		if r.sub == "" {
@@ -52,10 +53,10 @@ func TestNothingIsServedWithoutTheRight(t *testing.T) {
 		}
 	}
 	w.checkGrants()
-	t.Logf("%d resources and subresources, %d requests", len(w.resources), w.asked)
+	t.Logf("%d resources and subresources, %d requests", len(w.resources), w.requests)
 }
 
-// served is a resource or subresource as discovery has it.
+// served is a resource or subresource as discovery lists it.
 type served struct {
 	group, version, resource, sub, kind string
 	namespaced                          bool
@@ -81,16 +82,16 @@ func (r served) id(verb string) string {
 	return strings.ReplaceAll(fmt.Sprintf("%s.%s:%s:%s", r.resource, r.group, r.sub, verb), "*", "star")
 }
 
-// question is a request and what it needs.
-type question struct {
+// attempt is a request and the right it needs.
+type attempt struct {
 	method, path, query string
 	namespace, name     string // of the right that is needed
 	missing             bool   // there is no such path
 }
 
-// requestsOf are the ways to ask for a verb of a resource: about the names t and u in the namespaces default
-// and other.
-func requestsOf(r served, verb string) (out []question) {
+// requestsOf returns all forms of a request for a verb of a resource: for the names t and u in the namespaces
+// default and other.
+func requestsOf(r served, verb string) (out []attempt) {
 	namespaces := []string{""}
 	if r.namespaced {
 		namespaces = []string{"default", "other"}
@@ -110,10 +111,10 @@ func requestsOf(r served, verb string) (out []question) {
 		return path
 	}
 	add := func(method, path, query, namespace, name string) {
-		if r.resource == "namespaces" && r.group == "" { // a namespace is in itself
+		if r.resource == "namespaces" && r.group == "" { // a namespace belongs to itself
 			namespace = name
 		}
-		out = append(out, question{method: method, path: path, query: query, namespace: namespace, name: name})
+		out = append(out, attempt{method: method, path: path, query: query, namespace: namespace, name: name})
 	}
 	const one, none = "fieldSelector=metadata.name%3Dt", "labelSelector=no%3Dsuch"
 	methods := map[string][]string{"get": {"GET", "HEAD"}, "create": {"POST"}, "update": {"PUT"}, "patch": {"PATCH"}, "delete": {"DELETE"}}[verb]
@@ -125,15 +126,15 @@ func requestsOf(r served, verb string) (out []question) {
 	case "list":
 		for _, ns := range collections {
 			add("GET", at("", ns, ""), none, ns, "")
-			out = append(out, question{method: "GET", path: at("", ns, ""), query: one, namespace: ns, name: "t"})
+			out = append(out, attempt{method: "GET", path: at("", ns, ""), query: one, namespace: ns, name: "t"})
 		}
 	case "watch":
 		for _, ns := range collections {
 			add("GET", at("", ns, ""), "watch=1", ns, "")
 			add("GET", at("/watch", ns, ""), "", ns, "")
-			out = append(out, question{method: "GET", path: at("", ns, ""), query: "watch=true&" + one, namespace: ns, name: "t"})
+			out = append(out, attempt{method: "GET", path: at("", ns, ""), query: "watch=true&" + one, namespace: ns, name: "t"})
 			if r.namespaced && ns == "" {
-				out = append(out, question{method: "GET", path: at("/watch", "", "t"), query: "timeoutSeconds=1", name: "t", missing: true})
+				out = append(out, attempt{method: "GET", path: at("/watch", "", "t"), query: "timeoutSeconds=1", name: "t", missing: true})
 				continue
 			}
 			for _, name := range []string{"t", "u"} {
@@ -167,21 +168,17 @@ func requestsOf(r served, verb string) (out []question) {
 
 // world is a server with a user for each right.
 type world struct {
-	*plane
+	*planetest.Plane
 	t         *testing.T
 	resources []served
-	asked     int
-	cancelled context.Context
+	requests  int
 }
 
 func newWorld(t *testing.T) *world {
-	p := start(t)
-	w := &world{plane: p, t: t}
-	var cancel context.CancelFunc
-	w.cancelled, cancel = context.WithCancel(t.Context())
-	cancel()
-	create(t, p.admin(), &corev1.Namespace{ObjectMeta: meta("", "other")})
-	p.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", `
+	p := planetest.Start(t)
+	w := &world{Plane: p, t: t}
+	planetest.Create(t, p.Admin(), &corev1.Namespace{ObjectMeta: planetest.Meta("", "other")})
+	p.Post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: boats.sea.test}
@@ -196,7 +193,7 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
     subresources: {status: {}, scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}}
 `)
-	p.eventually("the custom resource is served", func() bool { return w.do("", "GET", "/apis/sea.test/v1/boats", "", "", "").Code == 200 })
+	p.Eventually("the custom resource is served", func() bool { return w.do("", "GET", "/apis/sea.test/v1/boats", "", "", "").Code == 200 })
 	w.discover()
 	known := map[string]bool{} // rules name no versions
 	for _, r := range w.resources {
@@ -211,18 +208,18 @@ spec:
 			w.grant("creator:"+r.id(""), nil, rbacv1.PolicyRule{Verbs: []string{"create", "patch", "update"}, APIGroups: []string{r.group}, Resources: []string{r.resource}})
 		}
 	}
-	// What was granted last is known last.
+	// Grants take effect in order, so the last one is waited for.
 	w.grant("last", nil, rule("get", "x.test", "last"))
 	w.local("last", "last-here")
 	for _, name := range []string{"last", "last-here"} {
-		p.eventually("all rights are known", func() bool {
-			return may(t, p.admin(), name, authorizationv1.ResourceAttributes{Verb: "get", Group: "x.test", Resource: "last", Namespace: "default"})
+		p.Eventually("all rights are known", func() bool {
+			return may(t, p.Admin(), name, authorizationv1.ResourceAttributes{Verb: "get", Group: "x.test", Resource: "last", Namespace: "default"})
 		})
 	}
 	return w
 }
 
-// discover reads what the server says that it serves.
+// discover reads what the server claims to serve.
 func (w *world) discover() {
 	read := func(path string, into any) {
 		require.NoError(w.t, json.Unmarshal(w.do("", "GET", path, "", "", "").Body.Bytes(), into), path)
@@ -250,8 +247,8 @@ func (w *world) discover() {
 	require.Greater(w.t, len(w.resources), 100)
 }
 
-// users makes the users of a right: who has it, for the name t only, in the namespace default only, and who
-// has every other.
+// users creates the users for a right: with it, with it for the name t only, with it in the namespace default
+// only, and with every other right.
 func (w *world) users(r served, verb string) {
 	exact := rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{r.group}, Resources: []string{r.String()}}
 	w.grant("has:"+r.id(verb), nil, exact)
@@ -275,7 +272,7 @@ func (w *world) grant(name string, names []string, rules ...rbacv1.PolicyRule) {
 	for i := range rules {
 		rules[i].ResourceNames = names
 	}
-	w.store("clusterroles", &rbacv1.ClusterRole{ObjectMeta: meta("", name), Rules: rules})
+	w.store("clusterroles", &rbacv1.ClusterRole{ObjectMeta: planetest.Meta("", name), Rules: rules})
 	w.store("clusterrolebindings", clusterBinding(name, name, user(name)))
 }
 
@@ -293,9 +290,10 @@ func (w *world) store(resource string, obj metav1.Object) {
 // do sends a request as a user, or as the administrator if user is empty. Nothing is stored or deleted by it,
 // and watches end at once.
 func (w *world) do(user, method, path, query, contentType, body string) *httptest.ResponseRecorder {
-	ctx := w.t.Context()
+	ctx, cancel := context.WithCancel(w.t.Context())
+	defer cancel()
 	if (strings.Contains(path, "/watch/") || strings.HasPrefix(query, "watch")) && query != "timeoutSeconds=1" {
-		ctx = w.cancelled
+		cancel()
 	}
 	if method != "GET" && method != "HEAD" {
 		query = strings.TrimPrefix(query+"&dryRun=All", "&")
@@ -309,44 +307,44 @@ func (w *world) do(user, method, path, query, contentType, body string) *httptes
 		r.Header.Set("Content-Type", contentType)
 	}
 	out := httptest.NewRecorder()
-	w.asked++
+	w.requests++
 	w.ServeHTTP(out, r)
 	return out
 }
 
-// refused reports whether an answer is that the user lacks a right.
+// refused reports whether a response says that the user lacks a right.
 func refused(a *httptest.ResponseRecorder, verb string, r served) bool {
 	return a.Code == http.StatusForbidden && (a.Body.Len() == 0 || strings.Contains(a.Body.String(), fmt.Sprintf(`cannot %s resource \"%s\" in API group \"%s\"`, verb, r, r.group)))
 }
 
-// basic reports what everybody may do, by the role system:basic-user.
+// basic reports what every user may do, by the role system:basic-user.
 func basic(r served, verb string) bool {
 	return verb == "create" && (r.group == "authorization.k8s.io" && (r.resource == "selfsubjectaccessreviews" || r.resource == "selfsubjectrulesreviews") ||
 		r.group == "authentication.k8s.io" && r.resource == "selfsubjectreviews")
 }
 
-// check asks a question as every user of the right it needs.
-func (w *world) check(r served, verb string, q question) {
+// check sends a request as every user for the right it needs.
+func (w *world) check(r served, verb string, a attempt) {
 	for who, allowed := range map[string]bool{
-		"has": true, "named": q.name == "t", "local": q.namespace == "default", "other": false,
+		"has": true, "named": a.name == "t", "local": a.namespace == "default", "other": false,
 	} {
 		allowed = allowed || basic(r, verb)
-		a := w.do(who+":"+r.id(verb), q.method, q.path, q.query, "", "")
-		what := fmt.Sprintf("%s %s?%s as %s:%s: %d %s", q.method, q.path, q.query, who, r.id(verb), a.Code, a.Body)
+		reply := w.do(who+":"+r.id(verb), a.method, a.path, a.query, "", "")
+		what := fmt.Sprintf("%s %s?%s as %s:%s: %d %s", a.method, a.path, a.query, who, r.id(verb), reply.Code, reply.Body)
 		switch {
-		case q.missing && allowed:
-			require.Equal(w.t, http.StatusNotFound, a.Code, what)
+		case a.missing && allowed:
+			require.Equal(w.t, http.StatusNotFound, reply.Code, what)
 		case allowed:
-			require.NotEqual(w.t, http.StatusUnauthorized, a.Code, what)
-			require.False(w.t, a.Code == http.StatusForbidden && strings.Contains(a.Body.String(), " cannot "), what)
-			require.False(w.t, a.Code == http.StatusForbidden && q.method == "HEAD", what)
+			require.NotEqual(w.t, http.StatusUnauthorized, reply.Code, what)
+			require.False(w.t, reply.Code == http.StatusForbidden && strings.Contains(reply.Body.String(), " cannot "), what)
+			require.False(w.t, reply.Code == http.StatusForbidden && a.method == "HEAD", what)
 		default:
-			require.True(w.t, refused(a, verb, r), what)
+			require.True(w.t, refused(reply, verb, r), what)
 		}
 	}
 }
 
-// checkCreating applies and puts what is missing.
+// checkCreating sends applies and PUTs of objects that do not exist.
 func (w *world) checkCreating(r served) {
 	namespace := ""
 	if r.namespaced {
@@ -362,28 +360,28 @@ func (w *world) checkCreating(r served) {
 			return w.do(user, "PUT", path, "", "application/json", body)
 		},
 	}
-	for verb, ask := range ways {
+	for verb, try := range ways {
 		if !slices.Contains(r.verbs, verb) || !slices.Contains(r.verbs, "create") {
 			continue
 		}
-		creates := verb == "patch" || ask("").Code != http.StatusNotFound
+		creates := verb == "patch" || try("").Code != http.StatusNotFound
 		for _, who := range []string{"has", "named", "local"} {
 			if who == "local" && !r.namespaced {
 				continue
 			}
-			a := ask(who + ":" + r.id(verb))
+			a := try(who + ":" + r.id(verb))
 			if !creates {
 				require.Equal(w.t, http.StatusNotFound, a.Code, "%s %s as %s: %s", verb, path, who, a.Body)
 				continue
 			}
 			require.True(w.t, refused(a, "create", r), "%s %s as %s: %d %s", verb, path, who, a.Code, a.Body)
 		}
-		a := ask("creator:" + r.id(""))
+		a := try("creator:" + r.id(""))
 		require.False(w.t, a.Code == http.StatusForbidden && strings.Contains(a.Body.String(), " cannot "), "%s %s: %s", verb, path, a.Body)
 	}
 }
 
-// checkMethods uses verbs of the API, and what is none, as HTTP methods.
+// checkMethods uses verbs of the API, and other words, as HTTP methods.
 func (w *world) checkMethods(r served) {
 	namespace := ""
 	if r.namespaced {
@@ -410,13 +408,13 @@ func (w *world) checkMethods(r served) {
 // checkGrants labels and annotates roles and bindings whose rights the user does not have.
 func (w *world) checkGrants() {
 	star := []rbacv1.PolicyRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}}
-	w.store("clusterroles", &rbacv1.ClusterRole{ObjectMeta: meta("", "strong"), Rules: star})
-	w.store("roles", &rbacv1.Role{ObjectMeta: meta("default", "strong"), Rules: star})
+	w.store("clusterroles", &rbacv1.ClusterRole{ObjectMeta: planetest.Meta("", "strong"), Rules: star})
+	w.store("roles", &rbacv1.Role{ObjectMeta: planetest.Meta("default", "strong"), Rules: star})
 	w.store("clusterrolebindings", clusterBinding("strong", "strong", user("someone")))
 	w.store("rolebindings", binding("default", "strong", "Role", "strong", user("someone-here")))
 	for _, name := range []string{"someone", "someone-here"} {
-		w.eventually("the strong roles are known", func() bool {
-			return may(w.t, w.admin(), name, authorizationv1.ResourceAttributes{Verb: "get", Resource: "pods", Namespace: "default"})
+		w.Eventually("the strong roles are known", func() bool {
+			return may(w.t, w.Admin(), name, authorizationv1.ResourceAttributes{Verb: "get", Resource: "pods", Namespace: "default"})
 		})
 	}
 	for _, r := range w.resources {
