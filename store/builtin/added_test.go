@@ -56,6 +56,16 @@ func shipRow(s *scheme.Scheme) registry.Definition {
 			},
 			Unknown: func(selector string) string { return "ships have no " + selector },
 		},
+		Scale: &registry.Scale{
+			Replicas: []string{"spec", "crew"},
+			Get: func(obj metav1.Object) (registry.Replicas, error) {
+				return registry.Replicas{Desired: obj.(*Ship).Spec.Crew, Selector: "ship=" + obj.GetName()}, nil
+			},
+			Set: func(obj metav1.Object, n int32) error {
+				obj.(*Ship).Spec.Crew = n
+				return nil
+			},
+		},
 		Subresources: map[string]registry.Subresource{
 			"crew": {
 				Edit: func(obj, old metav1.Object) {
@@ -71,14 +81,15 @@ func shipRow(s *scheme.Scheme) registry.Definition {
 	}
 }
 
-// A kind is added to the server by a Go type and a row.
-func TestAddedKind(t *testing.T) {
+// shipKinds is the built-in kinds and Ship, with its rule.
+func shipKinds(t *testing.T) *scheme.Scheme {
 	kinds, err := apiserver.BuiltinScheme()
 	require.NoError(t, err)
 	change := []string{"get", "patch", "update"}
 	require.NoError(t, scheme.Add[*Ship](kinds, schema.GroupVersion{Group: "fleet", Version: "v1"}, scheme.Kind{
 		Resource: "ships", Namespaced: true,
-		Subresources: []scheme.Subresource{{Name: "status", Kind: "Ship", Verbs: change}, {Name: "crew", Kind: "Ship", Verbs: change}},
+		Subresources: []scheme.Subresource{{Name: "status", Kind: "Ship", Verbs: change}, {Name: "crew", Kind: "Ship", Verbs: change},
+			{Name: "scale", Kind: "Scale", Group: "autoscaling", Version: "v1", Verbs: change}},
 	}))
 	require.NoError(t, scheme.RulesFor[*Ship]{Validate: func(s *Ship) validation.ErrorList {
 		if s.Spec.Crew > 0 {
@@ -86,8 +97,14 @@ func TestAddedKind(t *testing.T) {
 		}
 		return validation.ErrorList{validation.Invalid(validation.NewPath("spec", "crew"), s.Spec.Crew, "must be positive")}
 	}}.Attach(kinds))
-	st := memory.New(memory.Options{})
-	server, err := apiserver.New(apiserver.Options{Scheme: kinds, Kinds: []registry.Definition{shipRow(kinds)}, Store: st, NoBootstrap: true})
+	return kinds
+}
+
+// startShips runs a server of ships over st. The function it returns sends requests whose paths are below
+// that of the ships of a namespace.
+func startShips(t *testing.T, st *memory.Store) func(method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	kinds := shipKinds(t)
+	server, err := apiserver.New(apiserver.Options{Scheme: kinds, Kinds: []registry.Definition{shipRow(kinds)}, Store: st})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -101,7 +118,7 @@ func TestAddedKind(t *testing.T) {
 		_ = st.Close()
 	})
 	<-server.Ready()
-	do := func(method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	return func(method, path, body string, headers ...string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(method, "/apis/fleet/v1/namespaces/default/ships"+path, strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
 		for i := 0; i < len(headers); i += 2 {
@@ -111,7 +128,12 @@ func TestAddedKind(t *testing.T) {
 		server.ServeHTTP(w, r)
 		return w
 	}
+}
 
+// A kind is added to the server by a Go type and a row.
+func TestAddedKind(t *testing.T) {
+	st := memory.New(memory.Options{})
+	do := startShips(t, st)
 	t.Run("served", func(t *testing.T) {
 		require.Equal(t, http.StatusUnprocessableEntity, do("POST", "", `{"metadata":{"name":"argo"}}`).Code)
 		made := do("POST", "", `{"metadata":{"name":"argo"},"spec":{"port":"Iolcus","crew":50},"status":{"docked":true}}`)
@@ -123,7 +145,7 @@ func TestAddedKind(t *testing.T) {
 		require.Equal(t, http.StatusCreated, do("PUT", "/beagle", `{"metadata":{"name":"beagle"},"spec":{"port":"Plymouth","crew":74}}`).Code)
 	})
 	t.Run("stored under its prefix", func(t *testing.T) {
-		kv, _, err := st.Get(ctx, "/vessels/ships/default/argo")
+		kv, _, err := st.Get(t.Context(), "/vessels/ships/default/argo")
 		require.NoError(t, err)
 		var ship Ship
 		version, kind, err := codec.UnmarshalEnvelope(kv.Value, &ship)
@@ -143,6 +165,17 @@ func TestAddedKind(t *testing.T) {
 		table := do("GET", "/argo", "", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Body.String()
 		require.Contains(t, table, `"cells":["argo",50]`)
 		require.Contains(t, table, "Number of sailors.")
+	})
+	t.Run("scaled", func(t *testing.T) {
+		shown := do("GET", "/beagle/scale", "").Body.String()
+		require.Contains(t, shown, `"kind":"Scale"`)
+		require.Contains(t, shown, `"spec":{"replicas":74},"status":{"replicas":0,"selector":"ship=beagle"}`)
+		require.Equal(t, http.StatusUnprocessableEntity, do("PATCH", "/beagle/scale", `{"spec":{"replicas":-1}}`, "Content-Type", "application/merge-patch+json").Code)
+		scaled := do("PATCH", "/beagle/scale?fieldManager=admiralty", `{"spec":{"replicas":70}}`, "Content-Type", "application/merge-patch+json")
+		require.Equal(t, http.StatusOK, scaled.Code, scaled.Body)
+		ship := do("GET", "/beagle", "").Body.String()
+		require.Contains(t, ship, `"spec":{"port":"Plymouth","crew":70}`)
+		require.Contains(t, ship, `"manager":"admiralty"`)
 	})
 	t.Run("written through a subresource", func(t *testing.T) {
 		got := do("PATCH", "/argo/crew", `{"spec":{"port":"Colchis","crew":49}}`, "Content-Type", "application/merge-patch+json").Body.String()

@@ -25,6 +25,8 @@ func apps(s *scheme.Scheme) []registry.Definition {
 		},
 		{
 			Info: kind[*appsv1.Deployment](s, gv), Table: deploymentTable,
+			Scale: scale(func(d *appsv1.Deployment) **int32 { return &d.Spec.Replicas },
+				func(d *appsv1.Deployment) (int32, *metav1.LabelSelector) { return d.Status.Replicas, d.Spec.Selector }),
 			Strategy: registry.Strategy{
 				Generation:    registry.OnSpecAndMetadata,
 				PrepareStatus: onBoth(func(d, old *appsv1.Deployment) { d.Labels = old.Labels }),
@@ -32,10 +34,18 @@ func apps(s *scheme.Scheme) []registry.Definition {
 		},
 		{
 			Info: kind[*appsv1.ReplicaSet](s, gv), Table: replicaSetTable,
+			Scale: scale(func(rs *appsv1.ReplicaSet) **int32 { return &rs.Spec.Replicas },
+				func(rs *appsv1.ReplicaSet) (int32, *metav1.LabelSelector) {
+					return rs.Status.Replicas, rs.Spec.Selector
+				}),
 			Strategy: registry.Strategy{Generation: registry.OnSpec},
 		},
 		{
 			Info: kind[*appsv1.StatefulSet](s, gv), Table: statefulSetTable,
+			Scale: scale(func(set *appsv1.StatefulSet) **int32 { return &set.Spec.Replicas },
+				func(set *appsv1.StatefulSet) (int32, *metav1.LabelSelector) {
+					return set.Status.Replicas, set.Spec.Selector
+				}),
 			Strategy: registry.Strategy{Generation: registry.OnSpec}, OnRead: setTemplateKinds,
 		},
 	}

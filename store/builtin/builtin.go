@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -49,17 +51,18 @@ func New(r *registry.Registry, opts Options) (*Kinds, error) {
 	if k.addresses, err = newAddressAllocator(r, opts.ServiceCIDR); err != nil {
 		return nil, err
 	}
-	k.ports, err = newPortAllocator(r.Store(), opts.NodePorts)
+	k.ports, err = newPortAllocator(r, opts.NodePorts)
 	return k, err
 }
 
-// rows returns the definitions of the built-in kinds of s. Those of kinds that s lacks have no Info.
-func (k *Kinds) rows(s *scheme.Scheme) []registry.Definition {
+// rows returns the definitions of the built-in kinds of s that do not depend on options. Those of kinds that
+// s lacks have no Info.
+func rows(s *scheme.Scheme) []registry.Definition {
 	var out []registry.Definition
 	for _, group := range []func(*scheme.Scheme) []registry.Definition{
-		k.core, k.events, apps, batch, autoscaling, policy, networking, discovery, rbac, coordination, storage,
-		scheduling, node, certificates, flowcontrol, resources, admissionregistration, apiextensions,
-		apiregistration, storagemigration,
+		core, apps, batch, autoscaling, policy, networking, discovery, rbac, coordination, storage, scheduling,
+		node, certificates, flowcontrol, resources, admissionregistration, apiextensions, apiregistration,
+		storagemigration,
 	} {
 		out = append(out, group(s)...)
 	}
@@ -68,28 +71,77 @@ func (k *Kinds) rows(s *scheme.Scheme) []registry.Definition {
 
 // Definitions returns the definitions of the stored kinds of s, which are those that can be listed and
 // created: of the built-in kinds as they are here, of any other kind by [registry.Define]. The definitions in
-// more replace those of their resources.
-func (k *Kinds) Definitions(s *scheme.Scheme, more ...registry.Definition) ([]registry.Definition, error) {
-	byGVR := map[schema.GroupVersionResource]registry.Definition{}
-	for _, d := range append(k.rows(s), more...) {
+// more replace those of their resources. What the result points to must not be changed: servers of one frozen
+// scheme share it.
+func (k *Kinds) Definitions(s *scheme.Scheme, more ...registry.Definition) ([]*registry.Definition, error) {
+	shared, err := sharedDefinitions(s)
+	if err != nil {
+		return nil, err
+	}
+	out := slices.Clone(shared)
+	for _, d := range slices.Concat(k.coreOptions(s), k.events(s), more) {
 		if d.Info == nil {
 			continue
 		}
-		if d.FromStored != nil && d.Stored == nil {
-			return nil, fmt.Errorf("builtin: %v is stored as a kind that is not registered", d.Info.GVR)
+		if err := checkStored(&d); err != nil {
+			return nil, err
 		}
-		byGVR[d.Info.GVR] = d
+		i := slices.IndexFunc(out, func(other *registry.Definition) bool { return other.Info.GVR == d.Info.GVR })
+		if i >= 0 {
+			out[i] = &d
+		}
 	}
-	var out []registry.Definition
+	return out, nil
+}
+
+// checkStored refuses a definition that converts from a kind that is not registered.
+func checkStored(d *registry.Definition) error {
+	if d.FromStored != nil && d.Stored == nil {
+		return fmt.Errorf("builtin: %v is stored as a kind that is not registered", d.Info.GVR)
+	}
+	return nil
+}
+
+// sharedKinds are the definitions of a frozen scheme that do not depend on options.
+type sharedKinds struct {
+	scheme *scheme.Scheme
+	defs   []*registry.Definition
+}
+
+// lastShared are those of the frozen scheme that was used last, which is the only one of most programs: to
+// make them takes as long as all the rest of a start.
+var lastShared atomic.Pointer[sharedKinds]
+
+// sharedDefinitions returns the definitions of the stored kinds of s, in the order of registration. Those
+// that depend on options are still to be replaced.
+func sharedDefinitions(s *scheme.Scheme) ([]*registry.Definition, error) {
+	if last := lastShared.Load(); last != nil && last.scheme == s {
+		return last.defs, nil
+	}
+	byGVR := map[schema.GroupVersionResource]*registry.Definition{}
+	for _, d := range rows(s) {
+		if d.Info == nil {
+			continue
+		}
+		if err := checkStored(&d); err != nil {
+			return nil, err
+		}
+		byGVR[d.Info.GVR] = &d
+	}
+	var out []*registry.Definition
 	for _, info := range s.All() {
 		if !info.HasVerb("create") || !info.HasVerb("list") {
 			continue
 		}
-		d, ok := byGVR[info.GVR]
-		if !ok {
-			d = registry.Define(info)
+		d := byGVR[info.GVR]
+		if d == nil {
+			defined := registry.Define(info)
+			d = &defined
 		}
 		out = append(out, d)
+	}
+	if s.Frozen() {
+		lastShared.Store(&sharedKinds{s, out})
 	}
 	return out, nil
 }

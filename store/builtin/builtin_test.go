@@ -42,9 +42,11 @@ func kinds(t testing.TB) *scheme.Scheme {
 }
 
 // definitions returns the definitions of all built-in kinds that are stored.
-func definitions(t testing.TB) []registry.Definition {
+func definitions(t testing.TB) []*registry.Definition {
 	t.Helper()
-	k, err := builtin.New(registry.New(memory.New(memory.Options{}), registry.Options{}), builtin.Options{})
+	r, err := registry.New(memory.New(memory.Options{}), registry.Options{})
+	require.NoError(t, err)
+	k, err := builtin.New(r, builtin.Options{})
 	require.NoError(t, err)
 	defs, err := k.Definitions(kinds(t))
 	require.NoError(t, err)
@@ -55,7 +57,8 @@ func definitions(t testing.TB) []registry.Definition {
 func start(t testing.TB) *registry.Registry {
 	t.Helper()
 	s := memory.New(memory.Options{})
-	r := registry.New(s, registry.Options{})
+	r, err := registry.New(s, registry.Options{})
+	require.NoError(t, err)
 	k, err := builtin.New(r, builtin.Options{})
 	require.NoError(t, err)
 	defs, err := k.Definitions(kinds(t))
@@ -86,6 +89,10 @@ func TestEveryKindHasARow(t *testing.T) {
 		}
 	}
 	require.Empty(t, general)
+	for _, d := range definitions(t) {
+		scales := slices.ContainsFunc(d.Info.Subresources, func(s scheme.Subresource) bool { return s.Name == "scale" })
+		require.Equal(t, scales, d.Scale != nil, "%v: the row and the registered subresources disagree about scale", d.Info.GVR)
+	}
 
 	text, err := os.ReadFile("../../docs/kinds.md")
 	require.NoError(t, err)
@@ -103,8 +110,8 @@ func TestEveryKindHasARow(t *testing.T) {
 	require.Equal(t, served, documented)
 }
 
-// Every kind is where an etcd of a Kubernetes cluster has it, at the version it has there. The backend adds
-// /registry.
+// Every kind is stored under the key and in the version that a Kubernetes cluster uses in etcd. The backend
+// adds /registry.
 func TestKeysAndVersionsAreUpstreams(t *testing.T) {
 	var facts []struct{ APIVersion, Kind, Encoding, ExampleKey string }
 	b, err := os.ReadFile("testdata/etcd_keys.json")
@@ -198,7 +205,7 @@ func TestScalersSurviveBothConversions(t *testing.T) {
 	require.ElementsMatch(t, was.Spec.Metrics, is.Spec.Metrics)
 }
 
-// The members that a kind says its field selectors look at are all they look at.
+// The field selectors of a kind read no members other than the declared ones.
 func TestFieldPathsAreAllThatFieldsReads(t *testing.T) {
 	defs := definitions(t)
 	read := func(d *registry.Definition, obj metav1.Object) map[string]string {
@@ -208,7 +215,7 @@ func TestFieldPathsAreAllThatFieldsReads(t *testing.T) {
 	}
 	selectable := 0
 	for i := range defs {
-		d := &defs[i]
+		d := defs[i]
 		info := d.Stored
 		if info == nil {
 			info = d.Info

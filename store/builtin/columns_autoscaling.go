@@ -25,8 +25,8 @@ var autoscalerV2Table = columns.Of(func(h *autoscalingv2.HorizontalPodAutoscaler
 	}
 }, autoscalerColumns()...)
 
-// The first version knows CPU utilization only; its other metrics travel in an annotation and show in the
-// newer version.
+// The first version has CPU utilization only; its other metrics are in an annotation and visible in the newer
+// version.
 var autoscalerV1Table = columns.Of(func(h *autoscalingv1.HorizontalPodAutoscaler, now time.Time) []any {
 	targets := none
 	if want := h.Spec.TargetCPUUtilizationPercentage; want != nil {

@@ -10,49 +10,36 @@ import (
 	"github.com/keelson-dev/keelson/store/columns"
 )
 
-// The two event kinds name the same fields differently and show the same columns.
-type eventRow struct {
-	first, last time.Time
-	eventTime   time.Time
-	seriesLast  *metav1.MicroTime
-	seriesCount int32
-	count       int32
-	object      corev1.ObjectReference
-	source      corev1.EventSource
-	reporter    string
-	instance    string
-	typ, reason string
-	message     string
-}
-
-func (e *eventRow) row(name string, now time.Time) []any {
-	first := e.first
+// eventCells are the cells of an event. The core kind is converted for them, because it has other names for
+// the same fields.
+func eventCells(e *eventsv1.Event, now time.Time) []any {
+	first := e.DeprecatedFirstTimestamp.Time
 	if first.IsZero() {
-		first = e.eventTime
+		first = e.EventTime.Time
 	}
 	firstSeen := columns.Since(first, now)
 	lastSeen := firstSeen
-	if !e.last.IsZero() {
-		lastSeen = columns.Since(e.last, now)
+	if last := e.DeprecatedLastTimestamp.Time; !last.IsZero() {
+		lastSeen = columns.Since(last, now)
 	}
-	count := e.count
+	count := e.DeprecatedCount
 	switch {
-	case e.seriesLast != nil:
-		lastSeen, count = columns.Since(e.seriesLast.Time, now), e.seriesCount
+	case e.Series != nil:
+		lastSeen, count = columns.Since(e.Series.LastObservedTime.Time, now), e.Series.Count
 	case count == 0:
-		count = 1 // a single event of the newer form carries no count
+		count = 1 // a single event of the newer form has no count
 	}
-	target := strings.ToLower(e.object.Kind)
-	if e.object.Name != "" {
-		target += "/" + e.object.Name
+	target := strings.ToLower(e.Regarding.Kind)
+	if e.Regarding.Name != "" {
+		target += "/" + e.Regarding.Name
 	}
-	source := orElse(e.source.Component, e.reporter)
-	if host := orElse(e.source.Host, e.instance); host != "" {
+	source := orElse(e.DeprecatedSource.Component, e.ReportingController)
+	if host := orElse(e.DeprecatedSource.Host, e.ReportingInstance); host != "" {
 		source += ", " + host
 	}
 	return []any{
-		lastSeen, e.typ, e.reason, target, e.object.FieldPath, source,
-		strings.TrimSpace(e.message), firstSeen, int64(count), name,
+		lastSeen, e.Type, e.Reason, target, e.Regarding.FieldPath, source,
+		strings.TrimSpace(e.Note), firstSeen, int64(count), e.Name,
 	}
 }
 
@@ -74,25 +61,8 @@ func eventColumns() []metav1.TableColumnDefinition {
 }
 
 var coreEventTable = columns.Of(func(e *corev1.Event, now time.Time) []any {
-	f := eventRow{
-		first: e.FirstTimestamp.Time, last: e.LastTimestamp.Time, eventTime: e.EventTime.Time, count: e.Count,
-		object: e.InvolvedObject, source: e.Source, reporter: e.ReportingController, instance: e.ReportingInstance,
-		typ: e.Type, reason: e.Reason, message: e.Message,
-	}
-	if e.Series != nil {
-		f.seriesLast, f.seriesCount = &e.Series.LastObservedTime, e.Series.Count
-	}
-	return f.row(e.Name, now)
+	converted, _ := eventFromCore(e) // it never fails
+	return eventCells(converted, now)
 }, eventColumns()...)
 
-var eventTable = columns.Of(func(e *eventsv1.Event, now time.Time) []any {
-	f := eventRow{
-		first: e.DeprecatedFirstTimestamp.Time, last: e.DeprecatedLastTimestamp.Time, eventTime: e.EventTime.Time, count: e.DeprecatedCount,
-		object: e.Regarding, source: e.DeprecatedSource, reporter: e.ReportingController, instance: e.ReportingInstance,
-		typ: e.Type, reason: e.Reason, message: e.Note,
-	}
-	if e.Series != nil {
-		f.seriesLast, f.seriesCount = &e.Series.LastObservedTime, e.Series.Count
-	}
-	return f.row(e.Name, now)
-}, eventColumns()...)
+var eventTable = columns.Of(eventCells, eventColumns()...)

@@ -71,7 +71,7 @@ func containersText(containers []corev1.Container) (names, images string) {
 	return strings.Join(n, ","), strings.Join(i, ",")
 }
 
-// few joins at most limit items and says how many are left.
+// few joins at most limit items and appends the number of the others.
 func few(items []string, limit int, separator string) string {
 	if len(items) <= limit {
 		return strings.Join(items, separator)

@@ -47,7 +47,7 @@ var networkPolicyTable = columns.Of(func(p *networkingv1.NetworkPolicy, now time
 	return []any{p.Name, selectorText(&p.Spec.PodSelector), columns.AgeOf(p, now)}
 }, columns.Name(), columns.Text("Pod-Selector", "Pods it applies to."), columns.Age())
 
-// The row has an age without a column, as clients of the real server get it.
+// The row has an age without a column, as kube-apiserver's has.
 var ipAddressTable = columns.Of(func(a *networkingv1.IPAddress, now time.Time) []any {
 	parent := none
 	if p := a.Spec.ParentRef; p != nil {

@@ -131,7 +131,7 @@ func (s *podSummary) addInit(pod *corev1.Pod, sidecars map[string]bool) (initial
 	return false, sidecarsOnly
 }
 
-// addContainers counts the ordinary containers. The first one with something to say gives the reason.
+// addContainers counts the ordinary containers. The first one that has a reason determines it.
 func (s *podSummary) addContainers(pod *corev1.Pod) {
 	running := false
 	for i := len(pod.Status.ContainerStatuses) - 1; i >= 0; i-- {

@@ -67,7 +67,7 @@ func TestColumnsOfEveryResource(t *testing.T) {
 	}
 }
 
-// Every registered kind makes a row from an empty object, of the right width, and does not panic.
+// Every registered kind has a row for an empty object, of the right width, without a panic.
 func TestRowsOfEmptyObjects(t *testing.T) {
 	for _, info := range api.Scheme().All() {
 		table := tableOf(t, info.GVR)
@@ -83,7 +83,7 @@ func TestRowsOfEmptyObjects(t *testing.T) {
 	}
 }
 
-// The number of cells in the rows of the real server is what ours have.
+// Rows have as many cells as kube-apiserver's.
 func TestRowWidths(t *testing.T) {
 	for _, w := range readTables(t, "testdata/table_rows.json") {
 		gvr := schema.GroupVersionResource{Group: w.Group, Version: w.Version, Resource: w.Resource}

@@ -11,8 +11,8 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// core returns the kinds of the core group.
-func (k *Kinds) core(s *scheme.Scheme) []registry.Definition {
+// core returns the kinds of the core group, without those of coreOptions.
+func core(s *scheme.Scheme) []registry.Definition {
 	gv := corev1.GroupVersion
 	return []registry.Definition{
 		{Info: kind[*corev1.ConfigMap](s, gv), Table: configMapTable},
@@ -20,10 +20,6 @@ func (k *Kinds) core(s *scheme.Scheme) []registry.Definition {
 			Info: kind[*corev1.Endpoints](s, gv), Prefix: "/services/endpoints/", Table: endpointsTable,
 			Strategy:   registry.Strategy{CreateOnUpdate: true},
 			Deprecated: "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
-		},
-		{
-			Info: kind[*corev1.Event](s, gv), Table: coreEventTable, Fields: eventFields,
-			Strategy: registry.Strategy{CreateOnUpdate: true, BareFinalizers: true, TTL: k.ttl},
 		},
 		{
 			Info: kind[*corev1.LimitRange](s, gv),
@@ -62,6 +58,10 @@ func (k *Kinds) core(s *scheme.Scheme) []registry.Definition {
 		},
 		{
 			Info: kind[*corev1.ReplicationController](s, gv), Prefix: "/controllers/", Table: replicationControllerTable,
+			Scale: scale(func(rc *corev1.ReplicationController) **int32 { return &rc.Spec.Replicas },
+				func(rc *corev1.ReplicationController) (int32, *metav1.LabelSelector) {
+					return rc.Status.Replicas, &metav1.LabelSelector{MatchLabels: rc.Spec.Selector}
+				}),
 			Strategy: registry.Strategy{Generation: registry.OnSpec, Orphans: true},
 			Fields: field("status.replicas", func(rc *corev1.ReplicationController) string {
 				return strconv.Itoa(int(rc.Status.Replicas))
@@ -76,6 +76,24 @@ func (k *Kinds) core(s *scheme.Scheme) []registry.Definition {
 			Fields: field("type", func(secret *corev1.Secret) string { return string(secret.Type) }),
 		},
 		{
+			Info: kind[*corev1.ServiceAccount](s, gv), Table: serviceAccountTable,
+			Strategy: registry.Strategy{
+				ReturnsDeleted: true, PrepareCreate: on(keepSecretNames),
+				PrepareUpdate: onBoth(func(sa, _ *corev1.ServiceAccount) { keepSecretNames(sa) }),
+			},
+		},
+	}
+}
+
+// coreOptions returns the kinds of the core group whose rules depend on the server's options.
+func (k *Kinds) coreOptions(s *scheme.Scheme) []registry.Definition {
+	gv := corev1.GroupVersion
+	return []registry.Definition{
+		{
+			Info: kind[*corev1.Event](s, gv), Table: coreEventTable, Fields: eventFields,
+			Strategy: registry.Strategy{CreateOnUpdate: true, BareFinalizers: true, TTL: k.ttl},
+		},
+		{
 			Info: kind[*corev1.Service](s, gv), Prefix: "/services/specs/", Table: serviceTable,
 			Strategy: k.serviceStrategy(),
 			Fields: registry.Fields{
@@ -85,13 +103,6 @@ func (k *Kinds) core(s *scheme.Scheme) []registry.Definition {
 					add("spec.clusterIP", svc.Spec.ClusterIP)
 					add("spec.type", string(svc.Spec.Type))
 				},
-			},
-		},
-		{
-			Info: kind[*corev1.ServiceAccount](s, gv), Table: serviceAccountTable,
-			Strategy: registry.Strategy{
-				ReturnsDeleted: true, PrepareCreate: on(keepSecretNames),
-				PrepareUpdate: onBoth(func(sa, _ *corev1.ServiceAccount) { keepSecretNames(sa) }),
 			},
 		},
 	}

@@ -14,16 +14,10 @@ import (
 
 // events returns the kinds of the group events.k8s.io.
 func (k *Kinds) events(s *scheme.Scheme) []registry.Definition {
-	renamed := map[string]string{"reportingController": "reportingComponent", "reason": "reason", "type": "type"}
-	for _, name := range referenceFields {
-		renamed["regarding."+name] = "involvedObject." + name
-	}
-	fields := eventFields
-	fields.Selectors = renamed
 	return []registry.Definition{{
 		Info: kind[*eventsv1.Event](s, eventsv1.GroupVersion), Stored: kind[*corev1.Event](s, corev1.GroupVersion),
 		FromStored: convert(eventFromCore), ToStored: convert(eventToCore),
-		Table: eventTable, Fields: fields, Strategy: registry.Strategy{TTL: k.ttl},
+		Table: eventTable, Fields: regardingFields, Strategy: registry.Strategy{TTL: k.ttl},
 	}}
 }
 
@@ -56,6 +50,16 @@ var eventFields = registry.Fields{
 		refFields("involvedObject.", &e.InvolvedObject, add)
 	},
 }
+
+// regardingFields are the field selectors of events in the group events.k8s.io.
+var regardingFields = func() registry.Fields {
+	fields := eventFields
+	fields.Selectors = map[string]string{"reportingController": "reportingComponent", "reason": "reason", "type": "type"}
+	for _, name := range referenceFields {
+		fields.Selectors["regarding."+name] = "involvedObject." + name
+	}
+	return fields
+}()
 
 func refFields(prefix string, ref *corev1.ObjectReference, add func(name, value string)) {
 	add(prefix+"kind", ref.Kind)

@@ -10,7 +10,10 @@ import (
 )
 
 func Example() {
-	r := registry.New(memory.New(memory.Options{}), registry.Options{})
+	r, err := registry.New(memory.New(memory.Options{}), registry.Options{})
+	if err != nil {
+		panic(err)
+	}
 	kinds, err := builtin.New(r, builtin.Options{ServiceCIDR: "10.32.0.0/24"})
 	if err != nil {
 		panic(err)

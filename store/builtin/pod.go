@@ -1,14 +1,12 @@
 package builtin
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/managedfields"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/apimachinery/validation"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
@@ -20,7 +18,6 @@ var podStrategy = registry.Strategy{
 	// A node that reports a status must not make the garbage collector believe that the pod has other owners.
 	PrepareStatus: onBoth(func(pod, old *corev1.Pod) { pod.OwnerReferences = old.OwnerReferences }),
 	Grace:         podGrace,
-	Warnings:      podWarnings,
 }
 
 var podFields = registry.Fields{
@@ -57,17 +54,6 @@ var podSubresources = map[string]registry.Subresource{
 }
 
 var podMetadata = managedfields.NewSet(managedfields.FieldPath("metadata"))
-
-// podWarnings returns a warning about a name that is not a DNS label.
-func podWarnings(obj, old metav1.Object) []string {
-	if old != nil {
-		return nil
-	}
-	if wrong := validation.IsDNS1123Label(obj.GetName()); len(wrong) > 0 {
-		return []string{fmt.Sprintf("metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: %v", wrong)}
-	}
-	return nil
-}
 
 func preparePod(pod *corev1.Pod) {
 	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: corev1.QOSClass(pod)}
@@ -121,7 +107,7 @@ func editEphemeral(pod, old *corev1.Pod) {
 }
 
 // keepMeta restores the metadata: the right to add a container for debugging, or to change resources, does
-// not include that to set labels and annotations by which others act on the pod.
+// not include the right to set labels and annotations on which other components act.
 func keepMeta(obj, old *corev1.Pod) {
 	uid, version, managed := obj.UID, obj.ResourceVersion, obj.ManagedFields
 	obj.ObjectMeta = old.ObjectMeta

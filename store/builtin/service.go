@@ -21,7 +21,6 @@ func (k *Kinds) serviceStrategy() registry.Strategy {
 	return registry.Strategy{
 		CreateOnUpdate: true,
 		ReturnsDeleted: true,
-		Warnings:       func(obj, _ metav1.Object) []string { return headlessWarnings(&obj.(*corev1.Service).Spec) },
 		PrepareCreate:  on(func(svc *corev1.Service) { corev1.NormalizeService(svc, nil) }),
 		PrepareUpdate:  onBoth(corev1.NormalizeService),
 		Reserve: func(ctx context.Context, obj, old metav1.Object) (registry.Reservation, error) {
@@ -34,24 +33,6 @@ func (k *Kinds) serviceStrategy() registry.Strategy {
 			return a.run(ctx)
 		},
 	}
-}
-
-// headlessWarnings returns warnings about fields that have no effect without a cluster IP.
-func headlessWarnings(s *corev1.ServiceSpec) []string {
-	if !isHeadless(s) {
-		return nil
-	}
-	var out []string
-	if s.LoadBalancerIP != "" {
-		out = append(out, "spec.loadBalancerIP is ignored for headless services")
-	}
-	if len(s.ExternalIPs) > 0 {
-		out = append(out, "spec.externalIPs is ignored for headless services")
-	}
-	if s.SessionAffinity != "" && s.SessionAffinity != corev1.ServiceAffinityNone {
-		out = append(out, "spec.SessionAffinity is ignored for headless services")
-	}
-	return out
 }
 
 // serviceAllocation computes the addresses and ports that a write of a service allocates and releases.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	mathrand "math/rand/v2"
 	"net/netip"
 	"slices"
 	"strings"
@@ -192,7 +191,7 @@ func (a *addressAllocator) search(ctx context.Context, p netip.Prefix, from, to 
 		return netip.Addr{}, false, nil
 	}
 	n := to - from
-	start := mathrand.Uint64N(n)
+	start := a.registry.Draw("address "+p.String()) % n
 	for i := range n {
 		ip := offset(p, 1+from+(start+i)%n)
 		_, _, err := a.registry.Store().Get(ctx, a.key(ip))

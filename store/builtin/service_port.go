@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	mathrand "math/rand/v2"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/registry"
 )
 
 // PortRange is a range of ports, both ends included.
@@ -19,33 +19,34 @@ type PortRange struct{ First, Last int32 }
 // portAllocator allocates node ports to services. The ports in use are a bit map under one key, which changes
 // in the same transaction as the service.
 type portAllocator struct {
-	store store.Store
-	ports PortRange
+	registry *registry.Registry
+	ports    PortRange
 }
 
 const portsKey = "/ranges/servicenodeports"
 
-func newPortAllocator(s store.Store, ports PortRange) (*portAllocator, error) {
+func newPortAllocator(r *registry.Registry, ports PortRange) (*portAllocator, error) {
 	if ports == (PortRange{}) {
 		ports = PortRange{First: 30000, Last: 32767}
 	}
 	if ports.First < 1 || ports.Last > 65535 || ports.First > ports.Last {
 		return nil, fmt.Errorf("builtin: node ports %d-%d are not a range", ports.First, ports.Last)
 	}
-	return &portAllocator{store: s, ports: ports}, nil
+	return &portAllocator{registry: r, ports: ports}, nil
 }
 
 // portMap is the bit map being changed.
 type portMap struct {
 	ports    PortRange
+	draw     func(purpose string) uint64
 	bits     big.Int
 	revision int64 // store.Absent if the key does not exist
 	changed  bool
 }
 
 func (p *portAllocator) load(ctx context.Context) (*portMap, error) {
-	m := &portMap{ports: p.ports}
-	kv, _, err := p.store.Get(ctx, portsKey)
+	m := &portMap{ports: p.ports, draw: p.registry.Draw}
+	kv, _, err := p.registry.Store().Get(ctx, portsKey)
 	if errors.Is(err, store.ErrNotFound) {
 		return m, nil
 	}
@@ -89,7 +90,7 @@ func (m *portMap) pick() (int32, error) {
 		if n <= 0 {
 			continue
 		}
-		start := mathrand.IntN(n)
+		start := int(m.draw("port") % uint64(n))
 		for k := range n {
 			i := part[0] + (start+k)%n
 			if m.bits.Bit(i) == 0 {

@@ -29,6 +29,11 @@ type Options struct {
 	// WatcherBuffer is how many changes a watch with something to read may lag
 	// behind before it is cut off. Zero means half of EventLog.
 	WatcherBuffer int
+	// Initial is a state of the prefix in the store, such as the Snapshot of another cache of the same
+	// content. The cache begins with it instead of a list, shares its objects, and follows the store from its
+	// revision. The objects must have been made with equal Attributes. Nil means that the cache lists the
+	// store.
+	Initial *Snapshot
 	// Backfill is how many revisions before the current one a new cache begins, if the store can report
 	// progress, so that watches of clients that outlived the server's restart, or that began with a write
 	// before the cache was started, continue without a list. Zero means 1,000, negative none.

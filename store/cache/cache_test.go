@@ -43,10 +43,9 @@ func pairs(text string) map[string]string {
 }
 
 type fixture struct {
-	t   *testing.T
-	ctx context.Context
-	s   store.Store
-	c   *cache.Cache
+	t *testing.T
+	s store.Store
+	c *cache.Cache
 }
 
 // start runs a cache over a memory store until the test ends.
@@ -56,7 +55,7 @@ func start(t *testing.T, s store.Store, opts cache.Options) *fixture {
 	if opts.Attributes == nil {
 		opts.Attributes = attributes
 	}
-	f := &fixture{t: t, ctx: ctx, s: s, c: cache.New(s, "/pods/", opts)}
+	f := &fixture{t: t, s: s, c: cache.New(s, "/pods/", opts)}
 	done := make(chan error, 1)
 	go func() { done <- f.c.Run(ctx) }()
 	t.Cleanup(func() {
@@ -70,21 +69,21 @@ func start(t *testing.T, s store.Store, opts cache.Options) *fixture {
 
 func (f *fixture) create(key, value string) int64 {
 	f.t.Helper()
-	rev, err := f.s.Create(f.ctx, key, []byte(value), none)
+	rev, err := f.s.Create(f.t.Context(), key, []byte(value), none)
 	require.NoError(f.t, err)
 	return rev
 }
 
 func (f *fixture) update(key, value string) int64 {
 	f.t.Helper()
-	rev, err := f.s.Update(f.ctx, key, []byte(value), store.AnyRevision, none)
+	rev, err := f.s.Update(f.t.Context(), key, []byte(value), store.AnyRevision, none)
 	require.NoError(f.t, err)
 	return rev
 }
 
 func (f *fixture) delete(key string) int64 {
 	f.t.Helper()
-	rev, err := f.s.Delete(f.ctx, key, store.AnyRevision, none)
+	rev, err := f.s.Delete(f.t.Context(), key, store.AnyRevision, none)
 	require.NoError(f.t, err)
 	return rev
 }
@@ -99,7 +98,7 @@ type recorder struct {
 }
 
 func (f *fixture) watch(opts cache.WatchOptions) *recorder {
-	ctx, cancel := context.WithCancel(f.ctx)
+	ctx, cancel := context.WithCancel(f.t.Context())
 	r := &recorder{done: make(chan struct{}), stop: cancel}
 	go func() {
 		defer close(r.done)
@@ -160,7 +159,7 @@ func TestSnapshots(t *testing.T) {
 		r1 := f.create("/pods/a/x", "u1;app=web")
 		r2 := f.create("/pods/b/y", "u2")
 		r3 := f.update("/pods/a/x", "u1;app=db")
-		snap, err := f.c.Consistent(f.ctx)
+		snap, err := f.c.Consistent(f.t.Context())
 		require.NoError(t, err)
 		require.Equal(t, r3, snap.Revision())
 		require.Equal(t, 2, snap.Len())
@@ -177,7 +176,7 @@ func TestSnapshots(t *testing.T) {
 
 		r4 := f.delete("/pods/a/x")
 		elsewhere := f.create("/other/z", "")
-		now, err := f.c.Consistent(f.ctx)
+		now, err := f.c.Consistent(f.t.Context())
 		require.NoError(t, err)
 		require.Equal(t, elsewhere, now.Revision(), "reaches revisions of other prefixes")
 		require.Equal(t, 2, snap.Len(), "older snapshots stay")
@@ -297,18 +296,18 @@ func TestWatchFromOldRevision(t *testing.T) {
 		var expired *store.ExpiredError
 		require.ErrorAs(t, err, &expired)
 		require.Equal(t, revs[9], expired.Compacted)
-		at, err := f.c.At(f.ctx, revs[5])
+		at, err := f.c.At(f.t.Context(), revs[5])
 		require.NoError(t, err)
 		o, ok := at.Get("/pods/a/x")
 		require.True(t, ok)
 		require.Equal(t, "5", string(o.Value))
-		require.NoError(t, f.s.Compact(f.ctx, revs[9]))
+		require.NoError(t, f.s.Compact(f.t.Context(), revs[9]))
 		gone := f.watch(cache.WatchOptions{From: revs[5]})
 		<-gone.done
 		require.ErrorAs(t, gone.err, &expired)
-		_, err = f.c.At(f.ctx, revs[6])
+		_, err = f.c.At(f.t.Context(), revs[6])
 		require.ErrorAs(t, err, &expired)
-		again, err := f.c.At(f.ctx, revs[5])
+		again, err := f.c.At(f.t.Context(), revs[5])
 		require.NoError(t, err)
 		require.Same(t, at, again, "the pages of a list that has begun are still available")
 		edge := f.watch(cache.WatchOptions{From: revs[9]})
@@ -330,7 +329,7 @@ func TestSlowWatchIsCutOff(t *testing.T) {
 		result := make(chan error, 1)
 		var delivered atomic.Int64
 		go func() {
-			result <- f.c.Watch(f.ctx, cache.WatchOptions{OnSlow: func() { close(called) }}, func(events []cache.Event) error {
+			result <- f.c.Watch(f.t.Context(), cache.WatchOptions{OnSlow: func() { close(called) }}, func(events []cache.Event) error {
 				delivered.Add(int64(len(events)))
 				<-hang
 				return nil
@@ -393,7 +392,7 @@ func TestFormsAreEncodedOnce(t *testing.T) {
 		for range 20 {
 			tasks.Go(func() {
 				n := 0
-				err := f.c.Watch(f.ctx, cache.WatchOptions{}, func(es []cache.Event) error {
+				err := f.c.Watch(f.t.Context(), cache.WatchOptions{}, func(es []cache.Event) error {
 					for i := range es {
 						got, err := es[i].Form(cache.FormKey{MediaType: "json"}, encode)
 						require.NoError(t, err)
@@ -444,7 +443,7 @@ func TestExpiredStoreWatchListsAgain(t *testing.T) {
 		<-w.done
 		var expired *store.ExpiredError
 		require.ErrorAs(t, w.err, &expired, "a list may hide events, so open watches end")
-		snap, err := f.c.Consistent(f.ctx)
+		snap, err := f.c.Consistent(f.t.Context())
 		require.NoError(t, err)
 		require.Equal(t, 2, snap.Len())
 		require.EqualValues(t, 2, lists.Load())
@@ -532,7 +531,7 @@ func TestConsistentWithoutProgressReadsTheStore(t *testing.T) {
 		f := start(t, withoutProgress{memory.New(memory.Options{})}, cache.Options{})
 		f.create("/pods/a/x", "1")
 		other := f.create("/other/x", "1")
-		snap, err := f.c.Consistent(f.ctx)
+		snap, err := f.c.Consistent(f.t.Context())
 		require.NoError(t, err)
 		require.Equal(t, other, snap.Revision())
 		require.Equal(t, 1, snap.Len())
@@ -547,22 +546,22 @@ func TestQuietResourceWithoutProgress(t *testing.T) {
 		f.create("/pods/a/x", ";app=web")
 		synctest.Wait()
 		other := f.create("/other/x", "1")
-		snap, err := f.c.AtLeast(f.ctx, other)
+		snap, err := f.c.AtLeast(f.t.Context(), other)
 		require.NoError(t, err)
 		require.Equal(t, other, snap.Revision())
-		snap, err = f.c.At(f.ctx, other)
+		snap, err = f.c.At(f.t.Context(), other)
 		require.NoError(t, err)
 		require.Equal(t, []string{"/pods/a/x"}, keys(snap, "", ""))
 		var future *store.FutureRevisionError
-		_, err = f.c.AtLeast(f.ctx, other+1)
+		_, err = f.c.AtLeast(f.t.Context(), other+1)
 		require.ErrorAs(t, err, &future)
-		_, err = f.c.At(f.ctx, other+1)
+		_, err = f.c.At(f.t.Context(), other+1)
 		require.ErrorAs(t, err, &future)
 
-		before, err := f.c.Consistent(f.ctx)
+		before, err := f.c.Consistent(f.t.Context())
 		require.NoError(t, err)
 		f.create("/pods/a/y", ";app=web")
-		after, err := f.c.Consistent(f.ctx)
+		after, err := f.c.Consistent(f.t.Context())
 		require.NoError(t, err)
 		require.NotEqual(t, before.State(), after.State(), "other objects are another content, wherever they were read")
 		f.delete("/pods/a/y")
@@ -653,12 +652,12 @@ func TestConsistentWhenTheWatchHangs(t *testing.T) {
 		hung.Store(true)
 		f.create("/pods/a/x", "1")
 		start := time.Now()
-		snap, err := f.c.Consistent(f.ctx)
+		snap, err := f.c.Consistent(f.t.Context())
 		require.NoError(t, err)
 		require.Equal(t, 1, snap.Len())
 		require.Equal(t, 3*time.Second, time.Since(start))
 		require.Zero(t, f.c.Snapshot().Len())
-		short, cancel := context.WithTimeout(f.ctx, time.Second)
+		short, cancel := context.WithTimeout(f.t.Context(), time.Second)
 		defer cancel()
 		_, err = f.c.Consistent(short)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -767,7 +766,7 @@ func TestFormsOfOldEventsAreDropped(t *testing.T) {
 		made := 0
 		last := func() cache.Event {
 			var got cache.Event
-			err := f.c.Watch(f.ctx, cache.WatchOptions{From: 1}, func(es []cache.Event) error { got = es[0]; return errDone })
+			err := f.c.Watch(f.t.Context(), cache.WatchOptions{From: 1}, func(es []cache.Event) error { got = es[0]; return errDone })
 			require.Equal(t, errDone, err)
 			return got
 		}

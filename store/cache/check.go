@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/store"
 )
 
@@ -56,7 +56,8 @@ func (c *Cache) check(ctx context.Context) {
 		return
 	}
 	for {
-		timer := time.NewTimer(every + rand.N(every/2+1)) // so that the caches of a server take turns
+		// Spread, so that the caches of a server take turns.
+		timer := time.NewTimer(every + backoff.Spread(ctx, every/2))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():

@@ -61,23 +61,23 @@ func TestLostEventIsFoundAndRepaired(t *testing.T) {
 				synctest.Wait()
 				lose.Store(false)
 				f.create("/pods/c/later", "u")
-				want, err := f.s.List(f.ctx, "/pods/", store.ListOptions{})
+				want, err := f.s.List(f.t.Context(), "/pods/", store.ListOptions{})
 				require.NoError(t, err)
 				require.NotEqual(t, want.Items, contents(f.c.Snapshot()), "the cache is wrong and no check has run")
 
 				began := time.Now()
 				require.Equal(t, cache.CheckFailed, <-outcomes)
 				require.LessOrEqual(t, time.Since(began), 8*time.Minute)
-				// No time passes here, so the cache has not been filled again; but reads are right.
+				// No time passes here, so the cache has not been filled again; but reads are correct.
 				require.True(t, f.c.Inconsistent())
 				require.NotEqual(t, want.Items, contents(f.c.Snapshot()))
-				snap, err := f.c.Consistent(f.ctx)
+				snap, err := f.c.Consistent(f.t.Context())
 				require.NoError(t, err)
 				require.Equal(t, want.Items, contents(snap))
-				snap, err = f.c.AtLeast(f.ctx, want.Revision)
+				snap, err = f.c.AtLeast(f.t.Context(), want.Revision)
 				require.NoError(t, err)
 				require.Equal(t, want.Items, contents(snap))
-				snap, err = f.c.At(f.ctx, want.Revision)
+				snap, err = f.c.At(f.t.Context(), want.Revision)
 				require.NoError(t, err)
 				require.Equal(t, want.Items, contents(snap))
 
@@ -165,7 +165,7 @@ func TestCheckOfAQuietCache(t *testing.T) {
 		for range 5 {
 			time.Sleep(time.Minute)
 			last := f.create(fmt.Sprintf("/other/%d", time.Now().Unix()), "u")
-			require.NoError(t, s.Compact(f.ctx, last))
+			require.NoError(t, s.Compact(f.t.Context(), last))
 			require.Equal(t, cache.CheckSucceeded, <-outcomes)
 		}
 	})
@@ -180,7 +180,7 @@ func restored(t *testing.T) (f *fixture, backup *memory.Store, last int64, outco
 		last = f.create(fmt.Sprintf("/pods/a/%d", i), "u")
 	}
 	backup = memory.New(memory.Options{})
-	_, err := backup.Create(f.ctx, "/pods/a/0", []byte("u"), none)
+	_, err := backup.Create(f.t.Context(), "/pods/a/0", []byte("u"), none)
 	require.NoError(t, err)
 	require.Equal(t, cache.CheckSucceeded, <-outcomes)
 	s.Replace(backup)
@@ -193,7 +193,7 @@ func TestCheckFindsARestoredStore(t *testing.T) {
 		require.Equal(t, cache.CheckFailed, <-outcomes)
 		time.Sleep(time.Second)
 		require.Equal(t, 1, f.c.Snapshot().Len())
-		_, err := backup.Create(f.ctx, "/pods/a/new", []byte("u"), none)
+		_, err := backup.Create(f.t.Context(), "/pods/a/new", []byte("u"), none)
 		require.NoError(t, err)
 		synctest.Wait()
 		require.Equal(t, 2, f.c.Snapshot().Len(), "it follows the store there is now")
@@ -206,11 +206,11 @@ func TestCheckFindsARestoredStore(t *testing.T) {
 func TestConsistentReadOfARestoredStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, backup, _, _ := restored(t)
-		_, err := backup.Create(f.ctx, "/pods/a/1", []byte("other"), none)
+		_, err := backup.Create(f.t.Context(), "/pods/a/1", []byte("other"), none)
 		require.NoError(t, err)
-		want, err := backup.List(f.ctx, "/pods/", store.ListOptions{})
+		want, err := backup.List(f.t.Context(), "/pods/", store.ListOptions{})
 		require.NoError(t, err)
-		snap, err := f.c.Consistent(f.ctx)
+		snap, err := f.c.Consistent(f.t.Context())
 		require.NoError(t, err)
 		require.Equal(t, want.Items, contents(snap))
 		require.True(t, f.c.Inconsistent())
@@ -221,7 +221,7 @@ func TestConsistentReadOfARestoredStore(t *testing.T) {
 }
 
 // The watches of a restored store expire, at the latest when their next bookmark is due, and so do those that
-// begin with a revision that the store no longer has: none waits in silence for revisions that its client has
+// begin with a revision that the store no longer has: none waits silently for revisions that its client has
 // seen.
 func TestWatchesOfARestoredStoreExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -234,7 +234,7 @@ func TestWatchesOfARestoredStoreExpire(t *testing.T) {
 		quiet, marked := f.watch(cache.WatchOptions{}), f.watch(cache.WatchOptions{Bookmarks: time.Minute})
 		synctest.Wait()
 		backup := memory.New(memory.Options{})
-		rev, err := backup.Create(f.ctx, "/pods/a/0", []byte("u"), none)
+		rev, err := backup.Create(f.t.Context(), "/pods/a/0", []byte("u"), none)
 		require.NoError(t, err)
 		s.Replace(backup)
 		time.Sleep(2 * time.Minute)
@@ -245,7 +245,7 @@ func TestWatchesOfARestoredStoreExpire(t *testing.T) {
 			require.ErrorAs(t, w.err, &expired)
 		}
 		w := f.watch(cache.WatchOptions{From: rev})
-		next, err := backup.Create(f.ctx, "/pods/a/new", []byte("u"), none)
+		next, err := backup.Create(f.t.Context(), "/pods/a/new", []byte("u"), none)
 		require.NoError(t, err)
 		require.Equal(t, []string{fmt.Sprintf("ADDED /pods/a/new %d u", next)}, w.take(), "a client of the restored store")
 		w.stop()
@@ -267,9 +267,9 @@ func TestChecksOfRandomHistories(t *testing.T) {
 			for range 800 {
 				key := fmt.Sprintf("/pods/%d/%d", rnd.IntN(3), rnd.IntN(30))
 				if rnd.IntN(3) == 0 {
-					_, _ = s.Delete(f.ctx, key, store.AnyRevision, none) // it may not be there
+					_, _ = s.Delete(f.t.Context(), key, store.AnyRevision, none) // it may not be there
 				} else {
-					_, err := s.Txn(f.ctx, []store.Op{
+					_, err := s.Txn(f.t.Context(), []store.Op{
 						{Type: store.OpUpdate, Key: key, Value: []byte("v"), Expected: revisionOf(t, s, key), TTL: time.Duration(rnd.IntN(2)) * time.Minute},
 						store.CreateOp(fmt.Sprintf("/other/%d", rnd.Uint64()), nil),
 					}, nil)

@@ -17,11 +17,11 @@
 //
 // # From a commit to a watcher
 //
-//	Store.Txn, commit         store/memory/commit.go   Put, Delete
+//	Store.Txn, publish        store/memory/commit.go   Put, Delete
 //	   |
 //	Store.Watch               store/memory/watch.go    store.Batch of store.Event
 //	   |
-//	Cache.follow, apply       feed.go                  decodes objects (list.go, object.go)
+//	Cache.follow, apply       feed.go                  makes objects (list.go, object.go)
 //	   |
 //	   +--> Snapshot          snapshot.go              the new current state: reads, Consistent, Wait
 //	   +--> changeLog         changelog.go             one change (change.go), shared by all watches
@@ -32,20 +32,12 @@
 //	   |
 //	deliver([]Event)          event.go                 Added, Modified, Deleted, Bookmark
 //	   |
-//	   +--> Resource.Watch    store/registry/read.go    to a client (store/apiserver/watch.go)
-//	   +--> Access.Watch      store/registry/access.go  to the server's own loops
+//	   +--> Resource.Watch    store/registry/read.go    to a client (store/apiserver/response_watch.go)
+//	   +--> Access.Watch      store/registry/access_watch.go    to the server's own loops
 //
-// The names of an event along that way:
-//
-//	store.Event                          cache.Event                registry.Event   sent to a client
-//	Put of a new key                     Added                      Added            ADDED
-//	Put of an existing key               Modified                   Modified         MODIFIED
-//	Put that begins to match a selector  Added                      Added            ADDED
-//	Put that no longer matches           Deleted                    Deleted          DELETED
-//	Delete                               Deleted                    Deleted          DELETED
-//	a Batch without events               Bookmark                   none             BOOKMARK
-//	none: the initial events have ended  Bookmark with InitialEnd   Synced           BOOKMARK, annotated
-//	*ExpiredError                        *ExpiredError, *SlowError  Restarted        ERROR with status 410
+// An event has the same type and the same names of fields from here to a client: Event, registry.Event, the
+// event on the wire. Only a store.Event differs, because a store knows keys and no selectors: its Put is
+// Added, Modified or, for an object that no longer matches, Deleted.
 //
 // # Slow watchers and memory
 //

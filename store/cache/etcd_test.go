@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,33 +20,36 @@ import (
 // overEtcd starts an etcd and a store on it.
 func overEtcd(t *testing.T) (*storetest.Etcd, *etcd.Store) {
 	e := storetest.StartEtcd(t)
-	s, err := etcd.New(t.Context(), etcd.Options{Endpoints: []string{e.Endpoint}, Timeout: 2 * time.Second})
+	s, err := etcd.New(t.Context(), etcd.Options{Endpoints: []string{e.Endpoint}, Timeout: 5 * time.Second})
 	require.NoError(t, err)
 	return e, s
 }
 
 func TestOverEtcd(t *testing.T) {
 	e, s := overEtcd(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for i := range 20 {
 		_, err := s.Create(ctx, fmt.Sprintf("/pods/before/%d", i), []byte("u"), none)
 		require.NoError(t, err)
 	}
-	var good, wrong atomic.Int32
+	var wrong atomic.Int32
+	compared := make(chan struct{}) // closed when a comparison has succeeded
+	succeed := sync.OnceFunc(func() { close(compared) })
 	f := start(t, s, cache.Options{Backfill: 10, CheckEvery: 10 * time.Millisecond, Metrics: cache.Metrics{Checked: func(c cache.Check) {
 		switch c {
 		case cache.CheckSucceeded:
-			good.Add(1)
+			succeed()
 		case cache.CheckFailed:
 			wrong.Add(1)
 		}
 	}}})
 	defer func() {
-		for good.Load() == 0 && ctx.Err() == nil {
-			time.Sleep(time.Millisecond)
+		select {
+		case <-compared:
+		case <-ctx.Done():
+			require.Fail(t, "no comparison with etcd has succeeded")
 		}
-		require.Positive(t, good.Load())
 		require.Zero(t, wrong.Load(), "the cache is what etcd holds, also across its restart")
 	}()
 	for i := range 20 {

@@ -1,9 +1,9 @@
 package cache
 
-// EventType is the kind of an Event.
+// EventType is the type of an Event: one of the types of a Kubernetes watch, for one watch and its selector.
+// There is no type for errors, because a watch that fails returns the error.
 type EventType uint8
 
-// The kinds of events are those of a Kubernetes watch, from the point of view of one watch and its selector.
 const (
 	Added EventType = iota + 1
 	Modified

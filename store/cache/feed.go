@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -68,7 +67,7 @@ func (c *Cache) announce(ctx context.Context, target int64) {
 
 // jitteredSleep sleeps for d, give or take a half, and reports false if ctx ended.
 func jitteredSleep(ctx context.Context, d time.Duration) bool {
-	return backoff.Sleep(ctx, d/2+rand.N(d)) == nil
+	return backoff.Sleep(ctx, d/2+backoff.Spread(ctx, d)) == nil
 }
 
 // follow applies the store's events until the watch expires, the cache is found inconsistent, ctx ends or the

@@ -149,6 +149,36 @@ func (v *view) compare(state map[string]entry) error {
 	return nil
 }
 
+// writeAtRandom makes one write, straight to the memory store: only the cache sees the faults. current holds
+// the objects before and after it.
+func writeAtRandom(t *testing.T, mem *memory.Store, m *modelHistory, current map[string]string, rnd *rand.Rand) {
+	key := fmt.Sprintf("/pods/%c/%d", 'a'+rune(rnd.IntN(2)), rnd.IntN(4))
+	if rnd.IntN(8) == 0 {
+		key = fmt.Sprintf("/other/%d", rnd.IntN(4))
+	}
+	value := fmt.Sprintf("%d;app=%d;node=n%d", rnd.Uint32(), rnd.IntN(2), rnd.IntN(2))
+	_, exists := current[key]
+	var revision int64
+	var err error
+	gone := exists && rnd.IntN(3) == 0
+	switch {
+	case gone:
+		revision, err = mem.Delete(t.Context(), key, store.AnyRevision, none)
+		delete(current, key)
+	case exists:
+		revision, err = mem.Update(t.Context(), key, []byte(value), store.AnyRevision, none)
+	default:
+		revision, err = mem.Create(t.Context(), key, []byte(value), none)
+		current[key] = value
+	}
+	require.NoError(t, err)
+	if strings.HasPrefix(key, "/pods/") {
+		m.write(revision, key, value, gone)
+	} else {
+		m.write(revision, "", "", true)
+	}
+}
+
 func runHistory(t *testing.T, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 5))
 	mem := memory.New(memory.Options{LogEvents: []int{0, 20}[rnd.IntN(2)]})
@@ -196,31 +226,7 @@ func runHistory(t *testing.T, seed uint64) {
 			require.GreaterOrEqual(t, snap.Revision(), m.last, "seed %d", seed)
 			sameState(t, seed, snap, m.states[m.last])
 		default:
-			key := fmt.Sprintf("/pods/%c/%d", 'a'+rune(rnd.IntN(2)), rnd.IntN(4))
-			if rnd.IntN(8) == 0 {
-				key = fmt.Sprintf("/other/%d", rnd.IntN(4))
-			}
-			value := fmt.Sprintf("%d;app=%d;node=n%d", rnd.Uint32(), rnd.IntN(2), rnd.IntN(2))
-			_, exists := current[key]
-			var revision int64
-			var err error
-			gone := exists && rnd.IntN(3) == 0
-			switch { // straight to the memory store: only the cache sees the faults
-			case gone:
-				revision, err = mem.Delete(ctx, key, store.AnyRevision, none)
-				delete(current, key)
-			case exists:
-				revision, err = mem.Update(ctx, key, []byte(value), store.AnyRevision, none)
-			default:
-				revision, err = mem.Create(ctx, key, []byte(value), none)
-				current[key] = value
-			}
-			require.NoError(t, err)
-			if strings.HasPrefix(key, "/pods/") {
-				m.write(revision, key, value, gone)
-			} else {
-				m.write(revision, "", "", true)
-			}
+			writeAtRandom(t, mem, m, current, rnd)
 		}
 		if rnd.IntN(3) == 0 {
 			synctest.Wait()
@@ -246,7 +252,7 @@ func runHistory(t *testing.T, seed uint64) {
 	require.NoError(t, mem.Close())
 }
 
-// late lets every third batch of a watch come late: by less or by more than a read of the store waits for it.
+// late delays every third batch of a watch, by less or by more than a read of the store waits for it.
 func late(seed uint64, hooks storetest.Hooks) storetest.Hooks {
 	var mu sync.Mutex
 	before, rnd := hooks.Batch, rand.New(rand.NewPCG(seed, 6))

@@ -29,6 +29,11 @@ func (c *Cache) list(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	if c.epoch == 0 && c.opts.Initial != nil { // only Run changes it
+		c.replace(c.opts.Initial.items, c.opts.Initial.revision)
+		c.listed(0)
+		return current, nil
+	}
 	at := int64(0)
 	if c.store.Capabilities().Progress && c.opts.Backfill > 0 && !c.inconsistent.Load() {
 		at = max(1, current-c.opts.Backfill, c.snapshot.Load().revision)

@@ -3,11 +3,11 @@ package cache
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/internal/wake"
 )
@@ -221,7 +221,7 @@ func (c *Cache) stream(ctx context.Context, w *watcher, deliver func([]Event) er
 	var timer *time.Timer
 	every := w.opts.Bookmarks
 	if every > 0 {
-		every += rand.N(every/10+1) - every/20 // so that watches do not tick together
+		every += backoff.Spread(ctx, every/10) - every/20 // so that watches do not tick together
 		timer = time.AfterFunc(every, func() {
 			bookmarkDue.Store(true)
 			w.wake.Set()
@@ -372,13 +372,15 @@ func (w *watcher) covers(key string) bool {
 // changes may share a revision. If that is before the last event none is sent: that event was delivered just
 // now.
 func (c *Cache) bookmark(ctx context.Context, w *watcher, more bool, deliver func([]Event) error) error {
-	c.nudge(ctx, w.opts.Bookmarks/2) // so that the next one is recent on a quiet resource too
 	c.mu.Lock()
 	revision, same := c.routed, w.epoch == c.epoch
 	c.mu.Unlock()
 	if more || w.pending.Load() != 0 {
 		revision = w.reached - 1
 	}
+	// So that the next one is recent on a quiet resource too. The report of progress comes on another
+	// goroutine: if it were requested before the revision is read, chance would decide which one is sent.
+	c.nudge(ctx, w.opts.Bookmarks/2)
 	if !same || revision < w.sent {
 		return nil
 	}

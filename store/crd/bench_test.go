@@ -14,8 +14,8 @@ var (
 	warrantsGVR = schema.GroupVersionResource{Group: "a.test", Version: "v1", Resource: "warrants"}
 )
 
-// warrant is a definition as operators have them: nested objects, lists of maps, defaults, patterns,
-// conditions and a few rules.
+// warrant is a definition typical of operators: nested objects, lists of maps, defaults, patterns, conditions
+// and a few rules.
 const warrant = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -114,7 +114,7 @@ func BenchmarkCustomResource(b *testing.B) {
 			`{"status":{"conditions":[{"type":"Ready","status":"True","reason":"r","message":"VALUE","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`},
 	} {
 		b.Run(kind.name, func(b *testing.B) {
-			c := start(b, apiserver.Options{NoBootstrap: true})
+			c := start(b, apiserver.Options{})
 			c.do("POST", definitions, warrant, 201)
 			c.eventually("served", func() bool { return c.Registry().Resource(warrantsGVR) != nil })
 			n := 0

@@ -3,6 +3,7 @@ package crd
 import (
 	"context"
 	"maps"
+	"strconv"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -12,16 +13,23 @@ import (
 // claims are the accepted names of every definition, by group. They follow snapshots of the definitions: an
 // update decodes only the definitions that have changed since the previous one. Not safe for concurrent use.
 type claims struct {
-	at     *cache.Snapshot // the snapshot of the last update; nil before the first
-	groups map[string]*group
-	byName map[string]claim // by the definition's name
+	snapshot *cache.Snapshot // the snapshot of the last update; nil before the first
+	groups   map[string]*group
+	byName   map[string]claim // by the definition's name
+	// written holds what the controller wrote last to each definition, until a snapshot shows a change of it,
+	// so that the controller's own writes are not decoded.
+	written map[string]*definition
+}
+
+func newClaims() claims {
+	return claims{groups: map[string]*group{}, byName: map[string]claim{}, written: map[string]*definition{}}
 }
 
 // claim is the accepted names of one definition.
 type claim struct {
 	group            string
 	resources, kinds map[string]bool
-	waiting          bool // for a name that another definition of the group has
+	waiting          bool // for a name that belongs to another definition of the group
 }
 
 // group counts, for each name, the definitions of one group that have it.
@@ -57,28 +65,47 @@ func (c *claims) taken(d *definition) taken {
 	return taken{group: c.groups[d.Spec.Group], own: c.byName[d.Name]}
 }
 
-// update brings the claims to the state of a snapshot, calls changed with every definition that it decodes,
+// recordWrite notes a definition that the controller has written. The claims own d from then on.
+func (c *claims) recordWrite(d *definition) { c.written[d.Name] = d }
+
+// definitionOf returns the definition of o: the one that recordWrite was given if o is that write, or else
+// the decoded one.
+func (c *claims) definitionOf(ctx context.Context, o *cache.Object, decode func(context.Context, *cache.Object) (metav1.Object, error)) (*definition, error) {
+	own := c.written[o.Name]
+	delete(c.written, o.Name)
+	if own != nil && own.ResourceVersion == strconv.FormatInt(o.Revision, 10) {
+		return own, nil
+	}
+	obj, err := decode(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return obj.(*definition), nil
+}
+
+// update brings the claims to the state of a snapshot, calls changed with every definition that has changed,
 // and returns the definitions to reconcile again: those that wait for a name in a group that released one.
 func (c *claims) update(ctx context.Context, snap *cache.Snapshot, decode func(context.Context, *cache.Object) (metav1.Object, error), changed func(*definition)) (again []string) {
 	freed := map[string]bool{}
-	for before, after := range snap.Changes(c.at) {
+	for before, after := range snap.Changes(c.snapshot) {
 		var now claim
 		name := ""
 		if after != nil {
 			name = after.Name
-			if obj, err := decode(ctx, after); err == nil { // an undecodable definition has no names
-				d := obj.(*definition)
+			// An undecodable definition has no names.
+			if d, err := c.definitionOf(ctx, after, decode); err == nil {
 				changed(d)
 				now = claimOf(d)
 			}
 		} else {
 			name = before.Name
+			delete(c.written, name)
 		}
 		if old := c.byName[name]; c.replace(name, old, now) {
 			freed[old.group] = true
 		}
 	}
-	c.at = snap
+	c.snapshot = snap
 	for name := range freed {
 		if g := c.groups[name]; g != nil {
 			for waiting := range maps.Keys(g.waiting) {
@@ -134,7 +161,7 @@ func release(count map[string]int, old, now map[string]bool) (freed bool) {
 
 func claimOf(d *definition) claim {
 	n := &d.Status.AcceptedNames
-	c := claim{group: d.Spec.Group, resources: map[string]bool{}, kinds: map[string]bool{}, waiting: !is(d, apiextensionsv1.NamesAccepted)}
+	c := claim{group: d.Spec.Group, resources: map[string]bool{}, kinds: map[string]bool{}, waiting: !isTrue(d, apiextensionsv1.NamesAccepted)}
 	for _, name := range append([]string{n.Plural, n.Singular}, n.ShortNames...) {
 		c.resources[name] = true
 	}

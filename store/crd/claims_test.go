@@ -9,13 +9,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/crd"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// TestClaimsFollowChanges: what is decoded follows what has changed, not how many definitions there are.
+// TestClaimsFollowChanges: the number of decoded definitions depends on how many have changed, not on how
+// many exist.
 func TestClaimsFollowChanges(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *client) {
 		const n = 40
@@ -23,12 +26,16 @@ func TestClaimsFollowChanges(t *testing.T) {
 			c.do("POST", definitions, named(i, fmt.Sprintf("thing%ds", i), "", fmt.Sprintf("Thing%d", i)), 201)
 		}
 		time.Sleep(time.Second)
-		follow := crd.Follow()
-		decoded := func() int {
-			res := c.Registry().Resource(crd.Resource)
+		follower := crd.NewFollower()
+		res := c.Registry().Resource(crd.Resource)
+		update := func() (changed, decoded int) {
 			snap, err := res.Snapshot(t.Context(), registry.Freshness{})
 			require.NoError(t, err)
-			return follow(t.Context(), snap, res.Decode)
+			return follower.Update(t.Context(), snap, res.Decode)
+		}
+		decoded := func() int {
+			_, needed := update()
+			return needed
 		}
 		require.Equal(t, n, decoded())
 		require.Zero(t, decoded())
@@ -37,6 +44,22 @@ func TestClaimsFollowChanges(t *testing.T) {
 		c.do("DELETE", definitions+"/thing9s.a.test", nil, 200)
 		time.Sleep(time.Second)
 		require.Zero(t, decoded(), "what is gone is not decoded")
+
+		write := func(name string) {
+			obj, err := c.Access().Update(t.Context(), crd.Resource, types.NamespacedName{Name: name}, func(obj metav1.Object) error {
+				obj.SetLabels(map[string]string{"after": obj.GetResourceVersion()})
+				return nil
+			}, registry.Write{})
+			require.NoError(t, err)
+			follower.Wrote(obj)
+		}
+		write("thing8s.a.test")
+		changed, needed := update()
+		require.Equal(t, 1, changed)
+		require.Zero(t, needed, "an own write is not decoded")
+		write("thing8s.a.test")
+		c.do("PATCH", definitions+"/thing8s.a.test", `{metadata: {labels: {a: c}}}`, 200, "Content-Type", "application/merge-patch+json")
+		require.Equal(t, 1, decoded(), "another write after the own one is decoded")
 	})
 }
 
@@ -53,13 +76,14 @@ func named(i int, plural, short, kind string) tree {
 	}
 }
 
-// TestNamesOfAGroup creates, renames and deletes definitions that want each other's names. Once all is quiet,
-// no name of a group belongs to two, and whoever has not been given a name waits for one that another has.
+// TestNamesOfAGroup creates, renames and deletes definitions that request each other's names. When all are
+// settled, no name of a group belongs to two, and a definition without an accepted name waits for one that
+// another has.
 func TestNamesOfAGroup(t *testing.T) {
 	for _, seed := range seeds.Of(t, 60) {
 		synctest.Test(t, func(t *testing.T) {
 			rng := seeds.Rand(seed)
-			c := start(t, apiserver.Options{NoBootstrap: true})
+			c := start(t, apiserver.Options{})
 			shorts, kinds := []string{"", "x", "y", "z"}, []string{"A", "B", "C", "D"}
 			plurals := []string{"as", "bs", "cs", "ds", "x"}
 			for range 25 {
@@ -96,7 +120,7 @@ func TestNamesOfAGroup(t *testing.T) {
 	}
 }
 
-// any sends a request whatever its answer, but a failure of the server.
+// any sends a request; any response except a server error is accepted.
 func (c *client) any(method, path string, body any) {
 	c.t.Helper()
 	kind := "application/json"

@@ -13,6 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/backoff"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/openapi"
@@ -29,7 +30,7 @@ var Resource = apiextensionsv1.GroupVersion.WithResource("customresourcedefiniti
 
 // Converter converts objects between versions of a definition whose strategy is Webhook.
 type Converter interface {
-	// To returns the function that brings objects of any version to version to, keeping their order. It may
+	// To returns the function that converts objects of any version to version to, keeping their order. It may
 	// change and return them. ctx ends with the request that needs the conversion.
 	To(d *apiextensionsv1.CustomResourceDefinition, to schema.GroupVersion) func(ctx context.Context, objs []metav1.Object) ([]metav1.Object, error)
 }
@@ -60,8 +61,8 @@ type Controller struct {
 
 	synced  chan struct{} // closed when the definitions stored at the start are served
 	mu      sync.Mutex
-	known   map[string]*served // by the definition's name
-	settled chan struct{}      // closed and replaced when known changes
+	served  map[string]*servedResources // by the definition's name
+	settled chan struct{}               // closed and replaced when known changes
 }
 
 // New returns a controller over the resources of reg, which must serve definitions with [Strategy] and the
@@ -78,8 +79,8 @@ func New(reg *registry.Registry, documents *openapi.Documents, o Options) (*Cont
 	}
 	return &Controller{
 		registry: reg, access: reg.Access(), documents: documents, options: o,
-		queue: workqueue.New(workqueue.Options[string]{Metrics: o.Queue}), known: map[string]*served{}, settled: make(chan struct{}),
-		synced: make(chan struct{}), claims: claims{groups: map[string]*group{}, byName: map[string]claim{}},
+		queue: workqueue.New(workqueue.Options[string]{Metrics: o.Queue}), served: map[string]*servedResources{}, settled: make(chan struct{}),
+		synced: make(chan struct{}), claims: newClaims(),
 	}, nil
 }
 
@@ -90,8 +91,8 @@ func (c *Controller) Stats() workqueue.Stats { return c.queue.Stats() }
 // began are served.
 func (c *Controller) Synced() <-chan struct{} { return c.synced }
 
-// begin serves the stored definitions as soon as the store can be reached.
-func (c *Controller) begin(ctx context.Context) {
+// serveStored serves the stored definitions as soon as the store can be reached.
+func (c *Controller) serveStored(ctx context.Context) {
 	var all []*definition
 	err := backoff.Retry(ctx, backoff.Policy{Max: 5 * time.Second, Jitter: 0.5}, nil, func(ctx context.Context) (err error) {
 		if _, err = c.registry.Resource(Resource).Snapshot(ctx, registry.Freshness{}); err == nil {
@@ -104,7 +105,7 @@ func (c *Controller) begin(ctx context.Context) {
 	}
 	defer close(c.synced)
 	for _, d := range all {
-		if is(d, apiextensionsv1.Established) {
+		if isTrue(d, apiextensionsv1.Established) {
 			_ = c.serve(d) // failures are logged
 		}
 	}
@@ -116,7 +117,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	if closer, ok := c.options.Converter.(io.Closer); ok {
 		defer closer.Close()
 	}
-	c.begin(ctx)
+	c.serveStored(ctx)
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	tasks.Go(func() {
@@ -155,7 +156,7 @@ func (c *Controller) watch(ctx context.Context) {
 				case e.Type != cache.Bookmark:
 					c.queue.Add(e.Object.Name)
 				case e.InitialEnd:
-					c.queueKnown() // some may have been deleted while there was no watch
+					c.queueServed() // some may have been deleted while there was no watch
 				}
 			}
 			return nil
@@ -171,22 +172,23 @@ func (c *Controller) watch(ctx context.Context) {
 	}
 }
 
-// queueKnown queues the definitions that are served, to find those whose deletion was missed.
-func (c *Controller) queueKnown() {
+// queueServed queues the definitions that are served, to find those whose deletion was missed.
+func (c *Controller) queueServed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for name := range c.known {
+	for name := range c.served {
 		c.queue.Add(name)
 	}
 }
 
-// current returns a definition, nil if it does not exist, and the names of the others. The read is
+// current returns a definition, nil if it does not exist, its state, and the names of the others. The read is
 // consistent: names accepted before, also by another server, must not be accepted again.
-func (c *Controller) current(ctx context.Context, name string) (*definition, taken, error) {
+func (c *Controller) current(ctx context.Context, name string) (*definition, registry.Current, taken, error) {
+	var none registry.Current
 	res := c.registry.Resource(Resource)
 	snap, err := res.Snapshot(ctx, registry.Freshness{})
 	if err != nil {
-		return nil, taken{}, err
+		return nil, none, taken{}, err
 	}
 	var d *definition
 	again := c.claims.update(ctx, snap, res.Decode, func(changed *definition) {
@@ -197,40 +199,44 @@ func (c *Controller) current(ctx context.Context, name string) (*definition, tak
 	for _, other := range again {
 		c.queue.Add(other)
 	}
+	o, ok := snap.Get(res.Key(types.NamespacedName{Name: name}))
+	if !ok {
+		return nil, none, taken{}, nil
+	}
 	if d == nil {
-		o, ok := snap.Get(res.Key(types.NamespacedName{Name: name}))
-		if !ok {
-			return nil, taken{}, nil
-		}
 		obj, err := res.Decode(ctx, o)
 		if err != nil {
-			return nil, taken{}, err
+			return nil, none, taken{}, err
 		}
 		d = obj.(*definition)
 	}
-	return d, c.claims.taken(d), nil
+	return d, res.CurrentOf(o, d), c.claims.taken(d), nil
 }
 
 // reconcile accepts, serves, removes or terminates one definition. It is called again after again, or, if
 // that is zero, when the definition changes.
-func (c *Controller) reconcile(ctx context.Context, name string) (again time.Duration, err error) {
-	d, others, err := c.current(ctx, name)
+func (c *Controller) reconcile(ctx context.Context, name string) (retryAfter time.Duration, err error) {
+	d, state, others, err := c.current(ctx, name)
 	if err != nil {
 		return 0, err
 	}
 	if d == nil {
-		c.forget(name)
+		c.stopServing(name)
 		return 0, nil
 	}
-	if establish(d, others) {
-		if d, err = c.writeStatus(ctx, name, func(now *definition) { establish(now, others) }); err != nil {
+	wrote := establish(withOwnStatus(d), others)
+	if wrote {
+		if d, err = c.writeStatus(ctx, name, state, func(now *definition) { establish(now, others) }); err != nil {
 			return 0, err
 		}
 	}
-	if is(d, apiextensionsv1.Established) {
+	if isTrue(d, apiextensionsv1.Established) {
 		if err := c.serve(d); err != nil {
 			return 0, err
 		}
+	}
+	if wrote {
+		c.claims.recordWrite(d)
 	}
 	if !d.DeletionTimestamp.IsZero() && slices.Contains(d.Finalizers, finalizer) {
 		return c.terminate(ctx, d)
@@ -238,34 +244,43 @@ func (c *Controller) reconcile(ctx context.Context, name string) (again time.Dur
 	return 0, nil
 }
 
-func (c *Controller) writeStatus(ctx context.Context, name string, change func(*definition)) (*definition, error) {
-	obj, err := c.access.Update(ctx, Resource, types.NamespacedName{Name: name}, func(obj metav1.Object) error {
-		change(obj.(*definition))
-		return nil
-	}, registry.Write{Subresource: "status"})
+// writeStatus changes the status of a definition and returns it as stored. from is its state if that is
+// known. change may run several times.
+func (c *Controller) writeStatus(ctx context.Context, name string, from registry.Current, change func(*definition)) (*definition, error) {
+	set := func(current registry.Current) (metav1.Object, error) {
+		d := withOwnStatus(current.Object.(*definition))
+		change(d)
+		return d, nil
+	}
+	o := registry.UpdateOptions{Write: registry.Write{Subresource: "status"}, Patch: true, From: from}
+	obj, _, err := c.registry.Resource(Resource).Update(ctx, types.NamespacedName{Name: name}, set, o)
 	if err != nil {
 		return nil, err
 	}
-	d, ok := obj.(*definition)
-	if !ok {
-		return nil, fmt.Errorf("a definition is a %T", obj)
-	}
-	return d, nil
+	return obj.(*definition), nil
+}
+
+// withOwnStatus returns a copy of d that shares its spec, which no write of the status changes.
+func withOwnStatus(d *definition) *definition {
+	out := *d
+	out.ObjectMeta = *codec.DeepCopy(&d.ObjectMeta)
+	out.Status = *codec.DeepCopy(&d.Status)
+	return &out
 }
 
 // serve adds the resources of a definition to the server, unless they are served already.
 func (c *Controller) serve(d *definition) error {
 	c.mu.Lock()
-	old := c.known[d.Name]
+	old := c.served[d.Name]
 	c.mu.Unlock()
-	if old != nil && old.generation == d.Generation && sameNames(&old.names, &d.Status.AcceptedNames) && old.terminating == is(d, apiextensionsv1.Terminating) {
+	if old != nil && old.generation == d.Generation && sameNames(&old.names, &d.Status.AcceptedNames) && old.terminating == isTrue(d, apiextensionsv1.Terminating) {
 		return nil
 	}
 	next, err := c.build(d)
 	if err != nil {
 		// A retry would fail the same way: the resources are removed until the definition changes.
 		c.options.Logger.Error("serve custom resource definition failed", "name", d.Name, "err", err)
-		next = &served{generation: d.Generation, names: d.Status.AcceptedNames, terminating: is(d, apiextensionsv1.Terminating)}
+		next = &servedResources{generation: d.Generation, names: d.Status.AcceptedNames, terminating: isTrue(d, apiextensionsv1.Terminating)}
 	}
 	gone := old.without(next)
 	if len(gone) > 0 {
@@ -280,11 +295,11 @@ func (c *Controller) serve(d *definition) error {
 	for _, doc := range next.documents {
 		c.documents.Set(doc)
 	}
-	c.note(d.Name, next)
+	c.setServed(d.Name, next)
 	return nil
 }
 
-func (c *Controller) build(d *definition) (*served, error) {
+func (c *Controller) build(d *definition) (*servedResources, error) {
 	next, err := build(d, c.options.Converter)
 	if err != nil {
 		return nil, err
@@ -297,7 +312,7 @@ func (c *Controller) build(d *definition) (*served, error) {
 	return next, nil
 }
 
-func (s *served) gvrs() []schema.GroupVersionResource {
+func (s *servedResources) gvrs() []schema.GroupVersionResource {
 	if s == nil {
 		return nil
 	}
@@ -309,15 +324,15 @@ func (s *served) gvrs() []schema.GroupVersionResource {
 }
 
 // without returns the resources of s that next does not have.
-func (s *served) without(next *served) []schema.GroupVersionResource {
+func (s *servedResources) without(next *servedResources) []schema.GroupVersionResource {
 	kept := next.gvrs()
 	return slices.DeleteFunc(s.gvrs(), func(gvr schema.GroupVersionResource) bool { return slices.Contains(kept, gvr) })
 }
 
-// forget removes the resources of a definition from the server.
-func (c *Controller) forget(name string) {
+// stopServing removes the resources of a definition from the server.
+func (c *Controller) stopServing(name string) {
 	c.mu.Lock()
-	old := c.known[name]
+	old := c.served[name]
 	c.mu.Unlock()
 	if old == nil {
 		return
@@ -326,17 +341,17 @@ func (c *Controller) forget(name string) {
 	for _, gvr := range old.gvrs() {
 		c.documents.Remove(gvr)
 	}
-	c.note(name, nil)
+	c.setServed(name, nil)
 }
 
-// note records the served resources and wakes the callers of Settle.
-func (c *Controller) note(name string, s *served) {
+// setServed records the served resources and wakes the callers of Settle.
+func (c *Controller) setServed(name string, s *servedResources) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s == nil {
-		delete(c.known, name)
+		delete(c.served, name)
 	} else {
-		c.known[name] = s
+		c.served[name] = s
 	}
 	close(c.settled)
 	c.settled = make(chan struct{})
@@ -376,11 +391,11 @@ func (c *Controller) Settle(ctx context.Context, gvr schema.GroupVersionResource
 // names are refused, or this generation was handled.
 func (c *Controller) done(d *definition, version string) bool {
 	serves := slices.ContainsFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version && v.Served })
-	if !serves || len(d.Status.Conditions) > 0 && !is(d, apiextensionsv1.Established) {
+	if !serves || len(d.Status.Conditions) > 0 && !isTrue(d, apiextensionsv1.Established) {
 		return true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.known[d.Name]
+	s := c.served[d.Name]
 	return s != nil && s.generation >= d.Generation
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -70,7 +69,7 @@ func (c *client) do(method, path string, body any, code int, header ...string) t
 	return out
 }
 
-// try sends a body, whatever the answer.
+// try sends a body and returns the response, whatever its code.
 func (c *client) try(method, path string, body any, header ...string) *httptest.ResponseRecorder {
 	c.t.Helper()
 	data, err := json.Marshal(body)
@@ -157,10 +156,10 @@ func object(name, spec string) string {
 	return "{apiVersion: a.test/v1, kind: Widget, metadata: {name: " + name + "}, spec: " + spec + "}"
 }
 
-// established waits for the conditions of a definition.
+// conditions waits for the conditions of a definition.
 func (c *client) conditions(name string, want map[string]string) tree {
 	c.t.Helper()
-	for range 500 {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		d := c.do("GET", definitions+"/"+name, nil, 200)
 		got := map[string]string{}
 		list, _ := at(d, "status", "conditions").([]any)
@@ -174,7 +173,6 @@ func (c *client) conditions(name string, want map[string]string) tree {
 		if ok {
 			return d
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	c.t.Fatalf("%s never had %v", name, want)
 	return nil
@@ -183,7 +181,9 @@ func (c *client) conditions(name string, want map[string]string) tree {
 // eventually repeats a condition that depends on a loop of the server until it holds, for a minute at most.
 func (c *client) eventually(what string, ok func() bool) {
 	c.t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); runtime.Gosched() {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); !ok(); <-tick.C {
 		if time.Now().After(end) {
 			c.t.Fatalf("never: %s", what)
 		}
@@ -194,7 +194,7 @@ var ready = map[string]string{"Established": "True", "NamesAccepted": "True"}
 
 func inBubble(t *testing.T, f func(t *testing.T, c *client)) {
 	synctest.Test(t, func(t *testing.T) {
-		f(t, start(t, apiserver.Options{NoBootstrap: true}))
+		f(t, start(t, apiserver.Options{}))
 	})
 }
 
@@ -217,7 +217,7 @@ func TestCustomResourceIsServedAtOnce(t *testing.T) {
 		require.Equal(t, tree{"name": "a"}, at(w, "spec", "parts", 0))
 		c.do("POST", widgets+"?fieldValidation=Strict", object("bad", "{nope: 1}"), 400)
 
-		// Errors have their places.
+		// Errors name the field.
 		bad := c.do("POST", widgets, object("bad", "{size: 9}"), 422)
 		require.Equal(t, "spec.size", at(bad, "details", "causes", 0, "field"))
 		bad = c.do("POST", widgets, object("bad", "{size: x}"), 422)
@@ -275,8 +275,8 @@ func TestApplyToCustomResource(t *testing.T) {
 	})
 }
 
-// A configuration must say which object it is about when there is none yet, and nothing that the schema does
-// not know.
+// An applied configuration must name its object when that does not exist yet, and have no field that the
+// schema does not define.
 func TestApplyOfWhatDoesNotBelong(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *client) {
 		c.do("POST", definitions, widget, 201)
@@ -297,7 +297,8 @@ func TestApplyOfWhatDoesNotBelong(t *testing.T) {
 	})
 }
 
-// A body says what it is: unlike the types of built-in kinds, the schema of a custom resource does not.
+// A body must have apiVersion and kind: unlike a built-in type, the schema of a custom resource does not
+// imply them.
 func TestBodiesSayTheirKind(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *client) {
 		c.do("POST", definitions, widget, 201)
@@ -315,7 +316,7 @@ func TestBodiesSayTheirKind(t *testing.T) {
 	})
 }
 
-// Clients older than the rule give finalizers without a domain: they are taken, with a warning.
+// Clients older than the rule send finalizers without a domain: they are accepted with a warning.
 func TestFinalizersOfCustomResources(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *client) {
 		c.do("POST", definitions, widget, 201)
@@ -421,7 +422,7 @@ func TestSchemaChanges(t *testing.T) {
 		w := c.do("GET", widgets+"/w", nil, 200)
 		require.Equal(t, "auto", at(w, "spec", "mode")) // a default that came later
 		merge := []string{"Content-Type", "application/merge-patch+json"}
-		c.do("PATCH", widgets+"/w", `{spec: {mode: x}}`, 200, merge...) // size is wrong now, and stays
+		c.do("PATCH", widgets+"/w", `{spec: {mode: x}}`, 200, merge...) // size is invalid now, and kept
 		c.do("PATCH", widgets+"/w", `{spec: {size: 5}}`, 422, merge...)
 		c.do("PATCH", widgets+"/w", `{spec: {size: 2}}`, 200, merge...)
 	})
@@ -447,7 +448,7 @@ func TestVersions(t *testing.T) {
 		require.Contains(t, w.Header().Get("Warning"), "a.test/v1beta1 Widget is deprecated; use a.test/v1 Widget")
 		require.Contains(t, w.Body.String(), `"apiVersion":"a.test/v1beta1"`)
 
-		// The storage version changes; both stay recorded, and neither can go.
+		// The storage version changes; both stay recorded, and neither can be removed.
 		d := c.do("GET", definitions+"/widgets.a.test", nil, 200)
 		versions := at(d, "spec", "versions").([]any)
 		versions[0].(tree)["storage"], versions[1].(tree)["storage"] = true, false
@@ -487,7 +488,7 @@ func edit(v tree, field string, value any) {
 	}
 }
 
-// What the real server refuses in a definition is refused here, at the same fields for the same reasons.
+// What kube-apiserver refuses in a definition is refused here, at the same fields for the same reasons.
 func TestDefinitionsAreCheckedAsUpstream(t *testing.T) {
 	type finding struct{ Field, Type string }
 	type recorded struct {
@@ -535,7 +536,7 @@ func TestDefinitionsAreCheckedAsUpstream(t *testing.T) {
 }
 
 func BenchmarkCreateCustom(b *testing.B) {
-	c := start(b, apiserver.Options{NoBootstrap: true})
+	c := start(b, apiserver.Options{})
 	c.do("POST", definitions, widget, 201)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {

@@ -20,11 +20,10 @@ import (
 func TestCyclesLeaveNothing(t *testing.T) {
 	cycles := len(seeds.Of(t, 200)) // as many as a random test has histories
 	synctest.Test(t, func(t *testing.T) {
-		// What the store and the caches remember of the past is bounded; here so tightly that it does not
-		// count.
+		// The history of the store and the caches is bounded; here so tightly that it is negligible.
 		s := memory.New(memory.Options{LogEvents: 64})
 		defer s.Close()
-		c := start(t, apiserver.Options{NoBootstrap: true, Store: s, Registry: registry.Options{Cache: cache.Options{EventLog: 64}}})
+		c := start(t, apiserver.Options{Store: s, Registry: registry.Options{Cache: cache.Options{EventLog: 64}}})
 		c.do("GET", definitions, nil, 200)
 		for range 50 { // what is made once, on first use
 			c.cycle()
@@ -42,14 +41,14 @@ func TestCyclesLeaveNothing(t *testing.T) {
 	})
 }
 
-// perCycle is less than anything that a cycle could leave behind: a schema, a cache, a compiled rule, a form
-// of an object.
+// perCycle is less than the size of anything that a cycle could leak: a schema, a cache, a compiled rule, a
+// form of an object.
 const perCycle = 1 << 10
 
-// slack is what the heap varies by from one look to the next.
+// slack is the variation of the heap between two measurements.
 const slack = 128 << 10
 
-// settled waits until all is idle, long enough for whatever a removed definition still does, and counts.
+// settled waits until all is idle, long enough for the remaining work of a removed definition, and measures.
 func (c *client) settled() (goroutines int, heap uint64) {
 	time.Sleep(time.Hour)
 	synctest.Wait()

@@ -37,7 +37,7 @@ func (c *client) selected(path, selector string) []string {
 	return names(c.do("GET", path+"?fieldSelector="+url.QueryEscape(selector), nil, 200))
 }
 
-// follow opens a watch and returns what it sends, one "TYPE name" a line, until it ends.
+// follow opens a watch and returns its events as "TYPE name" until it ends.
 func (c *client) follow(path string) <-chan string {
 	c.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -112,7 +112,7 @@ func TestFieldsOfVersions(t *testing.T) {
 		c.do("POST", definitions, coats, 201)
 		c.do("POST", coatsOf("v1"), coat("red", "{color: red}"), 201)
 		c.do("POST", coatsOf("v1"), coat("blue", "{color: blue, size: 2}"), 201)
-		for range 2 { // from the first answer of the cache, and with what writes told it
+		for range 2 { // from the first answer of the cache, and with what writes reported to it
 			require.Equal(t, []string{"blue"}, c.selected(coatsOf("v1"), "spec.color=blue"))
 			require.Equal(t, []string{"red"}, c.selected(coatsOf("v2"), "spec.size=7"), "by the default that v2 has")
 			require.Equal(t, []string{"blue"}, c.selected(coatsOf("v2"), "spec.size!=7"))
@@ -132,8 +132,8 @@ func TestFieldsOfVersions(t *testing.T) {
 	})
 }
 
-// A definition whose selectable fields change is followed at once: lists and new watches know the new ones
-// and no others, of the objects there are too, and watches under way end, so that clients begin new ones.
+// A definition whose selectable fields change is followed at once: lists and new watches support exactly the
+// new ones, for existing objects too, and open watches end, so that clients start new ones.
 func TestFieldsOfADefinitionThatChanges(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *client) {
 		c.do("POST", definitions, coats, 201)
@@ -167,7 +167,7 @@ func TestFieldsOfADefinitionThatChanges(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []string{"none"}, c.selected(coatsOf("v2"), "spec.size=8"))
 
-		// A change of anything else disturbs nobody.
+		// A change of anything else ends no watch.
 		c.do("PATCH", definitions+"/coats.a.test", `[{"op": "remove", "path": "/spec/versions/1/selectableFields"}]`, 200, patch...)
 		synctest.Wait()
 		kept := c.follow(coatsOf("v3") + "?watch=true&fieldSelector=spec.color%3Dgreen")
@@ -178,7 +178,8 @@ func TestFieldsOfADefinitionThatChanges(t *testing.T) {
 	})
 }
 
-// Requests in the middle of a change are answered as before or after it, or told to come again.
+// Requests during a change get the result from before or after it, or refused with an error that asks
+// for a retry.
 func TestListsWhileFieldsChange(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *client) {
 		c.do("POST", definitions, coats, 201)
@@ -209,8 +210,7 @@ func TestListsWhileFieldsChange(t *testing.T) {
 	})
 }
 
-// Where a webhook converts, each version selects by what it shows, wherever the field is in the stored
-// version.
+// With a conversion webhook each version selects by its own fields, wherever they are in the stored version.
 func TestFieldsOfConvertedObjects(t *testing.T) {
 	var failing atomic.Bool
 	var asked atomic.Int64
@@ -224,7 +224,7 @@ func TestFieldsOfConvertedObjects(t *testing.T) {
 	}))
 	defer hook.Close()
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hook.Certificate().Raw})
-	c := start(t, apiserver.Options{NoBootstrap: true})
+	c := start(t, apiserver.Options{})
 	yaml := strings.NewReplacer("URL", hook.URL, "caBundle: CA", "caBundle: "+base64.StdEncoding.EncodeToString(authority),
 		"{name: v1, ", "{name: v1, selectableFields: [{jsonPath: .spec.size}], ", "{name: v2, ", "{name: v2, selectableFields: [{jsonPath: .spec.length}], ").Replace(twoVersions)
 	c.do("POST", definitions, yaml, 201)
@@ -255,7 +255,7 @@ func TestFieldsOfConvertedObjects(t *testing.T) {
 	c.do("DELETE", v2+"?fieldSelector=spec.length%3D0", nil, 200)
 	require.Equal(t, []string{"new", "r1", "r2", "r3", "r4"}, names(c.do("GET", v1, nil, 200)))
 
-	// Who cannot be told apart is an error, not left out.
+	// Objects that cannot be distinguished are an error, not left out.
 	failing.Store(true)
 	c.do("POST", v1, rod("dark", 9), 201)
 	require.Equal(t, "ERROR ", <-watch)

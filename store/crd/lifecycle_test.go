@@ -46,7 +46,7 @@ func TestApprovalOfProtectedGroups(t *testing.T) {
 	})
 }
 
-// A deleted definition that somebody else holds says that its objects are gone.
+// A deleted definition that has a foreign finalizer reports that its objects are gone.
 func TestADefinitionThatIsHeld(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *client) {
 		c.do("POST", definitions, strings.Replace(widget, "{name: widgets.a.test}", "{name: widgets.a.test, finalizers: [a.test/hold]}", 1), 201)
@@ -62,7 +62,7 @@ func TestADefinitionThatIsHeld(t *testing.T) {
 	})
 }
 
-// Formats that mean nothing are taken, with a warning when they are new.
+// Unknown formats are accepted, with a warning when they are new.
 func TestUnknownFormatsAreWarnedOf(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *client) {
 		warnings := func(method, path, yaml string, code int, header ...string) []string {
@@ -78,7 +78,7 @@ func TestUnknownFormatsAreWarnedOf(t *testing.T) {
 	})
 }
 
-// Objects of before custom resources had a generation have the first one.
+// Objects from before custom resources had a generation get generation 1.
 func TestGenerationOfOldObjects(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *client) {
 		c.do("POST", definitions, widget, 201)
@@ -94,7 +94,7 @@ func TestGenerationOfOldObjects(t *testing.T) {
 	})
 }
 
-// A webhook of the first form of the review is understood, and what a webhook answers is checked.
+// A webhook that uses v1beta1 reviews is supported, and its responses are checked.
 func TestAnswersOfConversionWebhooks(t *testing.T) {
 	change := func(review tree) {}
 	hook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -108,7 +108,7 @@ func TestAnswersOfConversionWebhooks(t *testing.T) {
 	}))
 	defer hook.Close()
 	authority := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hook.Certificate().Raw}))
-	c := start(t, apiserver.Options{NoBootstrap: true})
+	c := start(t, apiserver.Options{})
 	yaml := strings.NewReplacer("URL", hook.URL, "caBundle: CA", "caBundle: "+authority, "[v1]", "[v3, v1beta1, v1]").Replace(twoVersions)
 	c.do("POST", definitions, yaml, 201)
 	v1, v2 := "/apis/a.test/v1/namespaces/default/rods", "/apis/a.test/v2/namespaces/default/rods"
@@ -174,7 +174,7 @@ func TestAnswersOfConversionWebhooks(t *testing.T) {
 	c.eventually("and known again", func() bool { return ask().Code == 200 })
 }
 
-// Custom resources are where their scope says, with the subresources they declare.
+// Custom resources are namespaced or not as their scope says, and have the subresources they declare.
 func TestPathsOfCustomResources(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *client) {
 		c.do("POST", definitions, widget, 201)
@@ -190,7 +190,7 @@ func TestPathsOfCustomResources(t *testing.T) {
 		c.do("DELETE", widgets+"/w/status", nil, 405)
 		c.do("POST", gadgets+"/g", "{}", 405)
 
-		// Without the subresource the status is a part like others.
+		// Without the subresource the status is an ordinary field.
 		merge := []string{"Content-Type", "application/merge-patch+json"}
 		strict := c.do("POST", gadgets+"?fieldValidation=Strict", `{apiVersion: a.test/v1, kind: Gadget, metadata: {name: h, odd: 1}, spec: {b: 1}, more: 1}`, 400)
 		require.Contains(t, strict["message"], `strict decoding error: unknown field "metadata.odd", unknown field "more", unknown field "spec.b"`)

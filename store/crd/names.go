@@ -80,8 +80,8 @@ func dropCondition(s *apiextensionsv1.CustomResourceDefinitionStatus, t apiexten
 	return len(s.Conditions) < before
 }
 
-// is reports whether a condition is True.
-func is(d *definition, t apiextensionsv1.CustomResourceDefinitionConditionType) bool {
+// isTrue reports whether a condition is True.
+func isTrue(d *definition, t apiextensionsv1.CustomResourceDefinitionConditionType) bool {
 	for i := range d.Status.Conditions {
 		if c := &d.Status.Conditions[i]; c.Type == t {
 			return c.Status == apiextensionsv1.ConditionTrue
@@ -102,7 +102,7 @@ func establish(d *definition, t taken) bool {
 	changed = setCondition(&d.Status, named) || changed
 	ready := condition{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue, Reason: "InitialNamesAccepted", Message: "the initial names have been accepted"}
 	switch {
-	case is(d, apiextensionsv1.Established):
+	case isTrue(d, apiextensionsv1.Established):
 		// Once served, a resource stays served under the names it has.
 	case reason != "":
 		ready.Status, ready.Reason, ready.Message = apiextensionsv1.ConditionFalse, "NotAccepted", "not all names are accepted"
@@ -110,7 +110,7 @@ func establish(d *definition, t taken) bool {
 	default:
 		changed = setCondition(&d.Status, ready) || changed
 	}
-	return approval(d) || changed
+	return setApproval(d) || changed
 }
 
 func sameNames(a, b *apiextensionsv1.CustomResourceDefinitionNames) bool {
@@ -118,8 +118,9 @@ func sameNames(a, b *apiextensionsv1.CustomResourceDefinitionNames) bool {
 		slices.Equal(a.ShortNames, b.ShortNames) && slices.Equal(a.Categories, b.Categories)
 }
 
-// approval sets the condition that says whether a definition in a protected group of Kubernetes is approved.
-func approval(d *definition) bool {
+// setApproval sets the condition that says whether a definition in a protected group of Kubernetes is
+// approved.
+func setApproval(d *definition) bool {
 	if !apiextensionsv1.IsProtectedGroup(d.Spec.Group) {
 		return dropCondition(&d.Status, apiextensionsv1.KubernetesAPIApprovalPolicyConformant)
 	}

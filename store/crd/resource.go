@@ -16,18 +16,18 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// served is the resources of one definition.
-type served struct {
+// servedResources is the resources of one definition.
+type servedResources struct {
 	generation  int64
 	names       apiextensionsv1.CustomResourceDefinitionNames
 	terminating bool
-	resources   []registry.Definition
+	resources   []*registry.Definition
 	documents   []openapi.Resource
 }
 
 // build returns the resources of a definition, one for each served version.
-func build(d *definition, convert Converter) (*served, error) {
-	s := &served{generation: d.Generation, names: d.Status.AcceptedNames, terminating: is(d, apiextensionsv1.Terminating)}
+func build(d *definition, convert Converter) (*servedResources, error) {
+	s := &servedResources{generation: d.Generation, names: d.Status.AcceptedNames, terminating: isTrue(d, apiextensionsv1.Terminating)}
 	stored, err := storedInfo(d)
 	if err != nil {
 		return nil, err
@@ -55,19 +55,19 @@ func build(d *definition, convert Converter) (*served, error) {
 		if c := d.Spec.Conversion; c != nil && c.Strategy == apiextensionsv1.WebhookConverter && convert != nil && len(d.Spec.Versions) > 1 {
 			// The storage version too: stored objects may be of a previous one.
 			def.FromStoredAll = convert.To(d, def.Info.GVK.GroupVersion())
-			def.FromStored, def.ToStored = one(def.FromStoredAll), one(convert.To(d, stored.GVK.GroupVersion()))
+			def.FromStored, def.ToStored = single(def.FromStoredAll), single(convert.To(d, stored.GVK.GroupVersion()))
 			fields.ofServed(&def.Fields, v.Name)
 		} else {
 			fields.ofStored(&def.Fields, v.Name)
 		}
-		s.resources = append(s.resources, *def)
+		s.resources = append(s.resources, def)
 		s.documents = append(s.documents, *doc)
 	}
 	return s, nil
 }
 
-// one returns the conversion of one object by that of many.
-func one(all func(context.Context, []metav1.Object) ([]metav1.Object, error)) func(context.Context, metav1.Object) (metav1.Object, error) {
+// single returns the conversion of one object by that of many.
+func single(all func(context.Context, []metav1.Object) ([]metav1.Object, error)) func(context.Context, metav1.Object) (metav1.Object, error) {
 	return func(ctx context.Context, obj metav1.Object) (metav1.Object, error) {
 		out, err := all(ctx, []metav1.Object{obj})
 		if err != nil {
@@ -122,7 +122,7 @@ func version(d *definition, v *apiextensionsv1.CustomResourceDefinitionVersion, 
 		return nil, nil, err
 	}
 	def := &registry.Definition{
-		Info: in, Custom: true, Terminating: is(d, apiextensionsv1.Terminating), Prefix: registry.CustomPrefix(in.GVR.GroupResource()),
+		Info: in, Custom: true, Terminating: isTrue(d, apiextensionsv1.Terminating), Prefix: registry.CustomPrefix(in.GVR.GroupResource()),
 		Strategy: registry.Strategy{VersionRequired: true, Generation: registry.OnSpec},
 	}
 	if def.Table, err = columns.Custom(v.AdditionalPrinterColumns); err != nil {
@@ -130,10 +130,11 @@ func version(d *definition, v *apiextensionsv1.CustomResourceDefinitionVersion, 
 	}
 	if v.Subresources != nil && v.Subresources.Scale != nil {
 		sc := v.Subresources.Scale
-		def.Scale = &registry.ScalePaths{Spec: sc.SpecReplicasPath, Status: sc.StatusReplicasPath}
+		paths := registry.ScalePaths{Spec: sc.SpecReplicasPath, Status: sc.StatusReplicasPath}
 		if sc.LabelSelectorPath != nil {
-			def.Scale.Selector = *sc.LabelSelectorPath
+			paths.Selector = *sc.LabelSelectorPath
 		}
+		def.Scale = paths.Scale()
 	}
 	if v.Deprecated {
 		def.Deprecated = deprecation(d, v)

@@ -40,7 +40,7 @@ func TestRulesThatCostTooMuch(t *testing.T) {
 	})
 }
 
-// Custom resources may have finalizers without a domain, unlike built-in kinds, but are advised against them.
+// Custom resources may have finalizers without a domain, unlike built-in kinds, with a warning.
 func TestFinalizersWithoutADomain(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *client) {
 		c.do("POST", definitions, gadget(`{type: object, properties: {num: {type: integer}}}`), 201)

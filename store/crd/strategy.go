@@ -19,13 +19,13 @@ func Strategy() registry.Strategy {
 	s.PrepareCreate = func(_ context.Context, obj metav1.Object) {
 		d := obj.(*definition)
 		d.Status = apiextensionsv1.CustomResourceDefinitionStatus{}
-		noteStorage(d)
+		addStoredVersion(d)
 	}
 	s.PrepareUpdate = func(_ context.Context, obj, old metav1.Object) {
 		d := obj.(*definition)
 		d.Status = old.(*definition).Status
 		d.Status.StoredVersions = slices.Clone(d.Status.StoredVersions)
-		noteStorage(d)
+		addStoredVersion(d)
 	}
 	s.Held = func(obj metav1.Object) bool {
 		m := metav1.MetaOf(obj)
@@ -45,8 +45,8 @@ func Strategy() registry.Strategy {
 	return s
 }
 
-// noteStorage adds the storage version to the versions objects may be stored in.
-func noteStorage(d *definition) {
+// addStoredVersion adds the storage version to the versions objects may be stored in.
+func addStoredVersion(d *definition) {
 	for i := range d.Spec.Versions {
 		if v := &d.Spec.Versions[i]; v.Storage && !slices.Contains(d.Status.StoredVersions, v.Name) {
 			d.Status.StoredVersions = append(d.Status.StoredVersions, v.Name)

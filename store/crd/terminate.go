@@ -20,7 +20,7 @@ import (
 const finalizerPollInterval = time.Second
 
 // terminate deletes the objects of a definition and, after the last one, removes the finalizer.
-func (c *Controller) terminate(ctx context.Context, d *definition) (again time.Duration, err error) {
+func (c *Controller) terminate(ctx context.Context, d *definition) (retryAfter time.Duration, err error) {
 	left := 0
 	if gvr, ok := c.anyVersion(d); ok {
 		if left, err = c.deleteObjects(ctx, gvr); err != nil {
@@ -28,7 +28,7 @@ func (c *Controller) terminate(ctx context.Context, d *definition) (again time.D
 		}
 	}
 	if left > 0 {
-		_, err := c.writeStatus(ctx, d.Name, func(now *definition) {
+		_, err := c.writeStatus(ctx, d.Name, registry.Current{}, func(now *definition) {
 			setCondition(&now.Status, condition{
 				Type: apiextensionsv1.Terminating, Status: apiextensionsv1.ConditionTrue, Reason: "InstanceDeletionInProgress",
 				Message: fmt.Sprintf("CustomResource deletion is in progress: %d left", left),
@@ -37,11 +37,11 @@ func (c *Controller) terminate(ctx context.Context, d *definition) (again time.D
 		return finalizerPollInterval, err
 	}
 	done := condition{Type: apiextensionsv1.Terminating, Status: apiextensionsv1.ConditionFalse, Reason: "InstanceDeletionCompleted", Message: "removed all instances"}
-	if !is(d, apiextensionsv1.Established) {
+	if !isTrue(d, apiextensionsv1.Established) {
 		done.Reason, done.Message = "NeverEstablished", "resource was never established"
 	}
 	// Other finalizers may keep the definition longer: the condition is for their owners.
-	if _, err := c.writeStatus(ctx, d.Name, func(now *definition) { setCondition(&now.Status, done) }); err != nil && !apierrors.IsNotFound(err) {
+	if _, err := c.writeStatus(ctx, d.Name, registry.Current{}, func(now *definition) { setCondition(&now.Status, done) }); err != nil && !apierrors.IsNotFound(err) {
 		return 0, err
 	}
 	_, err = c.access.Update(ctx, Resource, types.NamespacedName{Name: d.Name}, func(obj metav1.Object) error {
@@ -58,7 +58,7 @@ func (c *Controller) terminate(ctx context.Context, d *definition) (again time.D
 func (c *Controller) anyVersion(d *definition) (schema.GroupVersionResource, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s := c.known[d.Name]; s != nil && len(s.resources) > 0 {
+	if s := c.served[d.Name]; s != nil && len(s.resources) > 0 {
 		return s.resources[0].Info.GVR, true
 	}
 	return schema.GroupVersionResource{}, false

@@ -95,22 +95,22 @@ func (w *Webhook) convert(ctx context.Context, hook *apiextensionsv1.WebhookConv
 		}
 		review.Request.Objects[i].Raw = raw
 	}
-	answer, err := w.call(ctx, hook.ClientConfig, review)
+	reply, err := w.call(ctx, hook.ClientConfig, review)
 	if err != nil {
 		return nil, err
 	}
-	if got := answer.GroupVersionKind(); version == "v1" && got != review.GroupVersionKind() {
+	if got := reply.GroupVersionKind(); version == "v1" && got != review.GroupVersionKind() {
 		return nil, fmt.Errorf("expected webhook response of %v, got %v", review.GroupVersionKind(), got)
 	}
-	if version == "v1beta1" && answer.Response != nil {
-		answer.Response.UID = review.Request.UID // which v1beta1 webhooks may omit
+	if version == "v1beta1" && reply.Response != nil {
+		reply.Response.UID = review.Request.UID // which v1beta1 webhooks may omit
 	}
-	return accept(objs, review.Request, answer, to)
+	return checkResponse(objs, review.Request, reply, to)
 }
 
-// accept checks a response and returns its objects.
-func accept(objs []*metav1.Unstructured, request *apiextensionsv1.ConversionRequest, answer *apiextensionsv1.ConversionReview, to schema.GroupVersion) ([]*metav1.Unstructured, error) {
-	r := answer.Response
+// checkResponse checks a response and returns its objects.
+func checkResponse(objs []*metav1.Unstructured, request *apiextensionsv1.ConversionRequest, reply *apiextensionsv1.ConversionReview, to schema.GroupVersion) ([]*metav1.Unstructured, error) {
+	r := reply.Response
 	switch {
 	case r == nil:
 		return nil, errors.New("no response provided")
@@ -126,16 +126,16 @@ func accept(objs []*metav1.Unstructured, request *apiextensionsv1.ConversionRequ
 	out := make([]*metav1.Unstructured, len(objs))
 	for i := range objs {
 		var err error
-		if out[i], err = acceptOne(objs[i], r.ConvertedObjects[i].Raw, to); err != nil {
+		if out[i], err = checkObject(objs[i], r.ConvertedObjects[i].Raw, to); err != nil {
 			return nil, fmt.Errorf("invalid converted object at index %d: %w", i, err)
 		}
 	}
 	return out, nil
 }
 
-// acceptOne checks one object of a response. A webhook may change everything but the kind and, of the
+// checkObject checks one object of a response. A webhook may change everything but the kind and, of the
 // metadata, all but labels and annotations.
-func acceptOne(u *metav1.Unstructured, raw []byte, to schema.GroupVersion) (*metav1.Unstructured, error) {
+func checkObject(u *metav1.Unstructured, raw []byte, to schema.GroupVersion) (*metav1.Unstructured, error) {
 	out := &metav1.Unstructured{}
 	if err := codec.Unmarshal(raw, out); err != nil {
 		return nil, err
@@ -172,6 +172,6 @@ func (w *Webhook) call(ctx context.Context, c *apiextensionsv1.WebhookClientConf
 			t.Service.Port = *s.Port
 		}
 	}
-	answer := &apiextensionsv1.ConversionReview{}
-	return answer, w.client.Call(ctx, t, w.options.Timeout, review, answer)
+	reply := &apiextensionsv1.ConversionReview{}
+	return reply, w.client.Call(ctx, t, w.options.Timeout, review, reply)
 }

@@ -67,7 +67,7 @@ func TestWebhookConversion(t *testing.T) {
 	}))
 	defer hook.Close()
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hook.Certificate().Raw})
-	c := start(t, apiserver.Options{NoBootstrap: true})
+	c := start(t, apiserver.Options{})
 	yaml := strings.NewReplacer("URL", hook.URL, "caBundle: CA", "caBundle: "+base64.StdEncoding.EncodeToString(authority)).Replace(twoVersions)
 	c.do("POST", definitions, yaml, 201)
 
@@ -86,7 +86,7 @@ func TestWebhookConversion(t *testing.T) {
 	require.Len(t, at(list, "items"), 2)
 	require.Equal(t, int64(20), at(list, "items", 0, "spec", "length"))
 
-	// A list is one question, and what has been converted is not asked about again.
+	// A list is one call of the webhook, and converted objects are not sent again.
 	for i := range 20 {
 		c.do("POST", v1, fmt.Sprintf("{apiVersion: a.test/v1, kind: Rod, metadata: {name: n%02d}, spec: {size: %d}}", i, i), 201)
 	}
@@ -137,7 +137,7 @@ func TestConversionEndsWithTheRequest(t *testing.T) {
 	}))
 	defer hook.Close()
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hook.Certificate().Raw})
-	c := start(t, apiserver.Options{NoBootstrap: true})
+	c := start(t, apiserver.Options{})
 	yaml := strings.NewReplacer("URL", hook.URL, "caBundle: CA", "caBundle: "+base64.StdEncoding.EncodeToString(authority)).Replace(twoVersions)
 	c.do("POST", definitions, yaml, 201)
 	v1, v2 := "/apis/a.test/v1/namespaces/default/rods", "/apis/a.test/v2/namespaces/default/rods"
@@ -180,7 +180,7 @@ func TestWebhookThatFails(t *testing.T) {
 	hook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 500) }))
 	defer hook.Close()
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hook.Certificate().Raw})
-	c := start(t, apiserver.Options{NoBootstrap: true})
+	c := start(t, apiserver.Options{})
 	yaml := strings.NewReplacer("URL", hook.URL, "caBundle: CA", "caBundle: "+base64.StdEncoding.EncodeToString(authority)).Replace(twoVersions)
 	c.do("POST", definitions, yaml, 201)
 	c.do("POST", "/apis/a.test/v1/namespaces/default/rods", "{apiVersion: a.test/v1, kind: Rod, metadata: {name: one}, spec: {size: 2}}", 201)

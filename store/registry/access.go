@@ -2,9 +2,6 @@ package registry
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
@@ -44,33 +41,15 @@ type Access interface {
 	Update(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, change func(obj metav1.Object) error, w Write) (metav1.Object, error)
 	// Delete removes an object or marks it for deletion; opts may be nil.
 	Delete(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, opts *metav1.DeleteOptions, w Write) error
-	// Watch calls deliver with every object of a namespace (empty for all) as added, then once with Synced,
-	// and then with every change, until ctx ends or deliver returns an error, which it returns. If changes
-	// were missed, which is rare, it delivers Restarted and begins again, with objects at least as new as
-	// those delivered before.
+	// Watch calls deliver with every object of a namespace (empty for all) as Added, then with a Bookmark
+	// marked InitialEnd, and then with every change, until ctx ends or deliver returns an error, which it
+	// returns. If changes were missed, which is rare, it delivers a Bookmark marked Expired and begins again,
+	// with objects at least as new as those delivered before.
 	Watch(ctx context.Context, gvr schema.GroupVersionResource, namespace string, deliver func(Event) error) error
-}
-
-// EventType is the type of an Event.
-type EventType uint8
-
-const (
-	Added EventType = iota + 1
-	Modified
-	Deleted
-	// Synced follows the initial events.
-	Synced
-	// Restarted says that all objects delivered before may be outdated and are delivered again.
-	Restarted
-)
-
-// Event is a change seen by Access.Watch.
-type Event struct {
-	Type EventType
-	// Object is a private copy; of a Deleted event the last state. Nil for Synced and Restarted.
-	Object metav1.Object
-	// Revision of the change.
-	Revision int64
+	// Follow is Watch for a caller that has all objects as they were at a revision: it begins with the
+	// changes after it. If these are no longer known it delivers a Bookmark marked Expired and goes on as
+	// Watch does.
+	Follow(ctx context.Context, gvr schema.GroupVersionResource, namespace string, revision int64, deliver func(Event) error) error
 }
 
 // Access returns the registry as an Access.
@@ -85,6 +64,17 @@ func (a access) resource(gvr schema.GroupVersionResource) (*Resource, error) {
 	return nil, apierrors.NewNotFound(gvr.GroupResource(), "")
 }
 
+// ResourceOf implements Access.
+func (a access) ResourceOf(kind schema.GroupVersionKind) (gvr schema.GroupVersionResource, namespaced, ok bool) {
+	for _, res := range a.r.table.Load().byGVR {
+		if res.info.GVK == kind {
+			return res.info.GVR, res.info.Namespaced, true
+		}
+	}
+	return gvr, false, false
+}
+
+// Get implements Access.
 func (a access) Get(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error) {
 	res, o, err := a.cached(ctx, gvr, key)
 	if err != nil {
@@ -93,6 +83,7 @@ func (a access) Get(ctx context.Context, gvr schema.GroupVersionResource, key ty
 	return res.Decode(ctx, o)
 }
 
+// View implements Access.
 func (a access) View(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error) {
 	res, o, err := a.cached(ctx, gvr, key)
 	if err != nil {
@@ -118,6 +109,7 @@ func (a access) cached(ctx context.Context, gvr schema.GroupVersionResource, key
 	return res, o, nil
 }
 
+// GetLatest implements Access.
 func (a access) GetLatest(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error) {
 	res, err := a.resource(gvr)
 	if err != nil {
@@ -130,6 +122,7 @@ func (a access) GetLatest(ctx context.Context, gvr schema.GroupVersionResource, 
 	return res.Decode(ctx, o)
 }
 
+// List implements Access.
 func (a access) List(ctx context.Context, gvr schema.GroupVersionResource, namespace string, sel labels.Selector) ([]metav1.Object, error) {
 	res, err := a.resource(gvr)
 	if err != nil {
@@ -159,6 +152,7 @@ func (a access) List(ctx context.Context, gvr schema.GroupVersionResource, names
 	return out, nil
 }
 
+// Create implements Access.
 func (a access) Create(ctx context.Context, gvr schema.GroupVersionResource, obj metav1.Object, w Write) (metav1.Object, error) {
 	res, err := a.resource(gvr)
 	if err != nil {
@@ -167,6 +161,7 @@ func (a access) Create(ctx context.Context, gvr schema.GroupVersionResource, obj
 	return res.Create(ctx, obj.GetNamespace(), obj, w)
 }
 
+// Update implements Access.
 func (a access) Update(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, change func(metav1.Object) error, w Write) (metav1.Object, error) {
 	res, err := a.resource(gvr)
 	if err != nil {
@@ -182,6 +177,7 @@ func (a access) Update(ctx context.Context, gvr schema.GroupVersionResource, key
 	return obj, err
 }
 
+// Delete implements Access.
 func (a access) Delete(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, o *metav1.DeleteOptions, w Write) error {
 	res, err := a.resource(gvr)
 	if err != nil {
@@ -189,127 +185,4 @@ func (a access) Delete(ctx context.Context, gvr schema.GroupVersionResource, key
 	}
 	_, err = res.Delete(ctx, key, o, w)
 	return err
-}
-
-func (a access) Watch(ctx context.Context, gvr schema.GroupVersionResource, namespace string, deliver func(Event) error) error {
-	res, err := a.resource(gvr)
-	if err != nil {
-		return err
-	}
-	var failed error
-	seen := int64(0)
-	each := func(events []cache.Event) error {
-		for _, e := range events {
-			if failed = res.deliver(ctx, e, deliver); failed != nil {
-				return failed
-			}
-			seen = max(seen, e.Revision)
-		}
-		return nil
-	}
-	for {
-		if seen, err = res.caughtUp(ctx, seen); err != nil {
-			return err
-		}
-		err = res.Watch(ctx, types.NamespacedName{Namespace: namespace}, cache.WatchOptions{InitialEvents: true, From: seen}, each)
-		if failed != nil || ctx.Err() != nil || errors.Is(err, cache.ErrStopped) || a.r.Resource(gvr) != res {
-			return err
-		}
-		if _, ok := errors.AsType[*apierrors.StatusError](err); ok {
-			return err
-		}
-		if err := deliver(Event{Type: Restarted}); err != nil {
-			return err
-		}
-	}
-}
-
-// caughtUp waits until the cache has reached a revision, because a cache that lists again begins at an older
-// one. It returns zero if the store itself is at an older one, restored from a backup: that revision will not
-// come again.
-func (r *Resource) caughtUp(ctx context.Context, revision int64) (int64, error) {
-	for revision > 0 {
-		c, err := r.reader(ctx)
-		if err != nil {
-			return 0, err
-		}
-		if _, err = r.atLeast(ctx, c, revision); err == nil {
-			break
-		}
-		if errors.Is(err, cache.ErrStopped) {
-			return 0, err
-		}
-		if current, err := r.registry.store.Progress(ctx, r.prefix); err == nil && current < revision {
-			return 0, nil
-		}
-		select {
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		case <-time.After(caughtUpRetry):
-		}
-	}
-	return revision, nil
-}
-
-// caughtUpRetry is the pause between queries of a store that does not respond.
-const caughtUpRetry = 100 * time.Millisecond
-
-// deliver decodes one event.
-func (r *Resource) deliver(ctx context.Context, e cache.Event, deliver func(Event) error) error {
-	if e.Type == cache.Bookmark {
-		if e.InitialEnd {
-			return deliver(Event{Type: Synced, Revision: e.Revision})
-		}
-		return nil
-	}
-	if e.Object.Err != nil {
-		return nil // readers of an undecodable object get an error, watchers no event
-	}
-	obj, err := r.Decode(ctx, e.Object)
-	if err != nil {
-		return nil
-	}
-	t := Modified
-	switch e.Type {
-	case cache.Added:
-		t = Added
-	case cache.Deleted:
-		t = Deleted
-	}
-	return deliver(Event{Type: t, Object: obj, Revision: e.Revision})
-}
-
-// Get is Access.Get with a Go type: registry.Get[*corev1.Namespace](ctx, access, gvr, key).
-func Get[T metav1.Object](ctx context.Context, a Access, gvr schema.GroupVersionResource, key types.NamespacedName) (T, error) {
-	obj, err := a.Get(ctx, gvr, key)
-	if err != nil {
-		var none T
-		return none, err
-	}
-	return as[T](obj)
-}
-
-// List is Access.List with a Go type.
-func List[T metav1.Object](ctx context.Context, a Access, gvr schema.GroupVersionResource, namespace string, sel labels.Selector) ([]T, error) {
-	objs, err := a.List(ctx, gvr, namespace, sel)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]T, 0, len(objs))
-	for _, obj := range objs {
-		o, err := as[T](obj)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, o)
-	}
-	return out, nil
-}
-
-func as[T metav1.Object](obj metav1.Object) (T, error) {
-	o, ok := obj.(T)
-	if !ok {
-		return o, apierrors.NewInternalError(fmt.Errorf("an object is a %T, not a %T", obj, o))
-	}
-	return o, nil
 }

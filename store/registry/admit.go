@@ -141,14 +141,14 @@ func (r *Resource) chainOf(w Write) *chain {
 	if w.Admitted {
 		return &chain{}
 	}
-	return r.registry.chain.Load()
+	return r.registry.chain
 }
 
 // admissionAttributes returns the attributes of a write.
 func (r *Resource) admissionAttributes(ctx context.Context, op admission.Operation, w Write, obj, old metav1.Object) *admission.Attributes {
 	a := &admission.Attributes{
 		Operation: op, Kind: r.info.GVK, Resource: r.info.GVR, Subresource: w.Subresource,
-		User: authn.UserFrom(ctx), DryRun: w.DryRun, Object: obj, Old: old, Options: w.Options, Warn: w.warn, Annotate: w.Annotate, Outside: w.Outside,
+		User: authn.UserFrom(ctx), DryRun: w.DryRun, Object: obj, Old: old, Options: w.Options, Warn: w.warn, Annotate: w.Annotate, WebhookWait: w.WebhookWait,
 		Versions: versions{r},
 	}
 	if a.Annotate == nil {
@@ -180,7 +180,7 @@ func (r *Resource) Connect(ctx context.Context, key types.NamespacedName, body a
 	}); ok {
 		a.Kind = k.GroupVersionKind()
 	}
-	return r.admit(ctx, key, a)
+	return r.admitBoth(ctx, key, a)
 }
 
 // AdmitUnstored runs admission for the create of an object that is not stored, such as a review. Plugins may
@@ -189,18 +189,18 @@ func (r *Registry) AdmitUnstored(ctx context.Context, info *scheme.Info, key typ
 	unstored := &Resource{registry: r, info: info}
 	a := unstored.admissionAttributes(ctx, admission.Create, w, obj, nil)
 	a.Versions = nil
-	return unstored.admit(ctx, key, a)
+	return unstored.admitBoth(ctx, key, a)
 }
 
 // AdmitBody runs admission for a request whose body is not stored, such as one for a token; see Write.Body.
 func (r *Resource) AdmitBody(ctx context.Context, key types.NamespacedName, w Write) error {
-	return r.admit(ctx, key, r.admissionAttributes(ctx, admission.Create, w, nil, nil))
+	return r.admitBoth(ctx, key, r.admissionAttributes(ctx, admission.Create, w, nil, nil))
 }
 
-// admit runs both steps of admission.
-func (r *Resource) admit(ctx context.Context, key types.NamespacedName, a *admission.Attributes) error {
+// admitBoth runs both steps of admission, for a request that stores nothing.
+func (r *Resource) admitBoth(ctx context.Context, key types.NamespacedName, a *admission.Attributes) error {
 	a.Namespace, a.Name = key.Namespace, key.Name
-	chain := r.registry.chain.Load()
+	chain := r.registry.chain
 	if err := chain.mutate(ctx, a); err != nil {
 		return err
 	}

@@ -49,13 +49,12 @@ func (r *Registry) Caches() []CacheState {
 			continue
 		}
 		seen[w] = true
-		select {
-		case <-w.ready:
-		default:
+		c := w.ready()
+		if c == nil {
 			continue
 		}
-		snap := w.cache.Snapshot()
-		state := CacheState{Resource: w.source.gr, Revision: snap.Revision(), Capacity: w.cache.Capacity()}
+		snap := c.Snapshot()
+		state := CacheState{Resource: w.source.gr, Revision: snap.Revision(), Capacity: c.Capacity()}
 		for o := range snap.Range("", "") {
 			state.Bytes += int64(len(o.Value))
 		}

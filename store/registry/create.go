@@ -48,13 +48,13 @@ func (r *Resource) Create(ctx context.Context, namespace string, obj metav1.Obje
 	prefix := ""
 	if m.Name == "" && m.GenerateName != "" {
 		prefix = m.GenerateName
-		m.Name = generatedName(prefix)
+		m.Name = r.generatedName(m.Namespace, prefix)
 	}
 	r.beginLife(ctx, m, obj)
 	if errs := r.validateNew(obj); len(errs) > 0 {
 		return nil, r.invalid(m.Name, errs)
 	}
-	r.warnOf(obj, nil, w)
+	r.sendWarnings(obj, nil, w)
 	attrs.Name = m.Name
 	if err := chain.validate(ctx, attrs); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (r *Resource) Create(ctx context.Context, namespace string, obj metav1.Obje
 		if !apierrors.IsAlreadyExists(err) || prefix == "" || attempt == nameAttempts {
 			return nil, err
 		}
-		m.Name = generatedName(prefix)
+		m.Name = r.generatedName(m.Namespace, prefix)
 	}
 }
 
@@ -84,15 +84,12 @@ func (r *Resource) complete(obj metav1.Object) {
 	}
 }
 
-// warnOf sends the kind's warnings about a valid write.
-func (r *Resource) warnOf(obj, old metav1.Object, w Write) {
+// sendWarnings sends the kind's warnings about a valid write.
+func (r *Resource) sendWarnings(obj, old metav1.Object, w Write) {
 	if w.Warn == nil {
 		return
 	}
-	for _, warnings := range [...]func(obj, old metav1.Object) []string{r.def.Strategy.Warnings, r.info.Rules.Warnings} {
-		if warnings == nil {
-			continue
-		}
+	if warnings := r.info.Rules.Warnings; warnings != nil {
 		for _, text := range warnings(obj, old) {
 			w.Warn(text)
 		}
@@ -120,7 +117,7 @@ func (r *Resource) place(obj metav1.Object, namespace string) error {
 // beginLife sets the fields that only the server sets, and prepares the object by the kind's strategy.
 func (r *Resource) beginLife(ctx context.Context, m *metav1.ObjectMeta, obj metav1.Object) {
 	m.CreationTimestamp = metav1.Now().Truncated()
-	m.UID = NewUID()
+	m.UID = r.newUID(m.Namespace, m.Name)
 	if r.hasStatus && !r.def.Strategy.KeepStatus {
 		r.shape.clearStatus(obj)
 	}
@@ -162,14 +159,14 @@ func (r *Resource) insert(ctx context.Context, obj metav1.Object, w Write) error
 			continue
 		}
 		if exists, ok := errors.AsType[*store.ExistsError](err); ok {
-			return r.exists(ctx, exists.Current, obj.GetName())
+			return r.existsError(ctx, exists.Current, obj.GetName())
 		}
 		return r.storeError(err, obj.GetName(), "create")
 	}
 }
 
-// exists returns the error of a create whose key exists. It says if the object is being deleted.
-func (r *Resource) exists(ctx context.Context, kv store.KV, name string) error {
+// existsError returns the error of a create whose key exists. It says if the object is being deleted.
+func (r *Resource) existsError(ctx context.Context, kv store.KV, name string) error {
 	err := apierrors.NewAlreadyExists(r.gr, name)
 	if obj, bad := r.decode(ctx, kv.Value, kv.Revision); bad == nil && !metav1.MetaOf(obj).DeletionTimestamp.IsZero() {
 		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
@@ -181,7 +178,7 @@ func (r *Resource) dryRunInsert(ctx context.Context, key, name string) error {
 	kv, _, err := r.registry.store.Get(ctx, key)
 	switch {
 	case err == nil:
-		return r.exists(ctx, kv, name)
+		return r.existsError(ctx, kv, name)
 	case errors.Is(err, store.ErrNotFound):
 		return nil
 	}
@@ -228,9 +225,9 @@ func (r *Resource) commit(ctx context.Context, op store.Op, more []store.Op) (in
 			return 0, err
 		}
 		revision, err := r.commitOnce(ctx, op, more, guards)
-		if !guardFailed(err) {
+		if !isGuardFailure(err) {
 			if err == nil {
-				r.watched.wrote(revision)
+				r.watched.recordWrite(revision)
 			}
 			return revision, err
 		}

@@ -49,9 +49,9 @@ type Definition struct {
 	// Subresources are those that show the whole object, by name: how a write through each differs from one
 	// to the main resource. The subresource status needs no entry.
 	Subresources map[string]Subresource
-	// Scale says where a custom resource keeps its replicas; nil for kinds without the subresource and for
-	// built-in ones.
-	Scale *ScalePaths
+	// Scale says where objects keep their replicas; nil for kinds without the subresource. [ScalePaths] makes
+	// that of a custom resource.
+	Scale *Scale
 	// Custom is true for custom resources: stored as JSON, or CBOR, with apiVersion and kind, listed with
 	// them too.
 	Custom bool
@@ -106,8 +106,6 @@ type Strategy struct {
 	PrepareUpdate func(ctx context.Context, obj, old metav1.Object)
 	// PrepareStatus does so for an update through the status subresource.
 	PrepareStatus func(ctx context.Context, obj, old metav1.Object)
-	// Warnings are sent to the client beside those of the kind's rules; old is nil on create.
-	Warnings func(obj, old metav1.Object) []string
 	// Grace reports whether obj is deleted gracefully and sets opts.GracePeriodSeconds if so.
 	Grace func(obj metav1.Object, opts *metav1.DeleteOptions) bool
 	// Held reports that obj, although marked for deletion and without finalizers, must stay.

@@ -30,7 +30,7 @@ type Deletion struct {
 // Delete removes an object or marks it for removal.
 func (r *Resource) Delete(ctx context.Context, key types.NamespacedName, options *metav1.DeleteOptions, w Write) (*Deletion, error) {
 	for first := true; ; first = false {
-		cur, guessed, err := r.begin(ctx, key, first)
+		cur, fromCache, err := r.begin(ctx, key, first)
 		if err != nil {
 			return nil, err
 		}
@@ -38,12 +38,12 @@ func (r *Resource) Delete(ctx context.Context, key types.NamespacedName, options
 			return nil, apierrors.NewNotFound(r.gr, key.Name)
 		}
 		d, retry, err := r.deleteOnce(ctx, key, cur, options, w)
-		if guessed && !retry {
+		if fromCache && !retry {
 			switch {
 			case err != nil:
-				retry = doubtful(nil, cur, err)
+				retry = maybeStale(nil, cur, err)
 			case !d.Gone:
-				retry = doubtful(d.Object, cur, nil)
+				retry = maybeStale(d.Object, cur, nil)
 			}
 		}
 		if !retry {
@@ -79,7 +79,7 @@ func (r *Resource) DeleteUnreadable(ctx context.Context, key types.NamespacedNam
 		if err == nil {
 			return nil
 		}
-		if !raced(err) { // otherwise it may have become readable
+		if !isConflict(err) { // otherwise it may have become readable
 			return r.storeError(err, key.Name, "delete")
 		}
 	}
@@ -120,7 +120,7 @@ func (r *Resource) deleteOnce(ctx context.Context, key types.NamespacedName, cur
 	}
 	if waits {
 		if m.DeletionTimestamp.IsZero() {
-			r.mark(m, cur.obj, 0)
+			r.markDeleted(m, cur.obj, 0)
 		}
 		obj, retry, err := r.replace(ctx, key, cur, cur.obj, UpdateOptions{Write: w}, false)
 		return &Deletion{Object: obj, ShowObject: true}, retry, err
@@ -136,7 +136,7 @@ func (r *Resource) deleteOnce(ctx context.Context, key types.NamespacedName, cur
 			m.ResourceVersion = strconv.FormatInt(revision, 10)
 		}
 		return d, false, nil
-	case raced(err):
+	case isConflict(err):
 		return nil, true, nil
 	}
 	return nil, false, r.storeError(err, key.Name, "delete")
@@ -182,7 +182,7 @@ func (r *Resource) beginDelete(obj metav1.Object, o *metav1.DeleteOptions) (grac
 	if !grace(obj, o) || o.GracePeriodSeconds == nil {
 		return false, false
 	}
-	r.mark(m, obj, *o.GracePeriodSeconds)
+	r.markDeleted(m, obj, *o.GracePeriodSeconds)
 	return true, false
 }
 
@@ -190,8 +190,9 @@ func (r *Resource) held(obj metav1.Object) bool {
 	return r.def.Strategy.Held != nil && r.def.Strategy.Held(obj)
 }
 
-// mark sets the deletion timestamp. It raises the generation, because controllers must observe the change.
-func (r *Resource) mark(m *metav1.ObjectMeta, obj metav1.Object, seconds int64) {
+// markDeleted sets the deletion timestamp. It raises the generation, because controllers must observe the
+// change.
+func (r *Resource) markDeleted(m *metav1.ObjectMeta, obj metav1.Object, seconds int64) {
 	at := metav1.NewTime(time.Now().Add(time.Duration(seconds) * time.Second)).Truncated()
 	m.DeletionTimestamp = &at
 	if r.def.Strategy.MarkDeleted != nil {

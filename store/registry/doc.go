@@ -20,5 +20,10 @@
 //
 // Tests of behavior that needs requests, such as patches, are in package apiserver.
 //
+// Each verb has a file: create.go, update.go, delete.go, read.go. The steps that they share are in track.go
+// (managed fields), admit.go (admission), meta.go (validation) and guard.go (fencing). What a kind may change
+// about them is in definition.go and scale.go. The files access_* implement Access, and watched.go starts the
+// watch caches.
+//
 // Everything here is safe for concurrent use. Loops run inside [Registry.Run].
 package registry

@@ -26,7 +26,7 @@ func (r *Registry) guardsOf(ctx context.Context, first bool) ([]store.Guard, err
 	}
 	leases := r.Resource(leasesGVR)
 	if leases == nil {
-		return nil, fencedOff(token)
+		return nil, fencedError(token)
 	}
 	f := Freshness{Any: first}
 	o, err := leases.Get(ctx, token.Lease, f)
@@ -37,7 +37,7 @@ func (r *Registry) guardsOf(ctx context.Context, first bool) ([]store.Guard, err
 	case err != nil && !apierrors.IsNotFound(err):
 		return nil, err
 	case err != nil || !sameTerm(leases, o.Value, token):
-		return nil, fencedOff(token)
+		return nil, fencedError(token)
 	}
 	return []store.Guard{{Key: o.Key, Revision: o.Revision}}, nil
 }
@@ -59,17 +59,17 @@ func sameTerm(leases *Resource, value []byte, token fence.Token) bool {
 	return transitions == token.Transitions
 }
 
-// fencedOff returns the error of a fenced write. It does not tell a missing lease from one of another holder
-// or term: a client may send any token without the right to read leases.
-func fencedOff(token fence.Token) error {
+// fencedError returns the error of a fenced write. It does not distinguish a missing lease from one of
+// another holder or term: a client may send any token without the right to read leases.
+func fencedError(token fence.Token) error {
 	err := apierrors.New(409, apierrors.ReasonFenced, fmt.Sprintf("the write was made as the leader %q of lease %s/%s, term %d, which does not hold it",
 		token.Holder, token.Lease.Namespace, token.Lease.Name, token.Transitions))
 	err.ErrStatus.Details = &metav1.StatusDetails{Name: token.Lease.Name, Group: leasesGVR.Group, Kind: leasesGVR.Resource}
 	return err
 }
 
-// guardFailed reports that a write failed because the lease was written meanwhile.
-func guardFailed(err error) bool {
+// isGuardFailure reports that a write failed because the lease was written meanwhile.
+func isGuardFailure(err error) bool {
 	_, ok := errors.AsType[*store.GuardError](err)
 	return ok
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// What the cache is told of a write by who made it is what another server reads from the stored bytes.
+// What a writer reports to its cache equals what another server reads from the stored bytes.
 func TestWritersKnowTheAttributes(t *testing.T) {
 	s := memory.New(memory.Options{})
 	writer, reader := startOver(t, s), startOver(t, s)

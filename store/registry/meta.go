@@ -117,20 +117,20 @@ func dedupOwners(m *metav1.ObjectMeta, warn func(string)) {
 		return
 	}
 	var kept []metav1.OwnerReference
-	var twice []string
+	var duplicates []string
 	for _, ref := range m.OwnerReferences {
 		if slices.ContainsFunc(kept, func(k metav1.OwnerReference) bool { return codec.Equal(&k, &ref) }) {
-			twice = append(twice, string(ref.UID))
+			duplicates = append(duplicates, string(ref.UID))
 			continue
 		}
 		kept = append(kept, ref)
 	}
-	if twice == nil {
+	if duplicates == nil {
 		return
 	}
 	m.OwnerReferences = kept
 	if warn != nil {
 		warn(".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; " +
-			"please fix your requests; duplicate UID(s) observed: " + strings.Join(twice, ", "))
+			"please fix your requests; duplicate UID(s) observed: " + strings.Join(duplicates, ", "))
 	}
 }

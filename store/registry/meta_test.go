@@ -79,7 +79,7 @@ func TestLooseMetadata(t *testing.T) {
 	require.Equal(t, map[string]int{"involvedObject.namespace": 1}, causes(t, err))
 }
 
-func TestWhatIsWrittenIsPutInOrder(t *testing.T) {
+func TestWrittenObjectsAreNormalized(t *testing.T) {
 	r := start(t)
 	var warnings []string
 	w := registry.Write{Warn: func(text string) { warnings = append(warnings, text) }}

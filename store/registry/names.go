@@ -2,6 +2,7 @@ package registry
 
 import (
 	"crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
 	mathrand "math/rand/v2"
 
@@ -18,23 +19,50 @@ const (
 	nameAttempts = 8
 )
 
+// Draw returns a random number, from Options.Draw if that is set.
+func (r *Registry) Draw(purpose string) uint64 {
+	if draw := r.options.Draw; draw != nil {
+		return draw(purpose)
+	}
+	return mathrand.Uint64()
+}
+
 // generatedName returns prefix, truncated if necessary, with a random suffix.
-func generatedName(prefix string) string {
+func (r *Resource) generatedName(namespace, prefix string) string {
 	if len(prefix) > maxPrefixLength {
 		prefix = prefix[:maxPrefixLength]
 	}
+	n := r.registry.Draw("name " + r.prefix + namespace + "/" + prefix)
 	b := make([]byte, 0, len(prefix)+suffixLength)
 	b = append(b, prefix...)
 	for range suffixLength {
-		b = append(b, suffixAlphabet[mathrand.IntN(len(suffixAlphabet))])
+		b = append(b, suffixAlphabet[n%uint64(len(suffixAlphabet))])
+		n /= uint64(len(suffixAlphabet))
 	}
 	return string(b)
+}
+
+// newUID returns the UID of a new object of that name.
+func (r *Resource) newUID(namespace, name string) types.UID {
+	if r.registry.options.Draw == nil {
+		return NewUID()
+	}
+	purpose := "uid " + r.prefix + namespace + "/" + name
+	var u [16]byte
+	binary.BigEndian.PutUint64(u[:8], r.registry.Draw(purpose))
+	binary.BigEndian.PutUint64(u[8:], r.registry.Draw(purpose))
+	return formatUID(u)
 }
 
 // NewUID returns a random (version 4) UUID.
 func NewUID() types.UID {
 	var u [16]byte
 	_, _ = rand.Read(u[:]) // never fails
+	return formatUID(u)
+}
+
+// formatUID returns the UUID of version 4 with these bits.
+func formatUID(u [16]byte) types.UID {
 	u[6] = u[6]&0x0f | 0x40
 	u[8] = u[8]&0x3f | 0x80
 	var b [36]byte

@@ -62,14 +62,14 @@ func (r *Resource) snapshotAt(ctx context.Context, c *cache.Cache, revision int6
 	return c.At(ctx, revision)
 }
 
-// patience bounds the time that a read waits for a revision that the store may still reach.
-const patience = 3 * time.Second
+// maxRevisionWait bounds the time that a read waits for a revision that the store may still reach.
+const maxRevisionWait = 3 * time.Second
 
 func (r *Resource) atLeast(ctx context.Context, c *cache.Cache, revision int64) (*cache.Snapshot, error) {
 	if snap := c.Snapshot(); snap.Revision() >= revision && !c.Inconsistent() {
 		return snap, nil
 	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	waiting, cancel := context.WithTimeout(ctx, maxRevisionWait)
 	defer cancel()
 	snap, err := c.AtLeast(waiting, revision)
 	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
@@ -101,7 +101,7 @@ func (r *Resource) Get(ctx context.Context, key types.NamespacedName, f Freshnes
 		if err != nil {
 			return nil, r.readError(err, key.Name)
 		}
-		return r.fresh(kv, key), nil
+		return r.objectOf(kv, key), nil
 	}
 	snap, err := r.Snapshot(ctx, f)
 	if err != nil {
@@ -114,15 +114,12 @@ func (r *Resource) Get(ctx context.Context, key types.NamespacedName, f Freshnes
 	return o, nil
 }
 
-// fresh returns the object of a stored value: if possible the cached one, which may have encoded forms.
-func (r *Resource) fresh(kv store.KV, key types.NamespacedName) *cache.Object {
-	select {
-	case <-r.watched.ready:
-		if o, ok := r.watched.cache.Snapshot().Get(kv.Key); ok && o.Revision == kv.Revision {
-			return o
-		}
-	default:
+// objectOf returns the object of a stored value: if possible the cached one, which may have encoded forms.
+func (r *Resource) objectOf(kv store.KV, key types.NamespacedName) *cache.Object {
+	if c := r.watched.ready(); c == nil {
 		r.countUncachedRead()
+	} else if o, ok := c.Snapshot().Get(kv.Key); ok && o.Revision == kv.Revision {
+		return o
 	}
 	o := &cache.Object{Key: kv.Key, Namespace: key.Namespace, Name: key.Name, Revision: kv.Revision, CreateRevision: kv.CreateRevision, Value: kv.Value}
 	if codec.IsEnvelope(kv.Value) {
@@ -133,12 +130,11 @@ func (r *Resource) fresh(kv store.KV, key types.NamespacedName) *cache.Object {
 
 // Cached is the number of objects in the watch cache, zero while it does not run.
 func (r *Resource) Cached() int {
-	select {
-	case <-r.watched.ready:
-		return r.watched.cache.Snapshot().Len()
-	default:
+	c := r.watched.ready()
+	if c == nil {
 		return 0
 	}
+	return c.Snapshot().Len()
 }
 
 // Decode returns a private copy of a cached object.
@@ -159,7 +155,7 @@ func (r *Resource) JSON(ctx context.Context, o *cache.Object) ([]byte, error) {
 	if body, ok := o.Made(r.jsonForm()); ok {
 		return body, nil
 	}
-	return r.formOf(ctx, o, r.jsonForm(), r.makeJSON)
+	return r.formOf(ctx, o, r.jsonForm(), r.encodeJSON)
 }
 
 // formOf returns a form of an object, which is made once and kept, as is the error if it cannot be made. So
@@ -171,14 +167,13 @@ func (r *Resource) formOf(ctx context.Context, o *cache.Object, key cache.FormKe
 	return o.Form(key, func(o *cache.Object) ([]byte, error) { return encode(context.WithoutCancel(ctx), o) })
 }
 
-// madeJSON returns the JSON of an object of that revision if the cache has it encoded.
-func (r *Resource) madeJSON(key string, revision int64) ([]byte, bool) {
-	select {
-	case <-r.watched.ready:
-	default:
+// cachedJSON returns the JSON of an object of that revision if the cache has it encoded.
+func (r *Resource) cachedJSON(key string, revision int64) ([]byte, bool) {
+	c := r.watched.ready()
+	if c == nil {
 		return nil, false
 	}
-	o, ok := r.watched.cache.Snapshot().Get(key)
+	o, ok := c.Snapshot().Get(key)
 	if !ok || o.Revision != revision {
 		return nil, false
 	}
@@ -187,7 +182,7 @@ func (r *Resource) madeJSON(key string, revision int64) ([]byte, bool) {
 
 func (r *Resource) jsonForm() cache.FormKey { return cache.FormKey{Version: r.form, MediaType: "json"} }
 
-func (r *Resource) makeJSON(ctx context.Context, o *cache.Object) ([]byte, error) {
+func (r *Resource) encodeJSON(ctx context.Context, o *cache.Object) ([]byte, error) {
 	if b, ok := r.directJSON(o); ok {
 		return b, nil
 	}

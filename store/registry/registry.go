@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
 	"maps"
 	"slices"
@@ -23,6 +24,18 @@ type Options struct {
 	CacheMetrics func(gr schema.GroupResource) cache.Metrics
 	// CBOR stores custom resources as CBOR instead of JSON. Both are read in either case.
 	CBOR bool
+	// Draw replaces the random generators behind uids, generated names, and addresses and ports of services,
+	// so that a test can replay a run. purpose says what the number is for, such as the kind and the name of
+	// an object. It is called from many goroutines. Nil draws unpredictable numbers.
+	Draw func(purpose string) uint64
+	// Image is the content with which caches begin, that of another registry whose store had the same content
+	// at that revision and whose kinds have the same definitions. Nil means that they read the store.
+	Image *Image
+	// Admission returns the plugins of the admission chain, in order. New calls it once, with the access that
+	// plugins have and must not use before New has returned, and returns its error. Nil admits everything.
+	Admission func(a Access) ([]admission.Plugin, error)
+	// AdmissionMetrics are the metrics hooks of the chain: Step and Plugin.
+	AdmissionMetrics admission.Metrics
 	// Logger receives what cannot be returned. Nil discards.
 	Logger *slog.Logger
 }
@@ -32,7 +45,7 @@ type Registry struct {
 	store   store.Store
 	options Options
 	logger  *slog.Logger
-	chain   atomic.Pointer[chain]
+	chain   *chain
 
 	table atomic.Pointer[table]
 
@@ -41,8 +54,8 @@ type Registry struct {
 
 	mu       sync.Mutex // guards the fields below and swaps of table
 	watched  map[string]*watched
-	runCache func(*watched) // starts a cache; nil unless Run is running
-	changed  chan struct{}  // closed when table is swapped
+	runCache func(*cache.Cache) context.CancelFunc // starts a cache; nil unless Run is running
+	changed  chan struct{}                         // closed when table is swapped
 }
 
 // table is an immutable set of resources.
@@ -51,26 +64,28 @@ type table struct {
 	byGVR      map[schema.GroupVersionResource]*Resource
 }
 
-// New returns a registry without resources over s. Reads wait until Run is called.
-func New(s store.Store, o Options) *Registry {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+// New returns a registry without resources over s. Reads wait until Run is called. The error is that of
+// Options.Admission.
+func New(s store.Store, opts Options) (*Registry, error) {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	r := &Registry{store: s, options: o, logger: o.Logger, watched: map[string]*watched{}}
+	r := &Registry{store: s, options: opts, logger: opts.Logger, watched: map[string]*watched{}}
 	r.started, r.ended, r.changed = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	r.table.Store(&table{})
-	r.chain.Store(&chain{})
-	return r
+	var plugins []admission.Plugin
+	if opts.Admission != nil {
+		var err error
+		if plugins, err = opts.Admission(r.Access()); err != nil {
+			return nil, err
+		}
+	}
+	r.chain = newChain(plugins, opts.AdmissionMetrics)
+	return r, nil
 }
 
 // Store returns the store of the objects.
 func (r *Registry) Store() store.Store { return r.store }
-
-// SetAdmission replaces the admission chain of every later write, and its metrics hooks Step and Plugin. It
-// is not an option of New because plugins need the registry's [Access].
-func (r *Registry) SetAdmission(plugins []admission.Plugin, m admission.Metrics) {
-	r.chain.Store(newChain(plugins, m))
-}
 
 // Run runs the loops of the caches until ctx ends and all of them have returned; then it returns nil. It may
 // be called once.
@@ -84,15 +99,15 @@ func (r *Registry) Run(ctx context.Context) error {
 	default:
 	}
 	close(r.started)
-	r.runCache = func(w *watched) {
+	r.runCache = func(c *cache.Cache) context.CancelFunc {
 		ctx, cancel := context.WithCancel(ctx)
-		w.cancel = cancel
 		tasks.Go(func() {
 			defer cancel()
-			if err := w.cache.Run(ctx); err != nil && ctx.Err() == nil {
-				r.logger.Error("watch cache failed", "prefix", w.cache.Prefix(), "err", err)
+			if err := c.Run(ctx); err != nil && ctx.Err() == nil {
+				r.logger.Error("watch cache failed", "prefix", c.Prefix(), "err", err)
 			}
 		})
+		return cancel
 	}
 	for _, w := range r.watched {
 		r.start(w)
@@ -112,10 +127,15 @@ func (r *Registry) Resource(gvr schema.GroupVersionResource) *Resource {
 	return r.table.Load().byGVR[gvr]
 }
 
+// All returns the resources served now, in no order.
+func (r *Registry) All() iter.Seq[*Resource] { return maps.Values(r.table.Load().byGVR) }
+
+// Len returns the number of resources served now.
+func (r *Registry) Len() int { return len(r.table.Load().byGVR) }
+
 // Resources returns all resources, ordered by name.
 func (r *Registry) Resources() []*Resource {
-	t := r.table.Load()
-	return slices.SortedFunc(maps.Values(t.byGVR), func(a, b *Resource) int {
+	return slices.SortedFunc(r.All(), func(a, b *Resource) int {
 		if c := a.info.GVR.GroupVersion().Compare(b.info.GVR.GroupVersion()); c != 0 {
 			return c
 		}
@@ -123,8 +143,9 @@ func (r *Registry) Resources() []*Resource {
 	})
 }
 
-// Add serves more resources, and new definitions of resources that are served already, in one step.
-func (r *Registry) Add(defs ...Definition) ([]*Resource, error) {
+// Add serves more resources, and new definitions of resources that are served already, in one step. It keeps
+// the definitions, which must not be changed afterwards and may be shared with other registries.
+func (r *Registry) Add(defs ...*Definition) ([]*Resource, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	next := r.table.Load().next()
@@ -133,7 +154,7 @@ func (r *Registry) Add(defs ...Definition) ([]*Resource, error) {
 	}
 	out := make([]*Resource, 0, len(defs))
 	for _, d := range defs {
-		if d.Info == nil {
+		if d == nil || d.Info == nil {
 			return nil, errors.New("registry: Definition.Info must not be nil")
 		}
 		res := newResource(r, d)

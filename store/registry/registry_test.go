@@ -36,7 +36,8 @@ func startOver(t testing.TB, s store.Store) *registry.Registry {
 	kinds := scheme.New()
 	require.NoError(t, api.AddToScheme(kinds))
 	require.NoError(t, api.AddRules(kinds))
-	r := registry.New(s, registry.Options{})
+	r, err := registry.New(s, registry.Options{})
+	require.NoError(t, err)
 	builtins, err := builtin.New(r, builtin.Options{})
 	require.NoError(t, err)
 	defs, err := builtins.Definitions(kinds)
@@ -95,7 +96,68 @@ func TestStoredBytes(t *testing.T) {
 	require.Contains(t, string(again), `"resourceVersion":"`+obj.GetResourceVersion()+`"`)
 }
 
-func TestUnmarkedUpdatesAreRetried(t *testing.T) {
+// An update that begins with a known state reads nothing while that is the newest, and begins again with what
+// is stored if it is not: after another write, also one that it would undo, and after a deletion.
+func TestUpdateFromKnownState(t *testing.T) {
+	r := start(t)
+	res := r.Resource(configMaps)
+	_, err := res.Create(t.Context(), "default", configMap("a"), registry.Write{})
+	require.NoError(t, err)
+	known := func() registry.Current {
+		snap, err := res.Snapshot(t.Context(), registry.Freshness{})
+		require.NoError(t, err)
+		o, ok := snap.Get(res.Key(key("a")))
+		require.True(t, ok)
+		obj, err := res.Decode(t.Context(), o)
+		require.NoError(t, err)
+		return res.CurrentOf(o, obj)
+	}
+	var began []metav1.Object
+	set := func(from registry.Current, value string) (*corev1.ConfigMap, error) {
+		began = nil
+		obj, _, err := res.Update(t.Context(), key("a"), func(now registry.Current) (metav1.Object, error) {
+			began = append(began, now.Object)
+			cm := *now.Object.(*corev1.ConfigMap)
+			cm.Data = map[string]string{"k": value}
+			return &cm, nil
+		}, registry.UpdateOptions{Patch: true, From: from})
+		cm, _ := obj.(*corev1.ConfigMap)
+		return cm, err
+	}
+
+	first := known()
+	got, err := set(first, "1")
+	require.NoError(t, err)
+	require.Equal(t, []metav1.Object{first.Object}, began)
+	require.Same(t, first.Object, began[0])
+	require.Equal(t, map[string]string{"k": "1"}, got.Data)
+	require.Equal(t, got.Data, known().Object.(*corev1.ConfigMap).Data)
+
+	for _, value := range []string{"2", "1"} {
+		got, err = set(first, value)
+		require.NoError(t, err)
+		require.Len(t, began, 2)
+		require.Same(t, first.Object, began[0])
+		require.NotEqual(t, first.Object.GetResourceVersion(), began[1].GetResourceVersion())
+		require.Equal(t, map[string]string{"k": value}, got.Data)
+	}
+	second := known()
+	_, err = set(registry.Current{}, "3")
+	require.NoError(t, err)
+	got, err = set(second, "1") // which second has: nothing to change, were it the newest
+	require.NoError(t, err)
+	require.Len(t, began, 2)
+	require.Equal(t, map[string]string{"k": "1"}, got.Data)
+	require.Equal(t, got.Data, known().Object.(*corev1.ConfigMap).Data)
+
+	last := known()
+	_, err = res.Delete(t.Context(), key("a"), nil, registry.Write{})
+	require.NoError(t, err)
+	_, err = set(last, "4")
+	require.True(t, apierrors.IsNotFound(err), "%v", err)
+}
+
+func TestUpdatesWithoutVersionAreRetried(t *testing.T) {
 	r := start(t)
 	a := r.Access()
 	_, err := a.Create(t.Context(), configMaps, configMap("a"), registry.Write{})
@@ -205,8 +267,9 @@ func TestReadsWaitForRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory.New(memory.Options{})
 		defer s.Close()
-		r := registry.New(s, registry.Options{})
-		_, err := r.Add(registry.Definition{Info: api.Scheme().ForResource(configMaps)})
+		r, err := registry.New(s, registry.Options{})
+		require.NoError(t, err)
+		_, err = r.Add(&registry.Definition{Info: api.Scheme().ForResource(configMaps)})
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -238,7 +301,7 @@ func TestHotReadsStartTheCache(t *testing.T) {
 	})
 }
 
-func TestVersionsThatAreNotThereYet(t *testing.T) {
+func TestFutureVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t)
 		res := r.Resource(configMaps)
@@ -261,8 +324,11 @@ func TestUnreadableObjects(t *testing.T) {
 }
 
 func Example() {
-	r := registry.New(memory.New(memory.Options{}), registry.Options{})
-	if _, err := r.Add(registry.Definition{Info: api.Scheme().ForResource(configMaps)}); err != nil {
+	r, err := registry.New(memory.New(memory.Options{}), registry.Options{})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := r.Add(&registry.Definition{Info: api.Scheme().ForResource(configMaps)}); err != nil {
 		panic(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -279,9 +345,9 @@ func Example() {
 	// Output: map[k:v] <nil>
 }
 
-// A built-in object that is stored as JSON, as old servers did, or at another version is stored anew by an
+// A built-in object that is stored as JSON, as older servers did, or at another version is rewritten by an
 // apply that changes nothing.
-func TestApplyRewritesWhatIsStale(t *testing.T) {
+func TestApplyRewritesStaleObjects(t *testing.T) {
 	r := start(t)
 	res := r.Resource(configMaps)
 	apply := func() string {
@@ -291,7 +357,7 @@ func TestApplyRewritesWhatIsStale(t *testing.T) {
 	}
 	obj, err := res.Create(t.Context(), "default", configMap("a"), registry.Write{})
 	require.NoError(t, err)
-	require.Equal(t, obj.GetResourceVersion(), apply(), "as it should be")
+	require.Equal(t, obj.GetResourceVersion(), apply(), "there is nothing to rewrite")
 	kv, _, err := r.Store().Get(t.Context(), "/configmaps/default/a")
 	require.NoError(t, err)
 	var stored corev1.ConfigMap
@@ -313,7 +379,7 @@ func TestApplyRewritesWhatIsStale(t *testing.T) {
 	}
 }
 
-// What the server alone decides is nobody's to write: of a new object, of one that lives in no namespace, and
+// No client can write what the server alone decides: of a new object, of a cluster-scoped one, and of one
 // with a status.
 func TestWritesAreLimited(t *testing.T) {
 	r := start(t)

@@ -15,12 +15,13 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
+	"github.com/keelson-dev/keelson/store"
 )
 
 // Resource serves one kind at one version from a store. Resources of several versions of one kind share
 // their storage.
 type Resource struct {
-	def      Definition
+	def      *Definition
 	info     *scheme.Info
 	stored   *scheme.Info
 	gr       schema.GroupResource
@@ -41,7 +42,7 @@ type Resource struct {
 }
 
 // newResource returns the resource of a definition. It starts nothing.
-func newResource(r *Registry, d Definition) *Resource {
+func newResource(r *Registry, d *Definition) *Resource {
 	res := &Resource{def: d, info: d.Info, stored: d.Stored, gr: d.Info.GVR.GroupResource(), prefix: d.Prefix, registry: r}
 	if res.stored == nil {
 		res.stored = d.Info
@@ -54,7 +55,8 @@ func newResource(r *Registry, d Definition) *Resource {
 	res.selected = sync.OnceValue(res.selectedPart)
 	res.storedVersion = cmp.Or(d.StoredVersion, res.stored.GVK.GroupVersion().String())
 	res.apiVersion = d.Info.GVK.GroupVersion().String()
-	res.jsonHead = fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,`, d.Info.GVK.Kind, res.apiVersion)
+	// Names need no escapes.
+	res.jsonHead = []byte(`{"kind":"` + d.Info.GVK.Kind + `","apiVersion":"` + res.apiVersion + `",`)
 	return res
 }
 
@@ -62,7 +64,7 @@ func newResource(r *Registry, d Definition) *Resource {
 // it.
 func (r *Resource) setForm(generation int64) {
 	r.form = r.apiVersion
-	if r.def.OnRead != nil || r.def.FromStored != nil {
+	if r.changesOnRead() {
 		r.form += "@" + strconv.FormatInt(generation, 10)
 	}
 }
@@ -71,7 +73,10 @@ func (r *Resource) setForm(generation int64) {
 func (r *Resource) FormVersion() string { return r.form }
 
 // Definition returns the definition of the resource, which must not be changed.
-func (r *Resource) Definition() *Definition { return &r.def }
+func (r *Resource) Definition() *Definition { return r.def }
+
+// Stored returns the resource by which objects are stored: that of several that share them.
+func (r *Resource) Stored() schema.GroupResource { return r.stored.GVR.GroupResource() }
 
 // Info returns the kind at the served version.
 func (r *Resource) Info() *scheme.Info { return r.info }
@@ -140,6 +145,9 @@ func (r *Resource) finish(obj metav1.Object, revision int64) metav1.Object {
 }
 
 func (r *Resource) decodeStored(value []byte) (metav1.Object, error) {
+	if err := store.ReadError(value); err != nil {
+		return nil, err
+	}
 	obj := r.stored.New()
 	var err error
 	switch {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/store/cache"
 	"github.com/keelson-dev/keelson/store/memory"
 	"github.com/keelson-dev/keelson/store/registry"
 	"github.com/keelson-dev/keelson/store/storetest"
@@ -32,11 +33,11 @@ func TestAccessWatchOfARestoredStore(t *testing.T) {
 		done := make(chan error, 1)
 		go func() {
 			done <- a.Watch(ctx, configMaps, "", func(e registry.Event) error {
-				switch e.Type {
-				case registry.Synced:
-					seen = append(seen, "synced")
-				case registry.Restarted:
-					seen = append(seen, "restarted")
+				switch {
+				case e.InitialEnd:
+					seen = append(seen, "initial end")
+				case e.Expired:
+					seen = append(seen, "expired")
 				default:
 					seen = append(seen, fmt.Sprint(e.Type, " ", metav1.MetaOf(e.Object).Name))
 				}
@@ -52,10 +53,10 @@ func TestAccessWatchOfARestoredStore(t *testing.T) {
 		time.Sleep(10 * time.Minute) // a comparison with the store
 		synctest.Wait()
 		seen = seen[len(seen)-3:]
-		require.Equal(t, []string{"restarted", fmt.Sprint(registry.Added, " kept"), "synced"}, seen)
+		require.Equal(t, []string{"expired", fmt.Sprint(cache.Added, " kept"), "initial end"}, seen)
 		add("new")
 		synctest.Wait()
-		require.Equal(t, fmt.Sprint(registry.Added, " new"), seen[len(seen)-1])
+		require.Equal(t, fmt.Sprint(cache.Added, " new"), seen[len(seen)-1])
 		cancel()
 		require.ErrorIs(t, <-done, context.Canceled)
 	})

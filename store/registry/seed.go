@@ -51,16 +51,16 @@ func (r *Registry) Seed(ctx context.Context, objs ...metav1.Object) error {
 	}
 }
 
-// atOnce is the number of objects that are read concurrently.
-const atOnce = 16
+// seedReaders is the number of objects that are read concurrently.
+const seedReaders = 16
 
 // missing returns those of objs that are served and not stored. A server that restarts finds all of them,
 // which over a network costs a round trip each, so it reads several at a time.
 func (r *Registry) missing(ctx context.Context, objs []metav1.Object) ([]metav1.Object, error) {
-	lacks, errs := make([]bool, len(objs)), make([]error, len(objs))
+	absent, errs := make([]bool, len(objs)), make([]error, len(objs))
 	var next atomic.Int64
 	var tasks sync.WaitGroup
-	for range min(atOnce, len(objs)) {
+	for range min(seedReaders, len(objs)) {
 		tasks.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(objs); i = int(next.Add(1)) - 1 {
 				res := r.forType(objs[i])
@@ -68,7 +68,7 @@ func (r *Registry) missing(ctx context.Context, objs []metav1.Object) ([]metav1.
 					continue
 				}
 				_, _, err := r.store.Get(ctx, res.key(metav1.KeyOf(objs[i])))
-				if lacks[i] = errors.Is(err, store.ErrNotFound); !lacks[i] {
+				if absent[i] = errors.Is(err, store.ErrNotFound); !absent[i] {
 					errs[i] = err
 				}
 			}
@@ -80,7 +80,7 @@ func (r *Registry) missing(ctx context.Context, objs []metav1.Object) ([]metav1.
 		if errs[i] != nil {
 			return nil, errs[i]
 		}
-		if lacks[i] {
+		if absent[i] {
 			out = append(out, obj)
 		}
 	}

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"reflect"
+	"sync"
 
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -18,6 +19,17 @@ type shape struct {
 }
 
 func shapeOf(t reflect.Type) shape {
+	if s, ok := shapes.Load(t); ok {
+		return s.(shape)
+	}
+	s := newShape(t)
+	shapes.Store(t, s)
+	return s
+}
+
+var shapes sync.Map // of Go types
+
+func newShape(t reflect.Type) shape {
 	s := shape{typ: t, status: -1, typeMeta: -1, meta: -1, unstructured: t == reflect.TypeFor[metav1.Unstructured]()}
 	for i := range t.NumField() {
 		switch t.Field(i).Name {
@@ -67,8 +79,9 @@ func (s shape) copyStatus(dst, src metav1.Object) {
 	}
 }
 
-// onlyStatus copies all of src but metadata and status to dst, for a write to the status subresource.
-func (s shape) onlyStatus(dst, src metav1.Object) {
+// restoreExceptStatus copies all of src but metadata and status to dst, for a write to the status
+// subresource.
+func (s shape) restoreExceptStatus(dst, src metav1.Object) {
 	if s.unstructured {
 		d, from := dst.(*metav1.Unstructured), src.(*metav1.Unstructured)
 		status, ok := d.Fields["status"]
@@ -126,14 +139,14 @@ func sameMembers(a, b map[string]any, keepStatus bool) bool {
 	return true
 }
 
-// kinded is every type that embeds TypeMeta, ours and k8s.io's.
-type kinded interface {
+// kindSetter is every type that embeds TypeMeta, ours and k8s.io's.
+type kindSetter interface {
 	SetGroupVersionKind(gvk schema.GroupVersionKind)
 }
 
 // setTypeMeta sets apiVersion and kind; the zero kind clears them.
 func setTypeMeta(obj metav1.Object, gvk schema.GroupVersionKind) {
-	if k, ok := obj.(kinded); ok {
+	if k, ok := obj.(kindSetter); ok {
 		k.SetGroupVersionKind(gvk)
 		return
 	}

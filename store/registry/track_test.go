@@ -91,5 +91,5 @@ func TestOwnersOfOtherVersions(t *testing.T) {
 	version, paths = s.owned("one")
 	require.Equal(t, "autoscaling/v2", version)
 	require.Equal(t, []string{".spec.minReplicas"}, paths)
-	require.NoError(t, s.apply("v2", "two", false, map[string]any{"metrics": cpuMetric(60)}), "nobody minds any more")
+	require.NoError(t, s.apply("v2", "two", false, map[string]any{"metrics": cpuMetric(60)}), "no other manager owns it")
 }

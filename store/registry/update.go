@@ -17,6 +17,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/admission"
+	"github.com/keelson-dev/keelson/store/cache"
 )
 
 // Change returns the new state for the current one. It is called again after a write lost a race.
@@ -30,6 +31,12 @@ type Current struct {
 	state  *state
 }
 
+// CurrentOf returns the state of an object of the cache, for [UpdateOptions.From]. obj is the object as
+// Decode returned it, and must not be changed afterwards.
+func (r *Resource) CurrentOf(o *cache.Object, obj metav1.Object) Current {
+	return Current{Object: obj, res: r, state: &state{obj: obj, raw: o.Value, revision: o.Revision}}
+}
+
 // Copy returns a private copy of the object.
 func (c Current) Copy(ctx context.Context) (metav1.Object, error) {
 	obj, err := c.res.decode(ctx, c.state.raw, c.state.revision)
@@ -41,7 +48,7 @@ func (c Current) Copy(ctx context.Context) (metav1.Object, error) {
 
 // JSON returns the object's JSON, with apiVersion and kind.
 func (c Current) JSON() ([]byte, error) {
-	if body, ok := c.res.madeJSON(c.res.key(metav1.KeyOf(c.Object)), c.state.revision); ok {
+	if body, ok := c.res.cachedJSON(c.res.key(metav1.KeyOf(c.Object)), c.state.revision); ok {
 		head := c.res.JSONHead()
 		if len(head) > 0 {
 			body = body[1:]
@@ -61,6 +68,10 @@ type UpdateOptions struct {
 	Create func(context.Context) error
 	// Patch relaxes the requirements of a PUT: the version may be missing, and a wrong uid is a 422.
 	Patch bool
+	// From is the state that the first attempt begins with, made by [Resource.CurrentOf], which saves reading
+	// and decoding the object. If it is not the newest, the update begins again with the newest state. The
+	// zero value reads the object.
+	From Current
 }
 
 // state is an object as it is in the store.
@@ -68,6 +79,7 @@ type state struct {
 	obj      metav1.Object
 	raw      []byte
 	revision int64
+	stale    bool // store.KV.Stale; false if it is not known, as of the cache
 	// removed is set when a write that began with this state has removed the object.
 	removed bool
 }
@@ -85,7 +97,7 @@ func (r *Resource) current(ctx context.Context, key types.NamespacedName) (*stat
 	if err != nil {
 		return nil, apierrors.NewStoreReadError(r.gr, key.Name, err)
 	}
-	return &state{obj: obj, raw: kv.Value, revision: kv.Revision}, nil
+	return &state{obj: obj, raw: kv.Value, revision: kv.Revision, stale: kv.Stale}, nil
 }
 
 // Update changes an object and returns it as stored; created is true if the object did not exist.
@@ -95,9 +107,11 @@ func (r *Resource) current(ctx context.Context, key types.NamespacedName) (*stat
 // newest state if another write came first, unless the client named a resourceVersion.
 func (r *Resource) Update(ctx context.Context, key types.NamespacedName, change Change, o UpdateOptions) (obj metav1.Object, created bool, err error) {
 	for first := true; ; first = false {
-		cur, guessed, err := r.begin(ctx, key, first)
-		if err != nil {
-			return nil, false, err
+		cur, fromCache := o.From.state, true
+		if !first || cur == nil {
+			if cur, fromCache, err = r.begin(ctx, key, first); err != nil {
+				return nil, false, err
+			}
 		}
 		if cur == nil {
 			if o.Create == nil {
@@ -110,7 +124,7 @@ func (r *Resource) Update(ctx context.Context, key types.NamespacedName, change 
 			return obj, err == nil, err
 		}
 		obj, retry, err := r.updateOnce(ctx, key, cur, change, o)
-		if retry || guessed && doubtful(obj, cur, err) {
+		if retry || fromCache && maybeStale(obj, cur, err) {
 			if err := ctx.Err(); err != nil {
 				return nil, false, r.storeError(err, key.Name, "update")
 			}
@@ -123,25 +137,21 @@ func (r *Resource) Update(ctx context.Context, key types.NamespacedName, change 
 // begin reads the state a write begins with. The first attempt may use what the cache holds, which saves a
 // round trip to a remote store: a write of it succeeds only if it is the newest, and anything else
 // is tried again.
-func (r *Resource) begin(ctx context.Context, key types.NamespacedName, first bool) (cur *state, guessed bool, err error) {
-	if first && r.registry.store.Capabilities().Remote {
-		select {
-		case <-r.watched.ready:
-			if o, ok := r.watched.cache.Snapshot().Get(r.key(key)); ok && o.Err == nil {
-				if obj, err := r.decode(ctx, o.Value, o.Revision); err == nil {
-					return &state{obj: obj, raw: o.Value, revision: o.Revision}, true, nil
-				}
+func (r *Resource) begin(ctx context.Context, key types.NamespacedName, first bool) (cur *state, fromCache bool, err error) {
+	if c := r.watched.ready(); first && c != nil && r.registry.store.Capabilities().Remote {
+		if o, ok := c.Snapshot().Get(r.key(key)); ok && o.Err == nil {
+			if obj, err := r.decode(ctx, o.Value, o.Revision); err == nil {
+				return &state{obj: obj, raw: o.Value, revision: o.Revision}, true, nil
 			}
-		default:
 		}
 	}
 	cur, err = r.current(ctx, key)
 	return cur, false, err
 }
 
-// doubtful reports that an outcome depends on a cached state that may not be the newest: an error of the
+// maybeStale reports that an outcome depends on a cached state that may not be the newest: an error of the
 // client, or nothing to change. Errors of the store do not count: the write may have taken effect.
-func doubtful(obj metav1.Object, cur *state, err error) bool {
+func maybeStale(obj metav1.Object, cur *state, err error) bool {
 	if err != nil {
 		code := apierrors.CodeOf(err)
 		return code >= 400 && code < 500
@@ -186,7 +196,7 @@ func createOptionsOf(w Write) *metav1.CreateOptions {
 func (r *Resource) updateOnce(ctx context.Context, key types.NamespacedName, cur *state, change Change, o UpdateOptions) (_ metav1.Object, retry bool, _ error) {
 	obj, err := change(Current{Object: cur.obj, res: r, state: cur})
 	if errors.Is(err, ErrUnchanged) {
-		if r.stale(cur.raw) { // the object is up to date, but its stored encoding is not
+		if cur.stale || r.stale(cur.raw) { // the object is up to date, but its stored encoding is not
 			return r.replace(ctx, key, cur, cur.obj, o, false)
 		}
 		return cur.obj, false, nil
@@ -223,11 +233,11 @@ func (r *Resource) updateOnce(ctx context.Context, key types.NamespacedName, cur
 	if errs := r.validateUpdate(obj, cur.obj, o); len(errs) > 0 {
 		return nil, false, r.invalid(key.Name, errs)
 	}
-	r.warnOf(obj, cur.obj, o.Write)
+	r.sendWarnings(obj, cur.obj, o.Write)
 	if err := chain.validate(ctx, attrs); err != nil {
 		return nil, false, err
 	}
-	if r.mustGo(m, obj) {
+	if r.mustRemove(m, obj) {
 		return r.removeByUpdate(ctx, cur, obj, o, versioned)
 	}
 	return r.replace(ctx, key, cur, obj, o, versioned)
@@ -245,8 +255,8 @@ func (r *Resource) checkIdentity(m, old *metav1.ObjectMeta, o UpdateOptions) err
 }
 
 // ErrOtherUID returns the error of a request whose uid is not that of the object of that name.
-func ErrOtherUID(meant, is types.UID) error {
-	return fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", meant, is)
+func ErrOtherUID(want, got types.UID) error {
+	return fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", want, got)
 }
 
 // checkVersion compares the resourceVersion that the client sent.
@@ -278,7 +288,7 @@ func (r *Resource) prepareUpdate(ctx context.Context, obj, old metav1.Object, o 
 	s := r.def.Strategy
 	switch {
 	case o.Subresource == "status":
-		r.shape.onlyStatus(obj, old)
+		r.shape.restoreExceptStatus(obj, old)
 		if r.def.Custom || s.StatusOnly {
 			// As upstream: status writes of custom resources leave all of the metadata but managedFields
 			// alone.
@@ -294,16 +304,16 @@ func (r *Resource) prepareUpdate(ctx context.Context, obj, old metav1.Object, o 
 	case o.Subresource == "" && r.hasStatus:
 		r.shape.copyStatus(obj, old)
 	}
-	part := r.def.Subresources[o.Subresource]
-	if part.Edit != nil {
-		part.Edit(obj, old)
+	sub := r.def.Subresources[o.Subresource]
+	if sub.Edit != nil {
+		sub.Edit(obj, old)
 	}
 	if s.PrepareUpdate != nil && o.Subresource == "" {
 		s.PrepareUpdate(ctx, obj, old)
 	}
 	if rule := r.def.Strategy.Generation; rule != Unmanaged {
 		m.Generation = om.Generation
-		if o.Subresource != "status" && !part.KeepsGeneration && r.desiredChanged(rule, obj, old) {
+		if o.Subresource != "status" && !sub.KeepsGeneration && r.desiredChanged(rule, obj, old) {
 			m.Generation++
 		}
 	}
@@ -319,10 +329,10 @@ func (r *Resource) desiredChanged(rule GenerationRule, obj, old metav1.Object) b
 func (r *Resource) validateUpdate(obj, old metav1.Object, o UpdateOptions) validation.ErrorList {
 	errs := r.validateMetaUpdate(metav1.MetaOf(obj), metav1.MetaOf(old), o.Subresource)
 	rules := &r.info.Rules
-	part := r.def.Subresources[o.Subresource]
+	sub := r.def.Subresources[o.Subresource]
 	switch {
-	case part.Validate != nil:
-		return append(errs, part.Validate(obj, old)...)
+	case sub.Validate != nil:
+		return append(errs, sub.Validate(obj, old)...)
 	case o.Subresource == "status":
 		if rules.ValidateStatus != nil {
 			errs = append(errs, rules.ValidateStatus(obj, old)...)
@@ -335,9 +345,9 @@ func (r *Resource) validateUpdate(obj, old metav1.Object, o UpdateOptions) valid
 	return append(errs, r.def.Scale.validate(obj, o.Subresource == "status")...)
 }
 
-// mustGo reports that the object is to be removed: it is marked for deletion, without a grace period, and has
-// no finalizers.
-func (r *Resource) mustGo(m *metav1.ObjectMeta, obj metav1.Object) bool {
+// mustRemove reports that the object is to be removed: it is marked for deletion, without a grace period, and
+// has no finalizers.
+func (r *Resource) mustRemove(m *metav1.ObjectMeta, obj metav1.Object) bool {
 	if m.DeletionTimestamp.IsZero() || len(m.Finalizers) > 0 {
 		return false
 	}
@@ -356,7 +366,7 @@ func (r *Resource) removeByUpdate(ctx context.Context, cur *state, obj metav1.Ob
 	case err == nil:
 		cur.removed = true
 		return obj, false, nil
-	case raced(err) && !versioned:
+	case isConflict(err) && !versioned:
 		return nil, true, nil
 	}
 	return nil, false, r.storeError(err, obj.GetName(), "update")
@@ -377,7 +387,7 @@ func (r *Resource) replace(ctx context.Context, key types.NamespacedName, cur *s
 			res.undo()
 			return nil, false, apierrors.NewInternalError(err)
 		}
-		if o.DryRun || len(res.Ops) == 0 && bytes.Equal(value, cur.raw) {
+		if o.DryRun || len(res.Ops) == 0 && !cur.stale && bytes.Equal(value, cur.raw) {
 			return obj, false, nil
 		}
 		op := store.Op{Type: store.OpUpdate, Key: r.key(key), Value: value, Expected: cur.revision, TTL: r.ttl(obj)}
@@ -391,15 +401,15 @@ func (r *Resource) replace(ctx context.Context, key types.NamespacedName, cur *s
 		switch {
 		case lostRace(err, op.Key):
 			continue
-		case raced(err) && !versioned:
+		case isConflict(err) && !versioned:
 			return nil, true, nil
 		}
 		return nil, false, r.storeError(err, key.Name, "update")
 	}
 }
 
-// raced reports that the object changed between read and write.
-func raced(err error) bool {
+// isConflict reports that the object changed between read and write.
+func isConflict(err error) bool {
 	_, ok := errors.AsType[*store.ConflictError](err)
 	return ok
 }

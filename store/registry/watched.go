@@ -13,33 +13,48 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/cache"
 )
 
-// watched is the watch cache of one key prefix. It starts on first use, so that a server of sixty kinds pays
-// for those that are read.
+// watched is the watch cache of one key prefix. It is made and started on first use, so that a server of a
+// hundred kinds pays for those that are read.
 type watched struct {
-	cache   *cache.Cache
-	source  *Resource // computes the attributes of cached objects
-	wanted  bool      // guarded by Registry.mu, as are the others
+	cache   atomic.Pointer[cache.Cache] // nil until it is started
+	source  *Resource                   // computes the attributes of cached objects
+	wanted  bool                        // guarded by Registry.mu, as are the others
 	running bool
 	stopped bool
 	cancel  context.CancelFunc
 	// The generation of the table for which the cache was made, and the fields it keeps of each object.
 	generation int64
 	fields     []string
-	ready      <-chan struct{}
 	replaced   chan struct{} // closed when another cache replaces it or the resource is removed
 	written    atomic.Int64  // revision of the last write that went through this registry
 	reads      atomic.Int32  // of single objects while the cache did not run
 }
 
-// hotAfter is the number of reads of single objects that start the cache, which keeps encoded objects.
-const hotAfter = 50
+// readsBeforeCache is the number of reads of single objects that start the cache, which keeps encoded
+// objects.
+const readsBeforeCache = 50
 
-// wrote records the revision of a write for readers that must see it.
-func (w *watched) wrote(revision int64) {
+// ready returns the cache if it has caught up with the store, or nil.
+func (w *watched) ready() *cache.Cache {
+	c := w.cache.Load()
+	if c == nil {
+		return nil
+	}
+	select {
+	case <-c.Ready():
+		return c
+	default:
+		return nil
+	}
+}
+
+// recordWrite records the revision of a write for readers that must see it.
+func (w *watched) recordWrite(revision int64) {
 	for old := w.written.Load(); revision > old && !w.written.CompareAndSwap(old, revision); old = w.written.Load() {
 	}
 }
@@ -54,27 +69,34 @@ func (r *Registry) watchedFor(res *Resource, generation int64) *watched {
 		}
 		w.stop()
 	}
-	o := r.options.Cache
-	o.Attributes = res.attributes
-	o.Logger = r.logger.With("resource", res.gr.String())
-	if r.options.CacheMetrics != nil {
-		o.Metrics = r.options.CacheMetrics(res.gr)
-	}
-	w := &watched{cache: cache.New(r.store, res.prefix, o), source: res, generation: generation, fields: res.keptFields(), replaced: make(chan struct{})}
-	w.ready = w.cache.Ready()
+	w := &watched{source: res, generation: generation, fields: res.keptFields(), replaced: make(chan struct{})}
 	r.watched[res.prefix] = w
 	return w
 }
 
-// start runs the cache if it is wanted and Run is running, and reports whether it did. It is called with r.mu
-// held.
+// start makes the cache and runs it if it is wanted and Run is running, and reports whether it did. It is
+// called with r.mu held.
 func (r *Registry) start(w *watched) bool {
 	if !w.wanted || w.running || w.stopped || r.runCache == nil {
 		return false
 	}
 	w.running = true
-	r.runCache(w)
+	c := r.newCache(w.source)
+	w.cache.Store(c)
+	w.cancel = r.runCache(c)
 	return true
+}
+
+// newCache returns the cache of the prefix of a resource.
+func (r *Registry) newCache(res *Resource) *cache.Cache {
+	o := r.options.Cache
+	o.Attributes = res.attributes
+	o.Initial = r.options.Image.initial(res)
+	o.Logger = r.logger.With("resource", res.gr.String())
+	if r.options.CacheMetrics != nil {
+		o.Metrics = r.options.CacheMetrics(res.gr)
+	}
+	return cache.New(r.store, res.prefix, o)
 }
 
 func (w *watched) stop() {
@@ -87,37 +109,35 @@ func (w *watched) stop() {
 	}
 }
 
-// countUncachedRead counts a read of a single object from the store, and starts the cache after hotAfter of
-// them.
+// countUncachedRead counts a read of a single object from the store, and starts the cache after
+// readsBeforeCache of them.
 func (r *Resource) countUncachedRead() {
-	if w := r.watched; w.reads.Add(1) == hotAfter {
-		r.registry.want(w)
+	if w := r.watched; w.reads.Add(1) == readsBeforeCache {
+		r.registry.ensureStarted(w)
 	}
 }
 
-// want starts a cache unless it is running, and reports whether it did.
-func (r *Registry) want(w *watched) bool {
+// ensureStarted starts a cache unless it is running, and reports whether it did.
+func (r *Registry) ensureStarted(w *watched) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w.wanted = true
 	return r.start(w)
 }
 
-// warmUp bounds the time that a request waits for a cache that is being filled. That usually takes
+// maxWarmWait bounds the time that a request waits for a cache that is being filled. That usually takes
 // milliseconds, but the store may be unavailable or hold very many objects.
-const warmUp = 3 * time.Second
+const maxWarmWait = 3 * time.Second
 
 // Warm starts the resource's watch cache and waits until it has caught up. Errors: 429 with Retry-After if
 // that takes more than three seconds, 503 when Run ends, and that of ctx. A cache that this call has started
 // was read from the store after the call began: if f requires a consistent state, that revision is returned
 // as the requirement, which saves a request to the store.
 func (r *Resource) Warm(ctx context.Context, f Freshness) (Freshness, error) {
-	select {
-	case <-r.watched.ready:
+	if r.watched.ready() != nil {
 		return f, nil
-	default:
 	}
-	waiting, cancel := context.WithTimeout(ctx, warmUp)
+	waiting, cancel := context.WithTimeout(ctx, maxWarmWait)
 	defer cancel()
 	c, fresh, err := r.startReader(waiting)
 	switch {
@@ -139,20 +159,22 @@ func (r *Resource) reader(ctx context.Context) (*cache.Cache, error) {
 // store after the call began.
 func (r *Resource) startReader(ctx context.Context) (c *cache.Cache, fresh bool, err error) {
 	w := r.watched
-	select {
-	case <-w.ready:
-		return w.cache, false, nil
-	default:
+	if c := w.ready(); c != nil {
+		return c, false, nil
 	}
 	select {
 	case <-r.registry.started:
 	case <-ctx.Done():
 		return nil, false, ctx.Err()
 	}
-	fresh = r.registry.want(w)
+	fresh = r.registry.ensureStarted(w)
+	var ready <-chan struct{} // nil if the cache was stopped before its start
+	if c = w.cache.Load(); c != nil {
+		ready = c.Ready()
+	}
 	select {
-	case <-w.ready:
-		return w.cache, fresh, nil
+	case <-ready:
+		return c, fresh, nil
 	case <-w.replaced:
 		return nil, false, cache.ErrStopped
 	case <-r.registry.ended:
@@ -162,6 +184,21 @@ func (r *Resource) startReader(ctx context.Context) (c *cache.Cache, fresh bool,
 	}
 }
 
+// Delivered reports whether the watch caches of resources run, and they and their watches have delivered all
+// events up to revision; see [cache.Cache.Delivered].
+func (r *Registry) Delivered(revision int64, resources ...schema.GroupVersionResource) bool {
+	for _, gvr := range resources {
+		res := r.Resource(gvr)
+		if res == nil {
+			return false
+		}
+		if c := res.watched.ready(); c == nil || !c.Delivered(revision) {
+			return false
+		}
+	}
+	return true
+}
+
 // Undelivered returns the key prefixes of the running watch caches that have not reached revision, or have an
 // open watch that has not delivered all events up to there; see [cache.Cache.Delivered].
 func (r *Registry) Undelivered(revision int64) []string {
@@ -169,7 +206,7 @@ func (r *Registry) Undelivered(revision int64) []string {
 	var running []*cache.Cache
 	for _, w := range r.watched {
 		if w.running && !w.stopped {
-			running = append(running, w.cache)
+			running = append(running, w.cache.Load())
 		}
 	}
 	r.mu.Unlock()
@@ -246,9 +283,7 @@ func (r *Resource) hint(key string, value []byte, obj metav1.Object) {
 	if r.def.ToStored != nil || r.info.GVK != source.stored.GVK && !r.def.Custom {
 		return // it is stored in another form
 	}
-	select {
-	case <-r.watched.ready:
-		r.watched.cache.Hint(key, value, source.attributesOf(obj))
-	default:
+	if c := r.watched.ready(); c != nil {
+		c.Hint(key, value, source.attributesOf(obj))
 	}
 }

@@ -20,8 +20,8 @@ type Write struct {
 	Annotate func(key, value string)
 	// Admitted skips admission, because the request that the write is a part of was admitted.
 	Admitted bool
-	// Outside, if not nil, is increased by the time spent waiting for admission webhooks.
-	Outside *time.Duration
+	// WebhookWait, if not nil, is increased by the time spent waiting for admission webhooks.
+	WebhookWait *time.Duration
 	// Options are the request's decoded *metav1.CreateOptions, UpdateOptions, PatchOptions or DeleteOptions,
 	// for admission.
 	Options any

@@ -41,13 +41,3 @@ func (r *Resource) objectsOf(ctx context.Context, snap *cache.Snapshot) []metav1
 	}
 	return out
 }
-
-// ResourceOf implements Access.
-func (a access) ResourceOf(kind schema.GroupVersionKind) (gvr schema.GroupVersionResource, namespaced, ok bool) {
-	for _, res := range a.r.table.Load().byGVR {
-		if res.info.GVK == kind {
-			return res.info.GVR, res.info.Namespaced, true
-		}
-	}
-	return gvr, false, false
-}
