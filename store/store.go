@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Revisions with a meaning of their own, in Guard.Revision and in the expected
-// revision of Update and Delete.
+// Revisions with a special meaning in Guard.Revision and in the expected revision of Update and Delete.
 const (
 	// Absent means that the key must not exist.
 	Absent int64 = 0
@@ -113,6 +112,9 @@ type KV struct {
 	Value          []byte
 	Revision       int64 // of the last write
 	CreateRevision int64 // of the write that created the key
+	// Stale holds if the store keeps the value in another form than it would write now, as after a rotation
+	// of encryption keys: then writing the same value again is of use.
+	Stale bool
 }
 
 // Guard is a condition that must hold in the same commit as a write.
@@ -177,7 +179,8 @@ type ListResult struct {
 	Total int64
 }
 
-// EventType is the kind of a change of a key.
+// EventType is the kind of a change of a key. The types are not Added, Modified and Deleted, because those
+// depend on the selector of a watch of objects: an object whose key is Put may be any of them.
 type EventType uint8
 
 // The types of events.

@@ -118,7 +118,7 @@ func TestParsePairOfOthers(t *testing.T) {
 			again, err := certs.ParsePair(p.CertPEM(), p.KeyPEM())
 			require.NoError(t, err)
 			require.Equal(t, in.key.Public(), again.Key.Public())
-			// It signs, and what it signs verifies.
+			// It signs certificates that verify.
 			ca := &certs.Authority{Pair: *p}
 			leaf, err := ca.Serving("x", "localhost")
 			require.NoError(t, err)
@@ -137,7 +137,8 @@ func TestParsePairOfOthers(t *testing.T) {
 	}
 }
 
-// An authority signs for hosts and users: what it signs signs nothing, and its own key encrypts nothing.
+// An authority signs certificates for hosts and users, which cannot sign others; its own key usage excludes
+// encryption.
 func TestAuthoritySignsNoAuthorities(t *testing.T) {
 	ca, err := certs.NewAuthority("ca")
 	require.NoError(t, err)

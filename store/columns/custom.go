@@ -14,7 +14,7 @@ import (
 )
 
 // Custom returns the table of a custom resource: Name, then the declared columns, or Age when none are
-// declared. Cells are nil where the path leads nowhere or to a value of another type. It works on
+// declared. Cells are nil where the path selects nothing or a value of another type. It works on
 // *metav1.Unstructured; for other types the declared cells are nil. A path that does not parse is an error
 // naming the column.
 func Custom(declared []apiextensionsv1.CustomResourceColumnDefinition) (Table, error) {
@@ -116,7 +116,7 @@ func plainText(v any) any {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// jsonRoot is the object as paths see it. Only the metadata that columns can reasonably ask for is in it.
+// jsonRoot is the object as paths see it. It contains only the metadata that columns are likely to select.
 func jsonRoot(obj metav1.Object) map[string]any {
 	root := map[string]any{}
 	if u, ok := obj.(*metav1.Unstructured); ok {

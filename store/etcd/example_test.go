@@ -11,7 +11,7 @@ import (
 
 func ExampleNew() {
 	s, err := etcd.New(context.Background(), etcd.Options{
-		Endpoints:   []string{"http://127.0.0.1:1"}, // nothing listens here
+		Endpoints:   []string{"http://127.0.0.1:1"}, // no server listens here
 		DialTimeout: 100 * time.Millisecond,
 		Logger:      slog.Default(),
 	})

@@ -87,7 +87,7 @@ func TestConformance(t *testing.T) {
 			storetest.Run(t, func(t testing.TB) store.Store {
 				return connect(t, serve(t, open(t), etcdserver.Options{}))
 			}, storetest.Options{Crash: join, Join: join})
-			// The crash of a client; store/file has that of a server.
+			// This tests the crash of a client; store/file tests that of a server.
 		})
 	}
 }

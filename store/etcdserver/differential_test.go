@@ -22,8 +22,8 @@ import (
 	"github.com/keelson-dev/keelson/store/storetest"
 )
 
-// TestSameAnswersAsEtcd sends the same random requests to a real etcd and to ours, right ones and wrong ones,
-// and compares every answer, revisions included, and all events of watches.
+// TestSameAnswersAsEtcd sends the same random requests, valid and invalid ones, to a real etcd and to ours,
+// and compares every response, revisions included, and all events of watches.
 func TestSameAnswersAsEtcd(t *testing.T) {
 	real := storetest.StartEtcd(t)
 	status, err := dial(t, real.Endpoint).Status(t.Context(), real.Endpoint)
@@ -45,12 +45,11 @@ func newSide(t testing.TB, endpoint string) side {
 	return side{pb.NewKVClient(conn), pb.NewLeaseClient(conn), pb.NewWatchClient(conn)}
 }
 
-// pair drives both. Both begin empty and get the same, so they stay at the same revision.
+// pair drives both. Both begin empty and receive the same requests, so they stay at the same revision.
 type pair struct {
 	t          *testing.T
 	version    string // of the real one
 	real, ours side
-	ctx        context.Context
 	seed       uint64
 	step       int
 	rnd        *rand.Rand
@@ -61,30 +60,30 @@ type pair struct {
 }
 
 func (p *pair) run(seed uint64) {
-	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(p.t.Context(), 5*time.Minute)
 	defer cancel()
-	p.ctx, p.seed, p.rnd, p.leases, p.watches = ctx, seed, rand.New(rand.NewPCG(seed, 1)), nil, nil
-	p.same(deleteRange(&pb.DeleteRangeRequest{Key: []byte{0}, RangeEnd: []byte{0}}))
+	p.seed, p.rnd, p.leases, p.watches = seed, rand.New(rand.NewPCG(seed, 1)), nil, nil
+	p.same(ctx, deleteRange(&pb.DeleteRangeRequest{Key: []byte{0}, RangeEnd: []byte{0}}))
 	for p.step = range 60 {
-		p.request()
+		p.request(ctx)
 		if p.rnd.IntN(20) == 0 {
-			p.compact()
+			p.compact(ctx)
 		}
 	}
 	// No more compactions: whether a watch has already left what is compacted is a race.
 	for p.step = range 60 {
-		p.request()
+		p.request(ctx)
 		if p.rnd.IntN(8) == 0 {
-			p.open()
+			p.open(ctx)
 		}
 	}
-	p.compareWatches()
+	p.compareWatches(ctx)
 	for _, id := range p.leases {
-		p.same(revoke(id))
+		p.same(ctx, revoke(id))
 	}
 }
 
-// call makes one request of one side.
+// call sends one request to one side.
 type call struct {
 	what any
 	do   func(context.Context, side) (answered, error)
@@ -106,17 +105,17 @@ func revoke(id int64) call {
 	return lease(&pb.LeaseRevokeRequest{ID: id}, pb.LeaseClient.LeaseRevoke)
 }
 
-// same makes a request of both and requires equal answers.
-func (p *pair) same(c call) answered {
-	got, gotErr := c.do(p.ctx, p.ours)
+// same sends a request to both and requires equal responses.
+func (p *pair) same(ctx context.Context, c call) answered {
+	got, gotErr := c.do(ctx, p.ours)
 	if txn, ok := c.what.(*pb.TxnRequest); ok && errors.Is(rpctypes.Error(gotErr), rpctypes.ErrDuplicateKey) && unseen(txn) {
 		return nil
 	}
-	want, wantErr := c.do(p.ctx, p.real)
+	want, wantErr := c.do(ctx, p.real)
 	at := fmt.Sprintf("seed %d, step %d: %T %+v", p.seed, p.step, c.what, c.what)
-	require.NoError(p.t, p.ctx.Err(), at)
+	require.NoError(p.t, ctx.Err(), at)
 	if _, txn := c.what.(*pb.TxnRequest); txn && p.version < "3.6" && wantErr != nil && gotErr != nil {
-		return nil // of several errors in a transaction older versions tell of the first put
+		return nil // of several errors in a transaction older versions report that of the first put
 	}
 	require.Equal(p.t, fmt.Sprint(wantErr), fmt.Sprint(gotErr), at)
 	require.Equal(p.t, status.Code(wantErr), status.Code(gotErr), at)
@@ -132,9 +131,9 @@ func (p *pair) same(c call) answered {
 	return got
 }
 
-// unseen reports whether a transaction may put and delete a key without etcd's noticing it: etcd overlooks
-// deletes to the end of all keys, and a put in one transaction beside the delete in another. Ours refuses all
-// of it, as no store could do it.
+// unseen reports whether a transaction may put and delete a key without etcd detecting it: etcd overlooks
+// deletes to the end of all keys, and a put in one nested transaction with the delete in another. Our server
+// refuses these, because a store cannot do both in one commit.
 func unseen(r *pb.TxnRequest) bool {
 	within := 0
 	for _, op := range slices.Concat(r.Success, r.Failure) {
@@ -150,22 +149,22 @@ func unseen(r *pb.TxnRequest) bool {
 	return within > 1
 }
 
-func (p *pair) request() {
+func (p *pair) request(ctx context.Context) {
 	switch n := p.rnd.IntN(20); {
 	case n < 5:
-		p.same(kv(p.rangeRequest(), pb.KVClient.Range))
+		p.same(ctx, kv(p.rangeRequest(), pb.KVClient.Range))
 	case n < 10:
-		p.same(put(p.putRequest()))
+		p.same(ctx, put(p.putRequest()))
 	case n < 12:
-		p.same(deleteRange(p.deleteRequest()))
+		p.same(ctx, deleteRange(p.deleteRequest()))
 	case n < 17:
-		p.same(kv(p.txnRequest(0), pb.KVClient.Txn))
+		p.same(ctx, kv(p.txnRequest(0), pb.KVClient.Txn))
 	default:
-		p.leaseRequest()
+		p.leaseRequest(ctx)
 	}
 }
 
-func (p *pair) leaseRequest() {
+func (p *pair) leaseRequest(ctx context.Context) {
 	switch p.rnd.IntN(5) {
 	case 0:
 		r := &pb.LeaseGrantRequest{ID: p.rnd.Int64N(1 << 40), TTL: 1000 + p.rnd.Int64N(1000)}
@@ -175,18 +174,18 @@ func (p *pair) leaseRequest() {
 		if len(p.leases) > 0 && p.rnd.IntN(10) == 0 {
 			r.ID = p.leases[0]
 		}
-		if p.same(lease(r, pb.LeaseClient.LeaseGrant)) != nil {
+		if p.same(ctx, lease(r, pb.LeaseClient.LeaseGrant)) != nil {
 			p.leases = append(p.leases, r.ID)
 		}
 	case 1:
 		if len(p.leases) > 2 {
-			p.same(revoke(p.leases[0]))
+			p.same(ctx, revoke(p.leases[0]))
 			p.leases = p.leases[1:]
 		} else {
-			p.same(revoke(12345))
+			p.same(ctx, revoke(12345))
 		}
 	case 2:
-		p.same(lease(&pb.LeaseLeasesRequest{}, func(c pb.LeaseClient, ctx context.Context, r *pb.LeaseLeasesRequest, o ...grpc.CallOption) (*pb.LeaseLeasesResponse, error) {
+		p.same(ctx, lease(&pb.LeaseLeasesRequest{}, func(c pb.LeaseClient, ctx context.Context, r *pb.LeaseLeasesRequest, o ...grpc.CallOption) (*pb.LeaseLeasesResponse, error) {
 			resp, err := c.LeaseLeases(ctx, r, o...)
 			if err == nil {
 				slices.SortFunc(resp.Leases, func(a, b *pb.LeaseStatus) int { return int(a.ID - b.ID) })
@@ -194,7 +193,7 @@ func (p *pair) leaseRequest() {
 			return resp, err
 		}))
 	default:
-		p.same(lease(&pb.LeaseTimeToLiveRequest{ID: p.leaseID(), Keys: p.rnd.IntN(2) == 0}, func(c pb.LeaseClient, ctx context.Context, r *pb.LeaseTimeToLiveRequest, o ...grpc.CallOption) (*pb.LeaseTimeToLiveResponse, error) {
+		p.same(ctx, lease(&pb.LeaseTimeToLiveRequest{ID: p.leaseID(), Keys: p.rnd.IntN(2) == 0}, func(c pb.LeaseClient, ctx context.Context, r *pb.LeaseTimeToLiveRequest, o ...grpc.CallOption) (*pb.LeaseTimeToLiveResponse, error) {
 			resp, err := c.LeaseTimeToLive(ctx, r, o...)
 			if err == nil {
 				slices.SortFunc(resp.Keys, slices.Compare)
@@ -246,7 +245,7 @@ func (p *pair) span() (key, end []byte) {
 
 func (p *pair) oneIn(n int) bool { return p.rnd.IntN(n) == 0 }
 
-// someRevision is mostly one that is known.
+// someRevision returns a revision, mostly one that exists.
 func (p *pair) someRevision() int64 {
 	return max(-1, p.revision+2-p.rnd.Int64N(12))
 }
@@ -346,9 +345,9 @@ func (p *pair) op(depth int) *pb.RequestOp {
 	}
 }
 
-func (p *pair) compact() {
+func (p *pair) compact(ctx context.Context) {
 	r := &pb.CompactionRequest{Revision: p.someRevision(), Physical: p.oneIn(2)}
-	if p.same(kv(r, pb.KVClient.Compact)) != nil {
+	if p.same(ctx, kv(r, pb.KVClient.Compact)) != nil {
 		p.compacted = r.Revision
 	}
 }
@@ -359,7 +358,7 @@ type watched struct {
 	real, ours pb.Watch_WatchClient
 }
 
-func (p *pair) open() {
+func (p *pair) open(ctx context.Context) {
 	r := &pb.WatchCreateRequest{PrevKv: p.oneIn(2), ProgressNotify: p.oneIn(2), Fragment: p.oneIn(2), WatchId: p.rnd.Int64N(2) * 7}
 	r.Key, r.RangeEnd = p.span()
 	if p.oneIn(2) {
@@ -374,7 +373,7 @@ func (p *pair) open() {
 	w := &watched{r: r}
 	var made [2]*pb.WatchResponse
 	for i, s := range []side{p.real, p.ours} {
-		stream, err := s.watch.Watch(p.ctx)
+		stream, err := s.watch.Watch(ctx)
 		require.NoError(p.t, err)
 		require.NoError(p.t, stream.Send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{CreateRequest: r}}))
 		made[i], err = stream.Recv()
@@ -393,7 +392,7 @@ func (p *pair) open() {
 }
 
 // compareWatches writes something that each watch sees, and compares everything up to it.
-func (p *pair) compareWatches() {
+func (p *pair) compareWatches(ctx context.Context) {
 	last := map[*watched]int64{}
 	for _, w := range p.watches {
 		key := w.r.Key
@@ -401,10 +400,10 @@ func (p *pair) compareWatches() {
 			key = []byte{0}
 		}
 		for p.revision < w.r.StartRevision {
-			p.same(put(&pb.PutRequest{Key: key}))
+			p.same(ctx, put(&pb.PutRequest{Key: key}))
 		}
-		last[w] = p.same(put(&pb.PutRequest{Key: key})).GetHeader().Revision
-		deleted := p.same(deleteRange(&pb.DeleteRangeRequest{Key: key})).GetHeader().Revision
+		last[w] = p.same(ctx, put(&pb.PutRequest{Key: key})).GetHeader().Revision
+		deleted := p.same(ctx, deleteRange(&pb.DeleteRangeRequest{Key: key})).GetHeader().Revision
 		if !slices.Contains(w.r.Filters, pb.WatchCreateRequest_NODELETE) {
 			last[w] = deleted
 		}

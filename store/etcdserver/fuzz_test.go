@@ -14,8 +14,8 @@ import (
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// FuzzRequests sends any bytes that are a request. Whatever it is, the server answers, with a status if not
-// with yes; revisions never go down; and what an error refused has changed nothing.
+// FuzzRequests sends any bytes that decode as a request. The server must respond, with a status if it
+// refuses; revisions never go down; and a refused request has changed nothing.
 func FuzzRequests(f *testing.F) {
 	p := &pair{rnd: rand.New(rand.NewPCG(1, 1)), revision: 5}
 	for range 20 {
@@ -57,7 +57,7 @@ func all(t *testing.T, s *etcdserver.Server) *pb.RangeResponse {
 	return r
 }
 
-// decoded decodes bytes; ok is false if they are no request.
+// decoded decodes bytes; ok is false if they are not a request.
 func decoded[R any, P interface {
 	*R
 	Unmarshal([]byte) error

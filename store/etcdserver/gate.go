@@ -2,10 +2,10 @@ package etcdserver
 
 import "context"
 
-// sharers is how many may hold a gate together.
+// sharers is how many may share a gate.
 const sharers = 64
 
-// gate is a lock shared by many or held by one alone. Waiting for it ends with the context.
+// gate is a read-write lock whose waits end with a context.
 type gate struct {
 	places chan struct{} // one element for each place taken
 	turn   chan struct{} // held while one takes all places, so that two never wait for each other
@@ -17,7 +17,7 @@ func newGate() gate {
 
 // share takes one place; leave must be called once.
 func (g gate) share(ctx context.Context) (leave func(), err error) {
-	// One that waits to be alone goes first.
+	// A waiting caller of alone goes first.
 	for _, queue := range []chan struct{}{g.turn, g.places} {
 		select {
 		case queue <- struct{}{}:

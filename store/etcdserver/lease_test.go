@@ -18,7 +18,7 @@ import (
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// running serves without a listener: what a server does by itself goes on, and the test calls its methods.
+// running serves without a listener: the background work of the server runs, and the test calls its methods.
 func running(t testing.TB, s store.Store, opts etcdserver.Options) (server *etcdserver.Server, stop func()) {
 	server = etcdserver.New(s, opts)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -88,8 +88,8 @@ func TestLeasesEnd(t *testing.T) {
 	})
 }
 
-// TestLeasesOutliveTheServer: another server over the same store has the leases with keys, and gives them
-// their whole time.
+// TestLeasesOutliveTheServer: another server over the same store has the leases with keys, with their full
+// TTL.
 func TestLeasesOutliveTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -138,8 +138,7 @@ func TestKeepAlive(t *testing.T) {
 	require.ErrorIs(t, err, rpctypes.ErrLeaseNotFound)
 }
 
-// TestLeasesAmongWriters: whatever writers do at once, a lease that is revoked has taken its keys with it and
-// no others.
+// TestLeasesAmongWriters: with concurrent writers, revoking a lease deletes exactly its keys.
 func TestLeasesAmongWriters(t *testing.T) {
 	s, stop := running(t, inMemory(t), etcdserver.Options{})
 	defer stop()

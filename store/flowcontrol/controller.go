@@ -14,15 +14,18 @@ import (
 
 // Options configure a Controller. The zero value works.
 type Options struct {
-	// Seats is how many requests run at a time, exempt ones not counted. Zero means 600.
+	// Seats is the number of requests that may run at a time, not counting exempt ones. Zero means 600.
 	Seats int
 	// Wait is the longest time a request waits. Zero means 15 seconds.
 	Wait time.Duration
-	// Metrics are called as requests come and go. Nil functions are skipped.
+	// Schemas and Levels are the first configuration, as for Configure. Both nil means Defaults.
+	Schemas []*flowcontrolv1.FlowSchema
+	Levels  []*flowcontrolv1.PriorityLevelConfiguration
+	// Metrics are called on events of requests. Nil functions are skipped.
 	Metrics Metrics
 }
 
-// Metrics are hooks for measurements. They are called without locks held, and must be quick and safe for
+// Metrics are hooks for measurements. They are called without locks held, and must be fast and safe for
 // concurrent use.
 type Metrics struct {
 	// Executing is called with +1 and the seats a request takes when it begins to run, and with both negative
@@ -34,10 +37,10 @@ type Metrics struct {
 	// Started is called when a request may run, with the seats it takes and the time it waited, which is
 	// negative where requests never wait.
 	Started func(schema, level string, seats int, waited time.Duration)
-	// Finished is called when a request has given its seats back, with the time it had them: a watch keeps
-	// them only while it begins.
+	// Finished is called when a request has released its seats, with the time it held them: a watch holds
+	// them only during its initialization.
 	Finished func(schema, level string, watch bool, ran time.Duration)
-	// Rejected is called when one may not.
+	// Rejected is called when a request is rejected.
 	Rejected func(schema, level string, reason Reason)
 }
 
@@ -49,7 +52,7 @@ const (
 	QueueFull        Reason = "queue-full"        // the queue of its flow is full
 	ConcurrencyLimit Reason = "concurrency-limit" // its level does not queue
 	TimeOut          Reason = "time-out"          // it waited for too long
-	Cancelled        Reason = "cancelled"         // the client gave up
+	Cancelled        Reason = "cancelled"         // the client cancelled the request
 )
 
 // RejectedError is the error for a request that may not run now.
@@ -57,7 +60,7 @@ type RejectedError struct{ Reason Reason }
 
 func (e *RejectedError) Error() string { return "flowcontrol: rejected: " + string(e.Reason) }
 
-// Flow is what a request belongs to.
+// Flow is the flow that a request belongs to.
 type Flow struct {
 	// Schema and Level are names, SchemaUID and LevelUID the objects' uids; the uids are empty until
 	// Configure has been given the objects.
@@ -78,7 +81,7 @@ type Controller struct {
 	config  atomic.Pointer[config]
 
 	mu sync.Mutex
-	// Those of config that are limited, and older ones still in use; guarded by mu as are their fields.
+	// The limited levels of config, and older ones still in use; guarded by mu, as are their fields.
 	levels []*level
 	pool   int // seats that levels lend, and how many of them are used
 	lent   int
@@ -96,7 +99,7 @@ type schemaEntry struct {
 	level *level
 }
 
-// New returns a controller with the configuration of Defaults.
+// New returns a controller with the configuration of Options.
 func New(o Options) *Controller {
 	if o.Seats <= 0 {
 		o.Seats = 600
@@ -106,13 +109,16 @@ func New(o Options) *Controller {
 	}
 	c := &Controller{options: o}
 	c.config.Store(&config{})
-	c.Configure(Defaults())
+	if o.Schemas == nil && o.Levels == nil {
+		o.Schemas, o.Levels = Defaults()
+	}
+	c.Configure(o.Schemas, o.Levels)
 	return c
 }
 
-// Configure replaces the configuration; requests that wait or run stay. The objects must not be changed
-// afterwards. The mandatory ones (exempt and catch-all) are added where they are missing, and a schema whose
-// level does not exist is left out.
+// Configure replaces the configuration; waiting and running requests are kept. The objects must not be
+// changed afterwards. The mandatory ones (exempt and catch-all) are added where they are missing, and a
+// schema whose level does not exist is left out.
 func (c *Controller) Configure(schemas []*flowcontrolv1.FlowSchema, levels []*flowcontrolv1.PriorityLevelConfiguration) {
 	schemas, levels = withMandatory(schemas, levels)
 	c.mu.Lock()
@@ -147,8 +153,8 @@ func (c *Controller) Configure(schemas []*flowcontrolv1.FlowSchema, levels []*fl
 	c.dispatch()
 }
 
-// adopt makes the limited levels of next the ones that share seats. Requests that wait in a removed level run
-// at once, since nothing would wake them later. Called with mu held.
+// adopt shares the seats among the limited levels of next. Requests that wait in a removed level run at once,
+// since nothing would wake them later. Called with mu held.
 func (c *Controller) adopt(next *config) {
 	for _, l := range c.levels {
 		if next.levels[l.name] != l {
@@ -160,7 +166,7 @@ func (c *Controller) adopt(next *config) {
 		if l := next.levels[name]; !l.exempt {
 			c.levels = append(c.levels, l)
 			c.pool += l.nominal - l.guaranteed
-			c.lent += l.above(l.used)
+			c.lent += l.aboveGuarantee(l.used)
 		}
 	}
 }
@@ -180,26 +186,26 @@ func (c *Controller) Classify(a *authz.Attributes) Flow {
 	return f
 }
 
-// Seat is the right to run. Release gives it back; it may be called more than once, by one goroutine.
+// Seat is the right to run, which Release ends. Release may be called more than once, by one goroutine.
 type Seat struct {
-	c     *Controller
-	flow  Flow
-	seats int
-	came  time.Time
-	since time.Time // when it was let run; only its own goroutine reads it
-	queue *queue
-	given bool
+	c        *Controller
+	flow     Flow
+	seats    int
+	arrived  time.Time
+	started  time.Time // when it started; only its own goroutine reads it
+	queue    *queue
+	released bool
 
 	prev, next *Seat // of those that run in its level; guarded by Controller.mu
 }
 
-// Acquire waits until a request of the flow may run, which takes that many seats: one for an ordinary
-// request, more for one that costs more, but no more than about a seventh of its level. Errors are
+// Acquire waits until a request of the flow may run, which occupies that many seats: one for an ordinary
+// request, more for an expensive one, but no more than about a seventh of its level. Errors are
 // *RejectedError.
 func (c *Controller) Acquire(ctx context.Context, f Flow, seats int) (*Seat, error) {
 	s := &Seat{c: c, flow: f, seats: max(seats, 1)}
 	if !f.level.exempt {
-		s.came = time.Now()
+		s.arrived = time.Now()
 		if err := c.wait(ctx, s); err != nil {
 			if hook := c.options.Metrics.Rejected; hook != nil {
 				hook(f.Schema, f.Level, err.Reason)
@@ -207,7 +213,7 @@ func (c *Controller) Acquire(ctx context.Context, f Flow, seats int) (*Seat, err
 			return nil, err
 		}
 	}
-	s.since = time.Now()
+	s.started = time.Now()
 	if hook := c.options.Metrics.Started; hook != nil {
 		waited := s.Waited()
 		if s.queue == nil {
@@ -225,8 +231,8 @@ func (c *Controller) Acquire(ctx context.Context, f Flow, seats int) (*Seat, err
 func (c *Controller) wait(ctx context.Context, s *Seat) *RejectedError {
 	c.mu.Lock()
 	l := s.flow.level
-	s.seats = min(s.seats, l.widest())
-	if l.waiting == 0 && c.mayRun(l, s.seats) && !(l.used+s.seats > l.nominal && c.needy()) {
+	s.seats = min(s.seats, l.maxSeats())
+	if l.waiting == 0 && c.mayRun(l, s.seats) && !(l.used+s.seats > l.nominal && c.hasWaitingBelowNominal()) {
 		c.take(l, s.seats)
 		if s.queue = l.pick(s.flow.hash); s.queue != nil {
 			l.begin(s.queue, s.seats)
@@ -266,7 +272,7 @@ func (c *Controller) wait(ctx context.Context, s *Seat) *RejectedError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if w.queue == nil {
-		return nil // just then
+		return nil // it was started at the same moment
 	}
 	l.remove(w)
 	if reason == TimeOut {
@@ -274,30 +280,30 @@ func (c *Controller) wait(ctx context.Context, s *Seat) *RejectedError {
 	} else {
 		l.counts.cancelled++
 	}
-	c.dispatch() // it may have been in the way of others
+	c.dispatch() // it may have blocked others
 	return &RejectedError{reason}
 }
 
-// Waited is how long the request waited to be let run.
+// Waited returns how long the request waited before it started.
 func (s *Seat) Waited() time.Duration {
-	if s == nil || s.came.IsZero() {
+	if s == nil || s.arrived.IsZero() {
 		return 0
 	}
-	return s.since.Sub(s.came)
+	return s.started.Sub(s.arrived)
 }
 
 // Release ends the request.
 func (s *Seat) Release() {
-	if s == nil || s.given {
+	if s == nil || s.released {
 		return
 	}
-	s.given = true
+	s.released = true
 	c, l := s.c, s.flow.level
 	if hook := c.options.Metrics.Executing; hook != nil {
 		hook(s.flow.Schema, s.flow.Level, -1, -s.seats)
 	}
 	if hook := c.options.Metrics.Finished; hook != nil {
-		hook(s.flow.Schema, s.flow.Level, s.flow.watch, time.Since(s.since))
+		hook(s.flow.Schema, s.flow.Level, s.flow.watch, time.Since(s.started))
 	}
 	if l.exempt {
 		return
@@ -306,7 +312,7 @@ func (s *Seat) Release() {
 	defer c.mu.Unlock()
 	if s.queue != nil {
 		s.queue.running--
-		s.queue.start += float64(s.seats) * (time.Since(s.since) - expectedTime).Seconds()
+		s.queue.start += float64(s.seats) * (time.Since(s.started) - expectedTime).Seconds()
 	}
 	l.exit(s)
 	c.put(l, s.seats)

@@ -56,7 +56,7 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// one is a configuration of one level for everybody, beside the mandatory ones, which get hardly any seats.
+// one configures one level for all users, and the mandatory ones, which get few seats.
 func one(c *flowcontrol.Controller, seats, queues, hand, longest int32) {
 	schemas, levels := flowcontrol.Defaults()
 	all := schemas[slices.IndexFunc(schemas, func(f *flowcontrolv1.FlowSchema) bool { return f.Name == "global-default" })]
@@ -79,7 +79,7 @@ func state(t *testing.T, c *flowcontrol.Controller, level string) flowcontrol.Le
 	return all[i]
 }
 
-// A flow that floods the server delays itself, and one polite request hardly waits.
+// A flow that floods the server delays itself, and a single request of another flow hardly waits.
 func TestFairness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := flowcontrol.New(flowcontrol.Options{Seats: 2, Wait: time.Hour})
@@ -157,7 +157,7 @@ func TestRejections(t *testing.T) {
 	})
 }
 
-// A busy level borrows what others lend, and a guarantee is free at once all the same.
+// A busy level borrows seats of others, and guaranteed seats are available at once nevertheless.
 func TestBorrowing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := flowcontrol.New(flowcontrol.Options{Seats: 245, Wait: time.Minute}) // as many seats as shares
@@ -199,8 +199,7 @@ func TestBorrowing(t *testing.T) {
 	})
 }
 
-// Random requests and configurations: seats are never overbooked, every request comes to an end, and nothing
-// stays behind.
+// Random requests and configurations: seats are never overbooked, every request ends, and no state is left.
 func TestRandom(t *testing.T) {
 	for _, seed := range seeds.Of(t, 60) {
 		synctest.Test(t, func(t *testing.T) { random(t, seed) })
@@ -277,7 +276,7 @@ func BenchmarkAcquire(b *testing.B) {
 	}
 }
 
-// Hooks tell how long a request waited and ran, and what it takes while it waits goes back to nothing.
+// Hooks report how long a request waited and ran, and the seats it waits for return to zero.
 func TestMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

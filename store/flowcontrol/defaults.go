@@ -1,6 +1,7 @@
 package flowcontrol
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -15,7 +16,7 @@ const AutoUpdate = "apf.kubernetes.io/autoupdate-spec"
 
 func sortedNames(levels map[string]*level) []string { return slices.Sorted(maps.Keys(levels)) }
 
-// Defaults returns the objects that every cluster begins with, those of Kubernetes.
+// Defaults returns the initial objects of every cluster, those of Kubernetes.
 func Defaults() ([]*flowcontrolv1.FlowSchema, []*flowcontrolv1.PriorityLevelConfiguration) {
 	kubeSystem := func(names ...string) []flowcontrolv1.Subject {
 		return each(names, func(n string) flowcontrolv1.Subject {
@@ -24,13 +25,13 @@ func Defaults() ([]*flowcontrolv1.FlowSchema, []*flowcontrolv1.PriorityLevelConf
 		})
 	}
 	const manager, scheduler = "system:kube-controller-manager", "system:kube-scheduler"
-	everybody := groups(authn.GroupUnauthenticated, authn.GroupAuthenticated)
+	everyone := groups(authn.GroupUnauthenticated, authn.GroupAuthenticated)
 	byUser, byNamespace := flowcontrolv1.FlowDistinguisherMethodByUserType, flowcontrolv1.FlowDistinguisherMethodByNamespaceType
 	write := []string{"get", "create", "update"}
 	leases := resources(write, "coordination.k8s.io", false, "leases")
 	schemas := []*flowcontrolv1.FlowSchema{
 		flowcontrolv1.MandatoryFlowSchema(flowcontrolv1.FlowSchemaNameExempt),
-		schema("probes", "exempt", 2, "", flowcontrolv1.PolicyRulesWithSubjects{Subjects: everybody,
+		schema("probes", "exempt", 2, "", flowcontrolv1.PolicyRulesWithSubjects{Subjects: everyone,
 			NonResourceRules: []flowcontrolv1.NonResourcePolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/healthz", "/readyz", "/livez"}}}}),
 		schema("system-leader-election", "leader-election", 100, byUser,
 			rules(slices.Concat(users(manager, scheduler), kubeSystem("*")), leases)),
@@ -42,12 +43,12 @@ func Defaults() ([]*flowcontrolv1.FlowSchema, []*flowcontrolv1.PriorityLevelConf
 		schema("system-node-high", "node-high", 400, byUser,
 			rules(groups("system:nodes"), resources([]string{"*"}, "", true, "nodes", "nodes/status"),
 				resources([]string{"*"}, "coordination.k8s.io", false, "leases"))),
-		schema("system-nodes", "system", 500, byUser, whole(groups("system:nodes"))),
-		schema("kube-controller-manager", "workload-high", 800, byNamespace, whole(users(manager))),
-		schema("kube-scheduler", "workload-high", 800, byNamespace, whole(users(scheduler))),
-		schema("kube-system-service-accounts", "workload-high", 900, byNamespace, whole(kubeSystem("*"))),
-		schema("service-accounts", "workload-low", 9000, byUser, whole(groups(authn.GroupServiceAccounts))),
-		schema("global-default", "global-default", 9900, byUser, whole(everybody)),
+		schema("system-nodes", "system", 500, byUser, allRequests(groups("system:nodes"))),
+		schema("kube-controller-manager", "workload-high", 800, byNamespace, allRequests(users(manager))),
+		schema("kube-scheduler", "workload-high", 800, byNamespace, allRequests(users(scheduler))),
+		schema("kube-system-service-accounts", "workload-high", 900, byNamespace, allRequests(kubeSystem("*"))),
+		schema("service-accounts", "workload-low", 9000, byUser, allRequests(groups(authn.GroupServiceAccounts))),
+		schema("global-default", "global-default", 9900, byUser, allRequests(everyone)),
 		flowcontrolv1.MandatoryFlowSchema(flowcontrolv1.FlowSchemaNameCatchAll),
 	}
 	levels := []*flowcontrolv1.PriorityLevelConfiguration{
@@ -69,7 +70,7 @@ func Defaults() ([]*flowcontrolv1.FlowSchema, []*flowcontrolv1.PriorityLevelConf
 	return schemas, levels
 }
 
-// withMandatory adds what must always be there.
+// withMandatory adds the mandatory objects that are missing.
 func withMandatory(schemas []*flowcontrolv1.FlowSchema, levels []*flowcontrolv1.PriorityLevelConfiguration) ([]*flowcontrolv1.FlowSchema, []*flowcontrolv1.PriorityLevelConfiguration) {
 	schemas, levels = slices.Clone(schemas), slices.Clone(levels)
 	for _, name := range []string{flowcontrolv1.FlowSchemaNameExempt, flowcontrolv1.FlowSchemaNameCatchAll} {
@@ -101,8 +102,8 @@ func rules(subjects []flowcontrolv1.Subject, about ...flowcontrolv1.ResourcePoli
 	return flowcontrolv1.PolicyRulesWithSubjects{Subjects: subjects, ResourceRules: about}
 }
 
-// whole is a rule about everything some subjects do.
-func whole(subjects []flowcontrolv1.Subject) flowcontrolv1.PolicyRulesWithSubjects {
+// allRequests returns a rule that matches all requests of the subjects.
+func allRequests(subjects []flowcontrolv1.Subject) flowcontrolv1.PolicyRulesWithSubjects {
 	all := []string{"*"}
 	r := rules(subjects, resources(all, "*", true, "*"))
 	r.NonResourceRules = []flowcontrolv1.NonResourcePolicyRule{{Verbs: all, NonResourceURLs: all}}
@@ -144,4 +145,16 @@ func limited(name string, shares, lendable int32, q *flowcontrolv1.QueuingConfig
 		Type: flowcontrolv1.PriorityLevelEnablementLimited,
 		Limited: &flowcontrolv1.LimitedPriorityLevelConfiguration{NominalConcurrencyShares: &shares, LendablePercent: &lendable,
 			LimitResponse: response}}}
+}
+
+// Dangling returns the condition of that name for a schema: whether the level it names is missing.
+func Dangling(f *flowcontrolv1.FlowSchema, found bool) flowcontrolv1.FlowSchemaCondition {
+	c := flowcontrolv1.FlowSchemaCondition{Type: flowcontrolv1.FlowSchemaConditionDangling, Status: flowcontrolv1.ConditionFalse, Reason: "Found",
+		Message:            fmt.Sprintf("The PriorityLevelConfiguration %q exists.", f.Spec.PriorityLevelConfiguration.Name),
+		LastTransitionTime: metav1.Now().Truncated()}
+	if !found {
+		c.Status, c.Reason = flowcontrolv1.ConditionTrue, "NotFound"
+		c.Message = fmt.Sprintf("The PriorityLevelConfiguration %q does not exist: the schema matches nothing.", f.Spec.PriorityLevelConfiguration.Name)
+	}
+	return c
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/flowcontrolv1"
 )
 
-// expectedTime is what a request is charged when it starts; the rest follows when it ends.
+// expectedTime is the time charged to a request when it starts; the difference is charged when it ends.
 const expectedTime = 3 * time.Millisecond
 
 // level is a share of the server.
@@ -17,20 +17,20 @@ type level struct {
 	uid    atomic.Value // string
 
 	// Guarded by Controller.mu.
-	nominal    int // seats it is meant to have
-	guaranteed int // seats that no other level uses
-	limit      int // seats it may have at most, with borrowed ones
-	used       int
-	waiting    int
-	queues     []*queue // nil if requests do not wait
-	hand       int
-	longest    int
-	clock      float64 // virtual time: the start of the request that started last
-	running    *Seat   // those that run: a list in no order
-	counts     counts
+	nominal        int // seats it is entitled to
+	guaranteed     int // seats that no other level uses
+	limit          int // seats it may have at most, with borrowed ones
+	used           int
+	waiting        int
+	queues         []*queue // nil if requests do not wait
+	hand           int
+	maxQueueLength int
+	clock          float64 // virtual time: the start of the request that started last
+	running        *Seat   // running requests: a list in no order
+	counts         counts
 }
 
-// queue holds requests of some flows in the order they came.
+// queue holds requests of some flows in the order of their arrival.
 type queue struct {
 	waiters []*waiter
 	running int
@@ -40,11 +40,11 @@ type queue struct {
 // waiter is a request in a queue.
 type waiter struct {
 	seat  *Seat
-	queue *queue        // nil when it has been let run
+	queue *queue        // nil when it has been started
 	ready chan struct{} // closed then
 }
 
-// counts are requests since the level came to be.
+// counts are numbers of requests since the level was created.
 type counts struct{ dispatched, rejected, timedOut, cancelled int }
 
 // shares is the weight of a level.
@@ -80,25 +80,24 @@ func (l *level) configure(p *flowcontrolv1.PriorityLevelConfiguration, seats, to
 		l.queues = nil
 		return
 	}
-	l.hand, l.longest = max(1, int(q.HandSize)), int(q.QueueLengthLimit)
+	l.hand, l.maxQueueLength = max(1, int(q.HandSize)), int(q.QueueLengthLimit)
 	l.resize(max(1, int(q.Queues)))
 	for _, q := range l.queues {
 		for _, w := range q.waiters {
-			w.seat.seats = min(w.seat.seats, l.widest())
+			w.seat.seats = min(w.seat.seats, l.maxSeats())
 		}
 	}
 }
 
-// resize changes the number of queues; the waiters of queues that go join those that stay.
+// resize changes the number of queues; the waiters of removed queues move to the others.
 func (l *level) resize(n int) {
 	old := l.queues
 	l.queues = make([]*queue, n)
-	for i := range l.queues {
-		if i < len(old) {
-			l.queues[i] = old[i]
-		} else {
-			l.queues[i] = &queue{start: l.clock}
-		}
+	kept := copy(l.queues, old)
+	added := make([]queue, n-kept)
+	for i := range added {
+		added[i].start = l.clock
+		l.queues[kept+i] = &added[i]
 	}
 	for i := n; i < len(old); i++ {
 		to := l.queues[i%n]
@@ -109,13 +108,13 @@ func (l *level) resize(n int) {
 	}
 }
 
-// widest is the greatest number of seats one request may take.
-func (l *level) widest() int { return max(1, l.nominal*15/100) }
+// maxSeats is the greatest number of seats one request may take.
+func (l *level) maxSeats() int { return max(1, l.nominal*15/100) }
 
-// above is how many of that many seats are not guaranteed.
-func (l *level) above(used int) int { return max(0, used-l.guaranteed) }
+// aboveGuarantee returns how many of the used seats are not guaranteed.
+func (l *level) aboveGuarantee(used int) int { return max(0, used-l.guaranteed) }
 
-// pick finds the queue of a flow: the shortest of its hand. Levels that do not queue have none.
+// pick returns the queue of a flow: the shortest of its hand. Levels that do not queue have none.
 func (l *level) pick(hash uint64) *queue {
 	var best *queue
 	for i := range deal(hash, len(l.queues), l.hand) {
@@ -124,7 +123,7 @@ func (l *level) pick(hash uint64) *queue {
 		}
 	}
 	if best != nil && best.length() == 0 {
-		best.start = max(best.start, l.clock) // idleness earns nothing
+		best.start = max(best.start, l.clock) // an idle queue gets no credit
 	}
 	return best
 }
@@ -138,7 +137,7 @@ func (l *level) begin(q *queue, seats int) {
 	q.start += float64(seats) * expectedTime.Seconds()
 }
 
-// enter and exit keep the list of those that run.
+// enter and exit maintain the list of running requests.
 func (l *level) enter(s *Seat) {
 	l.counts.dispatched++
 	if s.next = l.running; s.next != nil {
@@ -162,7 +161,7 @@ func (l *level) exit(s *Seat) {
 // enqueue puts a request into the queue of its flow; nil if that is full.
 func (l *level) enqueue(s *Seat) *waiter {
 	q := l.pick(s.flow.hash)
-	if len(q.waiters) >= l.longest {
+	if len(q.waiters) >= l.maxQueueLength {
 		return nil
 	}
 	w := &waiter{seat: s, queue: q, ready: make(chan struct{})}
@@ -172,7 +171,7 @@ func (l *level) enqueue(s *Seat) *waiter {
 	return w
 }
 
-// remove takes a waiter out that gave up.
+// remove removes a waiter that gave up.
 func (l *level) remove(w *waiter) {
 	for i, other := range w.queue.waiters {
 		if other == w {
@@ -184,8 +183,8 @@ func (l *level) remove(w *waiter) {
 	w.queue = nil
 }
 
-// head returns the queue whose request is next, by virtual time; nil if none waits.
-func (l *level) head() *queue {
+// nextQueue returns the queue whose request is next, by virtual time; nil if none waits.
+func (l *level) nextQueue() *queue {
 	if l.waiting == 0 {
 		return nil
 	}
@@ -198,8 +197,8 @@ func (l *level) head() *queue {
 	return best
 }
 
-// let starts the first request of a queue.
-func (l *level) let(q *queue) {
+// startNext starts the first request of a queue.
+func (l *level) startNext(q *queue) {
 	w := q.waiters[0]
 	q.waiters[0] = nil
 	q.waiters = q.waiters[1:]
@@ -215,7 +214,7 @@ func (l *level) release() {
 	for _, q := range l.queues {
 		for len(q.waiters) > 0 {
 			l.used += q.waiters[0].seat.seats
-			l.let(q)
+			l.startNext(q)
 		}
 	}
 }

@@ -10,23 +10,23 @@ import (
 	"github.com/keelson-dev/keelson/store/authz"
 )
 
-// matches reports whether a schema is about the request.
+// matches reports whether a schema matches the request.
 func matches(f *flowcontrolv1.FlowSchema, a *authz.Attributes) bool {
 	for i := range f.Spec.Rules {
 		rule := &f.Spec.Rules[i]
-		if !slices.ContainsFunc(rule.Subjects, func(s flowcontrolv1.Subject) bool { return is(a.User, &s) }) {
+		if !slices.ContainsFunc(rule.Subjects, func(s flowcontrolv1.Subject) bool { return matchesSubject(a.User, &s) }) {
 			continue
 		}
-		if a.ResourceRequest && slices.ContainsFunc(rule.ResourceRules, func(r flowcontrolv1.ResourcePolicyRule) bool { return about(&r, a) }) ||
-			!a.ResourceRequest && slices.ContainsFunc(rule.NonResourceRules, func(r flowcontrolv1.NonResourcePolicyRule) bool { return aboutPath(&r, a) }) {
+		if a.ResourceRequest && slices.ContainsFunc(rule.ResourceRules, func(r flowcontrolv1.ResourcePolicyRule) bool { return matchesResource(&r, a) }) ||
+			!a.ResourceRequest && slices.ContainsFunc(rule.NonResourceRules, func(r flowcontrolv1.NonResourcePolicyRule) bool { return matchesPath(&r, a) }) {
 			return true
 		}
 	}
 	return false
 }
 
-// is reports whether the user is the subject.
-func is(u *authn.User, s *flowcontrolv1.Subject) bool {
+// matchesSubject reports whether the user is the subject.
+func matchesSubject(u *authn.User, s *flowcontrolv1.Subject) bool {
 	switch {
 	case s.Kind == flowcontrolv1.SubjectKindUser && s.User != nil:
 		return s.User.Name == flowcontrolv1.NameAll || s.User.Name == u.Name
@@ -40,7 +40,7 @@ func is(u *authn.User, s *flowcontrolv1.Subject) bool {
 	return false
 }
 
-func about(r *flowcontrolv1.ResourcePolicyRule, a *authz.Attributes) bool {
+func matchesResource(r *flowcontrolv1.ResourcePolicyRule, a *authz.Attributes) bool {
 	resource := a.Resource
 	if a.Subresource != "" {
 		resource += "/" + a.Subresource
@@ -54,7 +54,7 @@ func about(r *flowcontrolv1.ResourcePolicyRule, a *authz.Attributes) bool {
 	return has(r.Namespaces, a.Namespace)
 }
 
-func aboutPath(r *flowcontrolv1.NonResourcePolicyRule, a *authz.Attributes) bool {
+func matchesPath(r *flowcontrolv1.NonResourcePolicyRule, a *authz.Attributes) bool {
 	return has(r.Verbs, a.Verb) && slices.ContainsFunc(r.NonResourceURLs, func(url string) bool {
 		prefix, wild := strings.CutSuffix(url, "*")
 		return url == a.Path || wild && strings.HasPrefix(a.Path, prefix)
@@ -94,7 +94,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// deal yields the numbers of a flow's queues: hand different ones out of n, the same every time for one hash.
+// deal yields the numbers of a flow's queues: hand distinct ones out of n, determined by the hash.
 func deal(hash uint64, n, hand int) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		var dealt [64]int // sorted

@@ -9,23 +9,23 @@ func (c *Controller) mayRun(l *level, seats int) bool {
 	if used <= l.guaranteed {
 		return true
 	}
-	return used <= l.limit && c.lent+l.above(used)-l.above(l.used) <= c.pool
+	return used <= l.limit && c.lent+l.aboveGuarantee(used)-l.aboveGuarantee(l.used) <= c.pool
 }
 
 func (c *Controller) take(l *level, seats int) {
-	c.lent += l.above(l.used+seats) - l.above(l.used)
+	c.lent += l.aboveGuarantee(l.used+seats) - l.aboveGuarantee(l.used)
 	l.used += seats
 }
 
 func (c *Controller) put(l *level, seats int) {
 	if c.config.Load().levels[l.name] == l {
-		c.lent -= l.above(l.used) - l.above(l.used-seats)
+		c.lent -= l.aboveGuarantee(l.used) - l.aboveGuarantee(l.used-seats)
 	}
 	l.used -= seats
 }
 
-// needy reports whether a level has requests that wait though it is below its nominal seats.
-func (c *Controller) needy() bool {
+// hasWaitingBelowNominal reports whether a level below its nominal seats has waiting requests.
+func (c *Controller) hasWaitingBelowNominal() bool {
 	for _, l := range c.levels {
 		if l.waiting > 0 && l.used < l.nominal {
 			return true
@@ -41,7 +41,7 @@ func (c *Controller) dispatch() {
 		var from *queue
 		needy := false
 		for _, l := range c.levels {
-			q := l.head()
+			q := l.nextQueue()
 			if q == nil {
 				continue
 			}
@@ -55,26 +55,26 @@ func (c *Controller) dispatch() {
 			return
 		}
 		c.take(best, from.waiters[0].seat.seats)
-		best.let(from)
+		best.startNext(from)
 	}
 }
 
 // load is the part of its nominal seats that a level uses.
 func (l *level) load() float64 { return float64(l.used) / float64(max(l.nominal, 1)) }
 
-// LevelState is what a level looks like at a time.
+// LevelState is the state of a level at one time.
 type LevelState struct {
 	Name   string
 	Exempt bool
-	// Nominal, Guaranteed and Limit are seats: those it is meant to have, those that other levels cannot
-	// borrow, and the most it may have.
+	// Nominal, Guaranteed and Limit are seats: those it is entitled to, those that other levels cannot
+	// borrow, and the maximum.
 	Nominal, Guaranteed, Limit int
 	// Used are the seats in use, Waiting the requests in its queues, Queues how many of those there are,
 	// ActiveQueues how many have requests.
 	Used, Waiting, Queues, ActiveQueues int
-	// Executing are the requests that run. The others are counts since the level came to be: of requests that
-	// were let run, were refused at once, waited for too long, and gave up. Those of exempt levels are not
-	// counted.
+	// Executing are the requests that run. The others are counts since the level was created: of requests
+	// that were started, rejected at once, rejected after too long a wait, and cancelled while waiting. Those
+	// of exempt levels are not counted.
 	Executing, Dispatched, Rejected, TimedOut, Cancelled int
 }
 
@@ -102,7 +102,7 @@ func (c *Controller) Levels() []LevelState {
 	return out
 }
 
-// QueueState is what a queue of a level looks like at a time.
+// QueueState is the state of a queue of a level at one time.
 type QueueState struct {
 	Level string
 	Index int
@@ -140,14 +140,14 @@ func (c *Controller) Queues() []QueueState {
 	return out
 }
 
-// RequestState is a request that waits or runs at a time.
+// RequestState is the state of a waiting or running request at one time.
 type RequestState struct {
 	Level, Schema string
 	// Distinguisher is the user or namespace that distinguishes flows of the schema; empty if none does.
 	Distinguisher string
 	// Queue is the index of its queue, Place its index there; -1 if it runs.
 	Queue, Place int
-	Came         time.Time
+	Arrived      time.Time
 	Seats        int
 }
 
@@ -173,5 +173,5 @@ func (c *Controller) Requests() []RequestState {
 }
 
 func (s *Seat) state(queue, place int) RequestState {
-	return RequestState{Level: s.flow.Level, Schema: s.flow.Schema, Distinguisher: s.flow.distinguisher, Queue: queue, Place: place, Came: s.came, Seats: s.seats}
+	return RequestState{Level: s.flow.Level, Schema: s.flow.Schema, Distinguisher: s.flow.distinguisher, Queue: queue, Place: place, Arrived: s.arrived, Seats: s.seats}
 }

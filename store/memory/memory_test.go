@@ -337,3 +337,57 @@ func TestLargeTransactions(t *testing.T) {
 	require.Len(t, list.Items, 1000)
 	require.Equal(t, revision, list.Items[7].Revision)
 }
+
+// A restored store has the content of the snapshot at a new revision; watches and lists of earlier ones
+// expire, and keys with a TTL end when they would have.
+func TestRestore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		s := memory.New(memory.Options{})
+		a, err := s.Create(ctx, "/a", []byte("1"), none)
+		require.NoError(t, err)
+		_, err = s.Create(ctx, "/ttl", nil, store.WriteOptions{TTL: time.Hour})
+		require.NoError(t, err)
+		snapshot := s.Snapshot()
+		_, err = s.Update(ctx, "/a", []byte("2"), a, none)
+		require.NoError(t, err)
+		_, err = s.Delete(ctx, "/ttl", store.AnyRevision, none)
+		require.NoError(t, err)
+		before, err := s.Create(ctx, "/b", nil, none)
+		require.NoError(t, err)
+
+		ended := make(chan error, 2)
+		for _, prefix := range []string{"/a", "/none"} {
+			go func() {
+				ended <- s.Watch(ctx, prefix, before, store.WatchOptions{}, func(store.Batch) error { return nil })
+			}()
+		}
+		synctest.Wait()
+		restored, err := s.Restore(snapshot)
+		require.NoError(t, err)
+		require.Equal(t, before+1, restored)
+		for range 2 {
+			require.ErrorAs(t, <-ended, new(*store.ExpiredError))
+		}
+		kv, revision, err := s.Get(ctx, "/a")
+		require.NoError(t, err)
+		require.Equal(t, restored, revision)
+		require.Equal(t, store.KV{Key: "/a", Value: []byte("1"), Revision: a, CreateRevision: a}, kv)
+		_, _, err = s.Get(ctx, "/b")
+		require.ErrorIs(t, err, store.ErrNotFound)
+		_, err = s.List(ctx, "/", store.ListOptions{Revision: before})
+		require.ErrorAs(t, err, new(*store.ExpiredError))
+		_, err = s.Update(ctx, "/a", nil, a+2, none)
+		require.ErrorAs(t, err, new(*store.ConflictError), "the later state never was")
+		next, err := s.Update(ctx, "/a", []byte("3"), a, none)
+		require.NoError(t, err)
+		require.Equal(t, restored+1, next)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		_, _, err = s.Get(ctx, "/ttl")
+		require.ErrorIs(t, err, store.ErrNotFound)
+		require.NoError(t, s.Close())
+		_, err = s.Restore(snapshot)
+		require.ErrorIs(t, err, store.ErrClosed)
+	})
+}

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"errors"
 	"iter"
 	"time"
 
@@ -26,6 +27,46 @@ func NewFromSnapshot(snapshot Snapshot, opts Options) *Store {
 	s.startExpiry(snapshot.st)
 	s.mu.Unlock()
 	return s
+}
+
+// Restore replaces the whole content by that of a snapshot, TTLs included, as of a new revision after all
+// others, which it returns. Keys have the revisions that they have in the snapshot. History is dropped, as
+// after a backup of etcd was restored with a raised revision: every watch ends with *store.ExpiredError, and
+// its reader lists again. A store with a Journal cannot be restored.
+func (s *Store) Restore(snapshot Snapshot) (int64, error) {
+	if s.opts.Journal != nil {
+		return 0, errors.New("memory: a store with a journal cannot be restored")
+	}
+	next := &state{revision: snapshot.Revision()}
+	if snapshot.st != nil {
+		next.items, next.ttl = snapshot.st.items, snapshot.st.ttl
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return 0, store.ErrClosed
+	}
+	before := s.head
+	next.revision = max(next.revision, before.revision) + 1
+	s.head = next
+	s.log = log{floor: next.revision}
+	s.state.Store(next)
+	var interested []*logReader
+	for _, group := range s.readers {
+		for r := range group {
+			if r.after < next.revision {
+				r.pending = next.revision
+				interested = append(interested, r)
+			}
+		}
+	}
+	sooner := s.startExpiry(before)
+	s.mu.Unlock()
+	wakeAll(interested)
+	if sooner {
+		s.sooner.Set()
+	}
+	return next.revision, nil
 }
 
 // Revision returns the revision of the snapshot.

@@ -1,4 +1,4 @@
-// Package pipenet is a network in memory: a net.Listener whose connections are made by calling Dial.
+// Package pipenet is a network in memory: a net.Listener to which Dial connects.
 // Connections are buffered, honor deadlines, and wait only on condition variables and package time, so that
 // servers and clients that share a [Listener] work inside a testing/synctest bubble, TLS and HTTP/2 included.
 // It has no goroutines.

@@ -56,7 +56,7 @@ func testRemote(t *testing.T, ctx context.Context, s store.Store) {
 	other := create(t, ctx, s, "/b/x", "1")
 	_, err = s.Progress(ctx, "/a/")
 	require.NoError(t, err)
-	short, cancel := context.WithTimeout(ctx, 10*time.Second)
+	short, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	_, err = w.Reached(short, other)
 	require.NoError(t, err, "one request is enough")

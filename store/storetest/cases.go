@@ -571,17 +571,19 @@ func testCompact(t *testing.T, ctx context.Context, s store.Store) {
 	require.Len(t, list.Items, 1)
 }
 
+// testTTL: of two keys with the same time to live the older one is updated without, so that it is still there
+// when the younger one has ended. The time is far above what two writes take on a busy machine.
 func testTTL(t *testing.T, ctx context.Context, s store.Store) {
-	ttl := time.Second
-	start := time.Now()
+	ttl := 3 * time.Second
 	w := Watch(t, ctx, s, "/a/", 0)
-	short, err := s.Create(ctx, "/a/short", value("1"), store.WriteOptions{TTL: ttl})
-	require.NoError(t, err)
-	_, err = s.Create(ctx, "/a/kept", value("1"), store.WriteOptions{TTL: ttl})
+	_, err := s.Create(ctx, "/a/kept", value("1"), store.WriteOptions{TTL: ttl})
 	require.NoError(t, err)
 	_, err = s.Update(ctx, "/a/kept", value("2"), store.AnyRevision, none)
 	require.NoError(t, err, "an update without a TTL removes the old one")
 	_, err = s.Create(ctx, "/a/long", value("1"), store.WriteOptions{TTL: time.Hour})
+	require.NoError(t, err)
+	start := time.Now()
+	short, err := s.Create(ctx, "/a/short", value("1"), store.WriteOptions{TTL: ttl})
 	require.NoError(t, err)
 
 	events, err := w.Until(ctx, 5)

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -22,7 +21,7 @@ import (
 func concurrentHistories(t *testing.T, open Open) {
 	s := open(t)
 	for _, seed := range seedsFor(t, s, 40, 3) {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		concurrentHistory(t, ctx, s, seed)
 		cancel()
 	}

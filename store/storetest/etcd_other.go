@@ -2,8 +2,8 @@
 
 package storetest
 
-// Pause skips the test: this system cannot stop a process where it is.
+// Pause skips the test: this system cannot suspend a process.
 func (e *Etcd) Pause() { e.t.Skip("no way to pause a process on this system") }
 
-// Resume lets a paused process go on.
+// Resume continues a paused process.
 func (e *Etcd) Resume() {}

@@ -4,10 +4,10 @@ package storetest
 
 import "syscall"
 
-// Pause stops the process where it is, as a machine that hangs does.
+// Pause suspends the process, as on a machine that hangs.
 func (e *Etcd) Pause() { e.signal(syscall.SIGSTOP) }
 
-// Resume lets a paused process go on.
+// Resume continues a paused process.
 func (e *Etcd) Resume() { e.signal(syscall.SIGCONT) }
 
 func (e *Etcd) signal(sig syscall.Signal) {

@@ -39,7 +39,7 @@ type Hooks struct {
 	// Batch is called before each batch of a watch; its error ends the watch.
 	Batch func(ctx context.Context, prefix string, b store.Batch) error
 	// Drop is called for each event of a watch; those for which it returns true are silently not delivered. A
-	// store must never do that: it is for tests of what detects broken stores.
+	// store must never do that: it is for tests of code that detects broken stores.
 	Drop func(prefix string, e store.Event) bool
 }
 

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,19 +17,18 @@ import (
 func randomHistories(t *testing.T, open Open) {
 	s := open(t)
 	for _, seed := range seedsFor(t, s, 500, 12) {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		h := newHistory(t, ctx, s, seed)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		h := newHistory(ctx, t, s, seed)
 		for range 60 + h.rnd.IntN(60) {
-			h.step()
+			h.step(ctx)
 		}
-		h.checkWatches()
+		h.checkWatches(ctx)
 		cancel()
 	}
 }
 
 type history struct {
 	t       *testing.T
-	ctx     context.Context
 	s       store.Store
 	seed    uint64
 	rnd     *rand.Rand
@@ -39,8 +37,8 @@ type history struct {
 	watches []*Watcher
 }
 
-func newHistory(t *testing.T, ctx context.Context, s store.Store, seed uint64) *history {
-	h := &history{t: t, ctx: ctx, s: s, seed: seed, rnd: rand.New(rand.NewPCG(seed, 42)), prefix: fmt.Sprintf("/h%d/", seed)}
+func newHistory(ctx context.Context, t *testing.T, s store.Store, seed uint64) *history {
+	h := &history{t: t, s: s, seed: seed, rnd: rand.New(rand.NewPCG(seed, 42)), prefix: fmt.Sprintf("/h%d/", seed)}
 	revision, err := s.Progress(ctx, "")
 	require.NoError(t, err)
 	h.m = newModel(revision)
@@ -89,22 +87,22 @@ func (h *history) guards() []store.Guard {
 	return out
 }
 
-func (h *history) step() {
+func (h *history) step(ctx context.Context) {
 	switch h.rnd.IntN(12) {
 	case 0:
-		h.get()
+		h.get(ctx)
 	case 1:
-		h.list()
+		h.list(ctx)
 	case 2:
 		if len(h.watches) < 8 {
 			from := h.m.history[h.rnd.IntN(len(h.m.history))].revision
 			prefix := h.prefix + []string{"", "a/", "b/", "c/1"}[h.rnd.IntN(4)]
-			h.watches = append(h.watches, Watch(h.t, h.ctx, h.s, prefix, from))
+			h.watches = append(h.watches, Watch(h.t, ctx, h.s, prefix, from))
 		}
 	case 3:
-		h.write(h.ops())
+		h.write(ctx, h.ops())
 	default:
-		h.write([]store.Op{h.op()})
+		h.write(ctx, []store.Op{h.op()})
 	}
 }
 
@@ -121,10 +119,10 @@ func (h *history) ops() []store.Op {
 	return ops
 }
 
-func (h *history) write(ops []store.Op) {
+func (h *history) write(ctx context.Context, ops []store.Op) {
 	guards := h.guards()
 	want := h.m.check(ops, guards)
-	revision, err := h.do(ops, guards)
+	revision, err := h.do(ctx, ops, guards)
 	require.Equal(h.t, want, err, "seed %d: %+v with %+v", h.seed, ops, guards)
 	if err == nil {
 		require.Greater(h.t, revision, h.m.revision, "seed %d", h.seed)
@@ -132,24 +130,24 @@ func (h *history) write(ops []store.Op) {
 	}
 }
 
-func (h *history) do(ops []store.Op, guards []store.Guard) (int64, error) {
+func (h *history) do(ctx context.Context, ops []store.Op, guards []store.Guard) (int64, error) {
 	o := store.WriteOptions{Guards: guards}
 	if len(ops) > 1 || h.rnd.IntN(4) == 0 {
-		return h.s.Txn(h.ctx, ops, guards)
+		return h.s.Txn(ctx, ops, guards)
 	}
 	switch op := ops[0]; op.Type {
 	case store.OpCreate:
-		return h.s.Create(h.ctx, op.Key, op.Value, o)
+		return h.s.Create(ctx, op.Key, op.Value, o)
 	case store.OpUpdate:
-		return h.s.Update(h.ctx, op.Key, op.Value, op.Expected, o)
+		return h.s.Update(ctx, op.Key, op.Value, op.Expected, o)
 	default:
-		return h.s.Delete(h.ctx, op.Key, op.Expected, o)
+		return h.s.Delete(ctx, op.Key, op.Expected, o)
 	}
 }
 
-func (h *history) get() {
+func (h *history) get(ctx context.Context) {
 	key := h.key()
-	kv, revision, err := h.s.Get(h.ctx, key)
+	kv, revision, err := h.s.Get(ctx, key)
 	require.GreaterOrEqual(h.t, revision, h.m.revision, "seed %d", h.seed)
 	if want := h.m.current(key); want != nil {
 		require.NoError(h.t, err)
@@ -159,7 +157,7 @@ func (h *history) get() {
 	}
 }
 
-func (h *history) list() {
+func (h *history) list(ctx context.Context) {
 	prefix := h.prefix + []string{"", "a/", "b"}[h.rnd.IntN(3)]
 	o := store.ListOptions{Limit: h.rnd.IntN(5)}
 	if h.rnd.IntN(2) == 0 {
@@ -171,9 +169,9 @@ func (h *history) list() {
 		state = h.m.at(o.Revision)
 	}
 	if h.rnd.IntN(4) == 0 {
-		h.listSince(prefix, o.After)
+		h.listSince(ctx, prefix, o.After)
 	}
-	got, err := h.s.List(h.ctx, prefix, o)
+	got, err := h.s.List(ctx, prefix, o)
 	require.NoError(h.t, err, "seed %d: list %q %+v", h.seed, prefix, o)
 	want, remaining := list(state, prefix, o.Limit, o.After)
 	require.Equal(h.t, want, got.Items, "seed %d: list %q %+v", h.seed, prefix, o)
@@ -182,9 +180,9 @@ func (h *history) list() {
 }
 
 // listSince reads what has changed since some revision.
-func (h *history) listSince(prefix, after string) {
+func (h *history) listSince(ctx context.Context, prefix, after string) {
 	o := store.ListOptions{After: after, Since: h.m.history[h.rnd.IntN(len(h.m.history))].revision}
-	got, err := h.s.List(h.ctx, prefix, o)
+	got, err := h.s.List(ctx, prefix, o)
 	require.NoError(h.t, err, "seed %d: list %q %+v", h.seed, prefix, o)
 	all, _ := list(h.m.state, prefix, 0, after)
 	require.EqualValues(h.t, len(all), got.Total, "seed %d: list %q %+v", h.seed, prefix, o)
@@ -195,10 +193,10 @@ func (h *history) listSince(prefix, after string) {
 	}
 }
 
-func (h *history) checkWatches() {
+func (h *history) checkWatches(ctx context.Context) {
 	for _, w := range h.watches {
 		want := h.m.eventsAfter(w.prefix, w.from)
-		got, err := w.Until(h.ctx, len(want))
+		got, err := w.Until(ctx, len(want))
 		require.NoError(h.t, err, "seed %d", h.seed)
 		require.Equal(h.t, len(want), len(got), "seed %d", h.seed)
 		for i := range want {

@@ -87,10 +87,10 @@ func stepKey(st keyState, in Call, out Result) (bool, keyState) {
 func linearizable(t *testing.T, open Open) {
 	s := open(t)
 	for _, seed := range seedsFor(t, s, 25, 3) {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		ops := recordCalls(ctx, s, seed)
 		cancel()
-		result := porcupine.CheckOperationsTimeout(Specification, ops, 20*time.Second)
+		result := porcupine.CheckOperationsTimeout(Specification, ops, patience)
 		require.Equal(t, porcupine.Ok, result, "seed %d: the history of %d calls is not linearizable", seed, len(ops))
 	}
 }

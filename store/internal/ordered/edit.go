@@ -148,7 +148,7 @@ func (e *Editor[V]) split(n *node[V], grown int) *node[V] {
 	return right
 }
 
-// remove takes out a key that exists.
+// remove removes a key that exists.
 func (e *Editor[V]) remove(n *node[V], key string) (*node[V], V) {
 	n = e.own(n)
 	n.size--

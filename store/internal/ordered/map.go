@@ -1,7 +1,6 @@
 // Package ordered is an immutable sorted map with string keys: a B-tree whose writers copy
-// the path they change and share the rest. A Map may be read by any number of
-// goroutines for as long as they like; a changed Map costs a few small copies, and
-// counting a range costs no more than finding its ends.
+// the path they change and share the rest. A Map may be read by any number of goroutines at any time; a
+// changed Map costs a few small copies, and counting a range costs no more than finding its ends.
 package ordered
 
 import (
@@ -20,7 +19,7 @@ type Map[V any] struct{ root *node[V] }
 
 // node is a leaf (vals set, kids nil) or an inner node (kids set). In an inner node
 // keys[i] is a lower bound of everything in kids[i] and an upper bound (exclusive) of
-// kids[i-1]; keys[0] is never looked at.
+// kids[i-1]; keys[0] is never read.
 type node[V any] struct {
 	edit *edit
 	keys []string
