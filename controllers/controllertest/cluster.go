@@ -3,13 +3,11 @@ package controllertest
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,35 +15,53 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/controllers/controllertest/internal/direct"
 	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/controllers/reconcile"
+	"github.com/keelson-dev/keelson/informers"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/authn"
-	"github.com/keelson-dev/keelson/store/certs"
 	"github.com/keelson-dev/keelson/store/controlplane"
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// Host is the URL of the server. It is reachable through [Cluster.Dial] only.
-const Host = "https://apiserver.test"
-
-// Cluster is a running API server with controllers. Its methods fail the test instead of returning errors.
+// Cluster is a running API server with controllers. Its methods fail the test instead of returning errors;
+// those of a cluster made by [New] panic instead.
 type Cluster struct {
-	t      testing.TB
+	*cluster
+	t tester // that the methods fail
+}
+
+// cluster is what all views of a Cluster share, see [Cluster.With].
+type cluster struct {
+	owner  tester // fails when a part of the cluster does
 	opts   Options
 	bubble bool
+	host   string
 	net    *network
+	direct *direct.Server
 	store  *memory.Store
 	server *controlplane.ControlPlane
-	pki    pki
+	pki    *pki
 	conn   client.Conn
 	hooks  *hooks // nil without webhooks
 	guard  *guard
+	draws  *draws
 	last   *failures
+	gate   gate
+	trace  *trace
+	schema served
+	from   int64 // the store's revision after the start of the server
 
-	mu    sync.Mutex
-	conns []*rest.Conn
-	stops []func() // of what was started, in order
-	ended bool
+	listening sync.Once
+	ending    sync.Once
+
+	mu      sync.Mutex
+	conns   []*rest.Conn
+	stops   []func() // of what was started beside the server, in order
+	servers []func() // stop the server and its listeners
+	ended   bool
+	asked   asked
 }
 
 // Start starts a server and the controllers of opts. They stop with the test; in a bubble, pass the T of
@@ -57,222 +73,300 @@ func Start(t testing.TB, opts Options) *Cluster {
 
 func start(t testing.TB, opts Options, from Snapshot) *Cluster {
 	t.Helper()
-	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
-	if opts.Scheme == nil {
-		opts.Scheme = api.Scheme()
-	}
-	c := &Cluster{t: t, opts: opts, bubble: inBubble(), net: newNetwork()}
-	c.guard, c.last = newGuard(opts.MaxRuns, c.bubble), &failures{next: opts.Logger.Handler()}
-	if from.bubble && !c.bubble {
-		t.Fatalf("controllertest: the snapshot was made in a bubble, at %s: use it in one", from.at.Format(time.DateOnly))
-	}
-	if c.bubble {
-		if wait := time.Until(from.at); wait > 0 {
-			time.Sleep(wait)
-		}
-	}
-	var err error
-	if c.pki, err = newPKI(from); err != nil {
-		t.Fatalf("controllertest: %v", err)
-	}
-	c.store = memory.NewFromSnapshot(from.store, memory.Options{})
-	if err := c.serve(); err != nil {
-		t.Fatalf("controllertest: %v", err)
+	c := &Cluster{newCluster(t, opts), t}
+	if c.bubble && outside(t) {
+		t.Fatalf("controllertest: this T is of outside the bubble: pass the T of the function that synctest.Test calls")
 	}
 	t.Cleanup(c.end)
-	c.conn = c.Conn()
-	c.waitReady()
-	if from.store.Revision() <= 1 {
-		c.load()
-	}
-	if len(opts.Controllers) > 0 {
-		c.Run(c.Manager("controllers", opts.Controllers...))
+	if err := c.open(context.Background(), from); err != nil {
+		t.Fatalf("controllertest: %v", err)
 	}
 	return c
 }
 
-// serve makes the server and runs it until the test ends.
-func (c *Cluster) serve() error {
+// outside reports whether t is certainly not the T of a bubble.
+func outside(t testing.TB) (yes bool) {
+	d, ok := t.(interface{ Deadline() (time.Time, bool) })
+	if !ok {
+		return false
+	}
+	defer func() { yes = recover() == nil }()
+	d.Deadline() // panics in a bubble
+	return true
+}
+
+// New starts a server and the controllers of opts without a test, for TestMain and for other test frameworks.
+// ctx ends the wait for the start, not the cluster: call Close. What would fail the test of a cluster made by
+// [Start] panics, or is returned by Close if it happens in the background; see [Cluster.With] for helpers
+// that fail a test.
+func New(ctx context.Context, opts Options) (*Cluster, error) { return open(ctx, opts, Snapshot{}) }
+
+// NewFrom is [StartFrom] as [New] is [Start].
+func NewFrom(ctx context.Context, s Snapshot, opts Options) (*Cluster, error) {
+	return open(ctx, opts, s)
+}
+
+func open(ctx context.Context, opts Options, from Snapshot) (*Cluster, error) {
+	t := &untested{}
+	c := &Cluster{newCluster(t, opts), t}
+	if err := c.open(ctx, from); err != nil {
+		_ = c.Close()
+		return nil, fmt.Errorf("controllertest: %w", err)
+	}
+	return c, nil
+}
+
+// With returns c for use in a test: its methods fail t, and what they start ends with c.
+func (c *Cluster) With(t testing.TB) *Cluster { return &Cluster{c.cluster, t} }
+
+// Close stops everything and returns when it has stopped. For a cluster made by [New] it returns what has
+// failed in the background; that of [Start] fails its test, which also calls Close at its end.
+func (c *Cluster) Close() error {
+	c.end()
+	if t, ok := c.owner.(*untested); ok {
+		return t.close()
+	}
+	return nil
+}
+
+func newCluster(owner tester, opts Options) *cluster {
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	if opts.Scheme == nil {
+		opts.Scheme = api.Scheme()
+	}
+	c := &cluster{owner: owner, opts: opts, bubble: inBubble(), host: hostInProcess(), net: newNetwork()}
+	c.guard, c.last, c.trace = newGuard(opts.MaxRuns, c.bubble), &failures{next: opts.Logger.Handler()}, newTrace()
+	return c
+}
+
+// open starts everything.
+func (c *Cluster) open(ctx context.Context, from Snapshot) (err error) {
+	seed, err := seedOf(&c.opts)
+	if err != nil {
+		return err
+	}
+	c.draws = newDraws(seed, c.bubble)
+	if err := from.usable(c.bubble); err != nil {
+		return err
+	}
+	if c.pki, err = newPKI(from.keys); err != nil {
+		return err
+	}
+	created := from.store.Revision() <= 1
+	if err := c.setSchema(&from, created); err != nil {
+		return err
+	}
+	if created {
+		from.store, from.image = c.newState()
+	}
+	c.store = memory.NewFromSnapshot(from.store, memory.Options{})
+	if err := c.serve(from.image); err != nil {
+		return err
+	}
+	if c.conn, err = c.dialed(c.Config()); err != nil {
+		return err
+	}
+	if err := c.await(ctx); err != nil {
+		return err
+	}
+	if created && from.image == nil {
+		c.keepState()
+	}
+	c.from = c.store.Snapshot().Revision()
+	c.draws.started(c.from)
+	if created {
+		if err := c.load(ctx); err != nil {
+			return err
+		}
+	}
+	if len(c.opts.Controllers) == 0 {
+		return nil
+	}
+	conn, err := c.dialed(c.managerConfig("controllers"))
+	if err != nil {
+		return err
+	}
+	m, err := c.manager(conn, "controllers", c.opts.Controllers)
+	if err == nil {
+		c.Run(m)
+	}
+	return err
+}
+
+// serve makes the server, which begins with an image unless it is nil, and runs it until the end.
+func (c *cluster) serve(from *controlplane.Image) error {
 	so := c.opts.Server
-	so.Store = c.store
+	so.Store = traced{c.store, c.trace}
+	if so.CompactInterval == 0 {
+		so.CompactInterval = -1 // the history needs the old states, and the store bounds them
+	}
 	if so.BookmarkInterval == 0 {
 		// In memory no connection is lost silently, so bookmarks are rare to keep virtual hours cheap.
-		so.BookmarkInterval = time.Minute
+		so.BookmarkInterval = 10 * time.Minute
 	}
+	so.Registry.Draw = c.draws.number
+	so.Intercept = c.gate.intercept(so.Intercept)
 	disable := c.opts.DisableAdmission
 	if !slices.Contains(c.opts.EnableAdmission, "ServiceAccount") && !slices.Contains(disable, "ServiceAccount") {
 		disable = append([]string{"ServiceAccount"}, disable...)
 	}
-	pool := c.pki.ca.Pool()
 	var err error
 	c.server, err = controlplane.New(controlplane.Options{
-		Server: so, ClientCAs: func() *x509.CertPool { return pool }, BootstrapTokens: true, Anonymous: true, ServiceAccountKeys: []any{c.pki.account.Key},
-		EnableAdmission: c.opts.EnableAdmission, DisableAdmission: disable, Plugins: c.opts.Plugins, Logger: c.opts.Logger,
-		WebhookDial: c.dialWebhook,
+		Server: so, Image: from, Authenticator: trusting, ClientCAs: func() *x509.CertPool { return c.pki.roots() }, BootstrapTokens: true,
+		Anonymous: true, ServiceAccountKeys: []any{c.pki.made().account}, EnableAdmission: c.opts.EnableAdmission, DisableAdmission: disable,
+		Plugins: c.opts.Plugins, Logger: c.opts.Logger, WebhookDial: c.dialWebhook,
 	})
 	if err != nil {
 		return err
 	}
-	serving, err := c.pki.ca.Serving("kube-apiserver", strings.TrimPrefix(Host, "https://"), "localhost", "127.0.0.1", "::1",
-		"kubernetes", "kubernetes.default", "kubernetes.default.svc")
-	if err != nil {
-		return err
+	c.direct = direct.New(c.context, c.server)
+	if c.draws.seed != 0 && c.bubble {
+		c.direct.Serialize(c.draws.seed)
+		c.guard.instant = time.Second // requests take some time
 	}
-	c.pki.serving = serving
-	c.background("API server", c.server.Run)
-	c.background("API server's listener", func(ctx context.Context) error { return c.server.Serve(ctx, c.net, c.tls()) })
+	c.serveBy("API server", c.server.Run)
 	if c.opts.Webhooks.Handler != nil {
 		c.serveWebhooks()
 	}
 	return nil
 }
 
-func (c *Cluster) tls() *tls.Config {
-	return &tls.Config{Certificates: []tls.Certificate{c.pki.serving.TLS()}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS13}
+// trusting identifies callers in process before others.
+func trusting(builtin authn.Authenticator) authn.Authenticator {
+	return authn.Union(direct.Authenticator(), builtin)
+}
+
+// listen serves connections made with Dial. Most clusters have none.
+func (c *cluster) listen() { c.listenOn(c.net) }
+
+func (c *cluster) listenOn(l net.Listener) {
+	c.serveBy("API server's listener", func(ctx context.Context) error { return c.server.Serve(ctx, l, c.pki.server()) })
+}
+
+// serveBy runs a part of the server, which ends after everything else.
+func (c *cluster) serveBy(name string, f func(context.Context) error) {
+	stop := c.begin(name, f)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.servers = append(c.servers, stop)
 }
 
 // background runs f until the cluster is stopped; an error before that fails the test. The returned function
 // stops f earlier.
-func (c *Cluster) background(name string, f func(context.Context) error) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+func (c *cluster) background(name string, f func(context.Context) error) (stop func()) {
+	stop = c.begin(name, f)
+	c.onEnd(stop)
+	return stop
+}
+
+// onEnd calls stop at the end, before what was started earlier is stopped.
+func (c *cluster) onEnd(stop func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stops = append(c.stops, stop)
+}
+
+// begin runs f. The returned function stops it and waits.
+func (c *cluster) begin(name string, f func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(c.context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		if err := f(ctx); err != nil && ctx.Err() == nil {
-			c.t.Errorf("controllertest: %s ended: %v", name, err)
+			c.owner.Errorf("controllertest: %s ended: %v", name, err)
 		}
 	}()
-	stop = sync.OnceFunc(func() { cancel(); <-done })
-	c.mu.Lock()
-	c.stops = append(c.stops, stop)
-	c.mu.Unlock()
-	return stop
+	return sync.OnceFunc(func() { cancel(); <-done })
 }
 
-// end stops everything in reverse order of starting.
-func (c *Cluster) end() {
+// end stops everything in reverse order of starting, once.
+func (c *cluster) end() { c.ending.Do(c.stop) }
+
+func (c *cluster) stop() {
 	c.mu.Lock()
-	stops, conns := c.stops, c.conns
-	c.stops, c.conns, c.ended = nil, nil, true
+	stops, conns, servers := c.stops, c.conns, c.servers
+	c.stops, c.conns, c.servers, c.ended = nil, nil, nil, true
 	c.mu.Unlock()
-	for i := len(stops) - 1; i >= 2; i-- {
-		stops[i]()
+	for _, stop := range slices.Backward(stops) {
+		stop()
 	}
 	for _, conn := range conns {
 		_ = conn.Close()
 	}
 	c.report()
-	c.net.closeAll() // all clients have stopped: the server need not wait for their connections
-	var both sync.WaitGroup
-	for _, stop := range stops[:2] {
-		both.Go(stop)
+	// All clients have stopped: the server need not wait for their connections.
+	c.net.closeAll()
+	if c.direct != nil {
+		_ = c.direct.Close()
 	}
-	both.Wait()
-	_ = c.store.Close()
-}
-
-// waitReady waits until the server answers /readyz.
-func (c *Cluster) waitReady() {
-	c.t.Helper()
-	var err error
-	for range 10_000 {
-		if c.bubble {
-			idle() // no part of the start needs time to pass
-		}
-		if _, err = c.conn.Do(context.Background(), &client.Request{Method: http.MethodGet, Path: "/readyz"}); err == nil {
-			return
-		}
-		time.Sleep(time.Millisecond)
+	var all sync.WaitGroup
+	for _, stop := range servers {
+		all.Go(stop)
 	}
-	c.t.Fatalf("controllertest: the API server did not become ready: %v", err)
+	all.Wait()
+	if c.store != nil {
+		_ = c.store.Close()
+	}
 }
 
-// Dial connects to the server; the address is ignored. It can be used as the Dial of any rest.Config.
-func (c *Cluster) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	return c.net.Dial(ctx, network, address)
-}
-
-// Transport returns an HTTP transport that connects to the server, at [Host], as user or, without one, as an
-// administrator. Its idle connections are closed when the test ends. For client-go:
-//
-//	&rest.Config{Host: controllertest.Host, Transport: c.Transport()}
-func (c *Cluster) Transport(user ...client.User) *http.Transport {
-	c.t.Helper()
-	pair := c.certificate(user)
-	tr := &http.Transport{DialContext: c.Dial, ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{
-		RootCAs: c.pki.ca.Pool(), Certificates: []tls.Certificate{pair.TLS()}, MinVersion: tls.VersionTLS13}}
+func (c *cluster) hasEnded() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stops = append(c.stops, tr.CloseIdleConnections)
-	return tr
+	return c.ended
 }
 
-// Access contains the parameters of a connection, in types that every client library accepts. For client-go:
-//
-//	&rest.Config{Host: a.Host, Dial: a.Dial,
-//		TLSClientConfig: rest.TLSClientConfig{CAData: a.CA, CertData: a.Cert, KeyData: a.Key}}
-//
-// See the package comment for what upstream managers need in a bubble.
-type Access struct {
-	Host          string
-	Dial          func(ctx context.Context, network, address string) (net.Conn, error)
-	CA, Cert, Key []byte // PEM
-}
-
-// Access returns the parameters of connections as user or, without one, as an administrator.
-func (c *Cluster) Access(user ...client.User) Access {
-	c.t.Helper()
-	pair := c.certificate(user)
-	return Access{Host: Host, Dial: c.Dial, CA: c.pki.ca.CertPEM(), Cert: pair.CertPEM(), Key: pair.KeyPEM()}
-}
-
-// Config returns the configuration of client/rest for connections as user or, without one, as an
-// administrator.
-func (c *Cluster) Config(user ...client.User) rest.Config {
-	c.t.Helper()
-	a := c.Access(user...)
-	return rest.Config{Host: a.Host, Dial: a.Dial, Scheme: c.opts.Scheme, UserAgent: "controllertest", Wrap: c.guard.transport,
-		TLS: rest.TLSConfig{CAData: a.CA, CertData: a.Cert, KeyData: a.Key}}
-}
-
-// Conn returns a new connection as user or, without one, as an administrator. It is closed when the test
-// ends.
-func (c *Cluster) Conn(user ...client.User) client.Conn {
-	c.t.Helper()
-	return c.connect(c.Config(user...))
-}
-
-func (c *Cluster) connect(cfg rest.Config) client.Conn {
-	c.t.Helper()
-	conn, err := rest.New(cfg, rest.Options{Logger: slog.New(c.last)})
-	if err != nil {
-		c.t.Fatalf("controllertest: %v", err)
+// await waits until the server decides requests by the policy that every cluster has.
+func (c *cluster) await(ctx context.Context) error {
+	select {
+	case <-c.server.Ready():
+	case <-ctx.Done():
+		return fmt.Errorf("the API server is not ready: %w", context.Cause(ctx))
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.conns = append(c.conns, conn)
-	return conn
+	if c.bubble {
+		c.idle() // what the start writes is written
+	}
+	return nil
 }
 
 // Manager returns a manager that acts as Options.As, with the controllers of add. Pass it to [Cluster.Run].
 func (c *Cluster) Manager(name string, add ...Adder) *manager.Manager {
 	c.t.Helper()
-	return c.ManagerOver(c.managerConn(name), name, add...)
+	return c.ManagerOver(c.connect(c.managerConfig(name)), name, add...)
 }
 
 // ManagerOver is like Manager with another connection, such as one wrapped to delay or fail requests.
 func (c *Cluster) ManagerOver(conn client.Conn, name string, add ...Adder) *manager.Manager {
 	c.t.Helper()
-	m := manager.New(conn, manager.Options{Logger: slog.New(c.last).With("manager", name), Wrap: c.guard.wrap})
-	for _, f := range add {
-		if err := f(m); err != nil {
-			c.t.Fatalf("controllertest: manager %s: %v", name, err)
-		}
+	m, err := c.manager(conn, name, add)
+	if err != nil {
+		c.t.Fatalf("controllertest: %v", err)
 	}
 	return m
 }
 
-func (c *Cluster) managerConn(name string) client.Conn {
+func (c *cluster) manager(conn client.Conn, name string, add []Adder) (*manager.Manager, error) {
+	m := manager.New(conn, manager.Options{Logger: slog.New(c.last).With("manager", name), OnEvent: c.trace.onEvent, Informers: c.informers(),
+		Wrap: func(name string, r reconcile.Reconciler) reconcile.Reconciler {
+			return c.trace.wrap(c.guard.wrap(name, r))
+		}})
+	for _, f := range add {
+		if err := f(m); err != nil {
+			return nil, fmt.Errorf("manager %s: %w", name, err)
+		}
+	}
+	return m, nil
+}
+
+// informers are the options of the informers of managers. In a bubble their watches last, to keep virtual
+// hours cheap.
+func (c *cluster) informers() (o informers.SetOptions) {
+	if c.bubble {
+		o.Timeout = 24 * time.Hour
+	}
+	return o
+}
+
+func (c *Cluster) managerConfig(name string) rest.Config {
 	c.t.Helper()
 	var user []client.User
 	if c.opts.As.Name != "" {
@@ -280,7 +374,7 @@ func (c *Cluster) managerConn(name string) client.Conn {
 	}
 	cfg := c.Config(user...)
 	cfg.UserAgent = name
-	return c.connect(cfg)
+	return cfg
 }
 
 // Run runs r until the test ends; an error before that fails the test. The returned function stops it earlier
@@ -292,28 +386,3 @@ func (c *Cluster) Server() *apiserver.Server { return c.server.Server }
 
 // Tokens returns the signer of the service account tokens that the server accepts.
 func (c *Cluster) Tokens() *authn.Tokens { return c.server.Tokens() }
-
-// RootCA returns the certificate of the cluster's certificate authority in PEM.
-func (c *Cluster) RootCA() []byte { return c.pki.ca.CertPEM() }
-
-// Authority returns the cluster's certificate authority. The server accepts the client certificates it signs.
-func (c *Cluster) Authority() *certs.Authority { return c.pki.ca }
-
-func (c *Cluster) certificate(user []client.User) *certs.Pair {
-	c.t.Helper()
-	u := client.User{Name: "kubernetes-admin", Groups: []string{"system:masters"}}
-	if len(user) > 0 {
-		u = user[0]
-	}
-	c.mu.Lock()
-	ended := c.ended
-	c.mu.Unlock()
-	if ended {
-		c.t.Fatal("controllertest: the cluster was stopped with its test")
-	}
-	pair, err := c.pki.client(u)
-	if err != nil {
-		c.t.Fatalf("controllertest: %v", err)
-	}
-	return pair
-}

@@ -65,7 +65,7 @@ func TestAnEmptyClusterStarts(t *testing.T) {
 	})
 }
 
-// A role that lacks a verb is found by a test that runs the controller as its own account.
+// A test that runs the controller as its own account detects a role that lacks a verb.
 func TestControllersActAsTheGivenUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		as := client.User{Name: "system:serviceaccount:default:robot"}

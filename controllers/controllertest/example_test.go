@@ -2,7 +2,9 @@ package controllertest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"testing"
 	"testing/synctest"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
@@ -118,4 +121,29 @@ func Example() {
 		fmt.Println("ready:", controllertest.Get[*Website](c, "default", "site").Status.Ready)
 	})
 	// Output: ready: true
+}
+
+// A reply is lost after the write has taken effect, and the client learns of it by the next attempt.
+func ExampleCluster_Inject() {
+	synctest.Test(new(testing.T), func(t *testing.T) { // in a test: its own t
+		c := controllertest.Start(t, controllertest.Options{})
+		c.Inject(controllertest.Fault{
+			Requests: controllertest.Requests{Verbs: []string{"create"}, Resource: "configmaps"},
+			Times:    1,
+			Effect:   controllertest.LoseReply(),
+		})
+		calls := c.Record(controllertest.Requests{Resource: "configmaps"})
+		maps := client.For[*corev1.ConfigMap](c.Admin())
+		for range 2 {
+			_, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "settings")})
+			fmt.Println(errors.Is(err, io.ErrUnexpectedEOF), apierrors.IsAlreadyExists(err))
+		}
+		for _, rule := range controllertest.LeastRules(calls.Calls()) {
+			fmt.Println(rule.Resources, rule.Verbs)
+		}
+	})
+	// Output:
+	// true false
+	// false true
+	// [configmaps] [create]
 }

@@ -113,12 +113,27 @@ func (f *failures) text() string {
 	return b.String()
 }
 
-// report fails the test if a reconcile never ended, and logs the last failures of a failed test.
-func (c *Cluster) report() {
+// report fails the test if a reconcile never ended or a fault applied to nothing. Of a failed test it logs
+// the seed, the timeline of an object and the last failures, and keeps the page of its history.
+func (c *cluster) report() {
 	if problem := c.guard.unreported(); problem != "" {
-		c.t.Errorf("controllertest: %s", problem)
+		c.owner.Errorf("controllertest: %s", problem)
 	}
-	if text := c.last.text(); text != "" && c.t.Failed() {
-		c.t.Logf("controllertest: the last failures of managers and connections:%s", text)
+	if !c.owner.Failed() {
+		for _, text := range c.gate.unused() {
+			c.owner.Errorf("controllertest: %s", text)
+		}
+	}
+	if c.draws != nil && c.draws.seed != 0 && c.owner.Failed() {
+		c.owner.Logf("controllertest: replay with %s=%d", seedVariable, c.draws.seed)
+	}
+	if c.owner.Failed() {
+		if text := c.timelineAsked(); text != "" {
+			c.owner.Logf("controllertest: the object that the test read or wrote last:%s", text)
+		}
+		c.keepPage()
+	}
+	if text := c.last.text(); text != "" && c.owner.Failed() {
+		c.owner.Logf("controllertest: the last failures of managers and connections:%s", text)
 	}
 }

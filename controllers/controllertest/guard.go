@@ -14,7 +14,8 @@ import (
 // test would hang, so the guard counts the runs of each key at the same instant. If there are too many, it
 // blocks all reconciles until their contexts end.
 type guard struct {
-	most int // 0 outside of bubbles: no limit
+	most    int           // 0 outside of bubbles: no limit
+	instant time.Duration // runs within it count as at the same instant; set before the first one
 
 	mu      sync.Mutex
 	at      time.Time
@@ -85,7 +86,7 @@ func (g *guard) pass(ctx context.Context, write string) bool {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if now := time.Now(); !now.Equal(g.at) {
+	if now := time.Now().Truncate(g.instant); !now.Equal(g.at) {
 		g.at = now
 		clear(g.runs)
 	}

@@ -1,7 +1,6 @@
 package controllertest
 
 import (
-	"context"
 	"encoding/base64"
 	"fmt"
 	"net"
@@ -17,13 +16,13 @@ import (
 func (c *Cluster) Kubeconfig(user ...client.User) string {
 	c.t.Helper()
 	if c.bubble {
-		c.t.Fatal("controllertest: Kubeconfig opens a TCP port, which does not work in a testing/synctest bubble: use Access, Dial or Transport there, or call Start outside a bubble")
+		c.t.Fatalf("controllertest: Kubeconfig opens a TCP port, which does not work in a testing/synctest bubble: use Access, Dial or Transport there, or call Start outside a bubble")
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		c.t.Fatalf("controllertest: %v", err)
 	}
-	c.background("TCP listener", func(ctx context.Context) error { return c.server.Serve(ctx, l, c.tls()) })
+	c.listenOn(l)
 	a := c.Access(user...)
 	b64 := base64.StdEncoding.EncodeToString
 	path := filepath.Join(c.t.TempDir(), "kubeconfig")

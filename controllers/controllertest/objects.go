@@ -9,7 +9,8 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// The functions of this file act as an administrator and fail the test on errors.
+// The functions of this file act as an administrator and fail the test on errors, with the history of the
+// object.
 
 // Name returns object metadata with a namespace, empty for cluster-scoped objects, and a name.
 func Name(namespace, name string) metav1.ObjectMeta {
@@ -22,9 +23,11 @@ func (c *Cluster) Admin() client.Conn { return c.conn }
 // Create creates obj and returns it as stored.
 func Create[T metav1.Object](c *Cluster, obj T) T {
 	c.t.Helper()
-	out, err := client.For[T](c.conn).Create(context.Background(), obj)
+	m := metav1.MetaOf(obj)
+	ask[T](c, m.Namespace, m.Name)
+	out, err := client.For[T](c.conn).Create(c.context(), obj)
 	if err != nil {
-		c.t.Fatalf("create %T %v: %v", obj, metav1.KeyOf(obj), err)
+		c.fail("create %T %v: %v", obj, metav1.KeyOf(obj), err)
 	}
 	return out
 }
@@ -32,9 +35,10 @@ func Create[T metav1.Object](c *Cluster, obj T) T {
 // Get returns the stored object.
 func Get[T metav1.Object](c *Cluster, namespace, name string) T {
 	c.t.Helper()
-	out, err := client.For[T](c.conn).Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: name})
+	ask[T](c, namespace, name)
+	out, err := client.For[T](c.conn).Get(c.context(), types.NamespacedName{Namespace: namespace, Name: name})
 	if err != nil {
-		c.t.Fatalf("get %T %s/%s: %v", out, namespace, name, err)
+		c.fail("get %T %s/%s: %v", out, namespace, name, err)
 	}
 	return out
 }
@@ -42,9 +46,10 @@ func Get[T metav1.Object](c *Cluster, namespace, name string) T {
 // Exists reports whether the object exists.
 func Exists[T metav1.Object](c *Cluster, namespace, name string) bool {
 	c.t.Helper()
-	out, err := client.For[T](c.conn).Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: name})
+	ask[T](c, namespace, name)
+	out, err := client.For[T](c.conn).Get(c.context(), types.NamespacedName{Namespace: namespace, Name: name})
 	if err != nil && !apierrors.IsNotFound(err) {
-		c.t.Fatalf("get %T %s/%s: %v", out, namespace, name, err)
+		c.fail("get %T %s/%s: %v", out, namespace, name, err)
 	}
 	return err == nil
 }
@@ -52,7 +57,7 @@ func Exists[T metav1.Object](c *Cluster, namespace, name string) bool {
 // List returns the objects of a namespace, or of all namespaces if it is empty, ordered by key.
 func List[T metav1.Object](c *Cluster, namespace string) []T {
 	c.t.Helper()
-	list, err := client.For[T](c.conn).List(context.Background(), client.ListOptions{Namespace: namespace})
+	list, err := client.For[T](c.conn).List(c.context(), client.ListOptions{Namespace: namespace})
 	if err != nil {
 		var zero T
 		c.t.Fatalf("list %T in %q: %v", zero, namespace, err)
@@ -63,10 +68,11 @@ func List[T metav1.Object](c *Cluster, namespace string) []T {
 // Update changes the object with edit and writes it. On conflicts it retries with the current object.
 func Update[T metav1.Object](c *Cluster, namespace, name string, edit func(T)) T {
 	c.t.Helper()
-	out, err := client.Update(context.Background(), client.For[T](c.conn), types.NamespacedName{Namespace: namespace, Name: name},
+	ask[T](c, namespace, name)
+	out, err := client.Update(c.context(), client.For[T](c.conn), types.NamespacedName{Namespace: namespace, Name: name},
 		func(obj T) error { edit(obj); return nil })
 	if err != nil {
-		c.t.Fatalf("update %T %s/%s: %v", out, namespace, name, err)
+		c.fail("update %T %s/%s: %v", out, namespace, name, err)
 	}
 	return out
 }
@@ -74,16 +80,17 @@ func Update[T metav1.Object](c *Cluster, namespace, name string, edit func(T)) T
 // UpdateStatus is like Update for the status subresource.
 func UpdateStatus[T metav1.Object](c *Cluster, namespace, name string, edit func(T)) T {
 	c.t.Helper()
+	ask[T](c, namespace, name)
 	api := client.For[T](c.conn)
 	for {
 		obj := Get[T](c, namespace, name)
 		edit(obj)
-		out, err := api.UpdateStatus(context.Background(), obj)
+		out, err := api.UpdateStatus(c.context(), obj)
 		if err == nil {
 			return out
 		}
 		if !apierrors.IsConflict(err) {
-			c.t.Fatalf("update the status of %T %s/%s: %v", obj, namespace, name, err)
+			c.fail("update the status of %T %s/%s: %v", obj, namespace, name, err)
 		}
 	}
 }
@@ -91,9 +98,10 @@ func UpdateStatus[T metav1.Object](c *Cluster, namespace, name string, edit func
 // Delete deletes the object.
 func Delete[T metav1.Object](c *Cluster, namespace, name string, opts ...client.DeleteOptions) {
 	c.t.Helper()
-	if err := client.For[T](c.conn).Delete(context.Background(), types.NamespacedName{Namespace: namespace, Name: name}, opts...); err != nil {
+	ask[T](c, namespace, name)
+	if err := client.For[T](c.conn).Delete(c.context(), types.NamespacedName{Namespace: namespace, Name: name}, opts...); err != nil {
 		var zero T
-		c.t.Fatalf("delete %T %s/%s: %v", zero, namespace, name, err)
+		c.fail("delete %T %s/%s: %v", zero, namespace, name, err)
 	}
 }
 
@@ -103,7 +111,7 @@ func Delete[T metav1.Object](c *Cluster, namespace, name string, opts ...client.
 func Watch[T metav1.Object](c *Cluster, namespace string, see func(client.Event[T])) {
 	c.t.Helper()
 	api := client.For[T](c.conn)
-	list, err := api.List(context.Background(), client.ListOptions{Namespace: namespace})
+	list, err := api.List(c.context(), client.ListOptions{Namespace: namespace})
 	if err != nil {
 		var zero T
 		c.t.Fatalf("watch %T in %q: %v", zero, namespace, err)

@@ -33,6 +33,12 @@ type Options struct {
 	Controllers []Adder
 	// Scheme of all connections; nil means the built-in kinds. Add the types of custom resources to a copy.
 	Scheme *scheme.Scheme
+	// Seed makes a run in a bubble repeatable: uids, generated names, addresses and random waits follow from
+	// it, and requests in process are served one at a time, in an order that it decides, when all goroutines
+	// are blocked; each takes a microsecond of virtual time. Clients by TLS, webhooks and the code under test
+	// may still depend on chance. A failed test logs the seed, and KEELSON_SEED in the environment, which
+	// takes precedence, replays it. 0 means none: numbers are random and requests served at once.
+	Seed uint64
 	// Server configures the API server. Its Store is set by this package.
 	Server apiserver.Options
 	// EnableAdmission and DisableAdmission change which admission plugins run. ServiceAccount is disabled

@@ -1,6 +1,13 @@
 package controllertest
 
 import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -10,61 +17,114 @@ import (
 	"github.com/keelson-dev/keelson/store/certs"
 )
 
-// pki holds the keys of one cluster, generated in its bubble or restored from a snapshot.
-type pki struct {
-	ca      *certs.Authority
-	account *certs.Pair // signs service account tokens
-	serving *certs.Pair
-	clients *clientCerts
+// keys are those of one cluster, which its snapshots share: immutable data without bubble.
+type keys struct {
+	account crypto.Signer // signs service account tokens
+	ca      *authority    // nil until a certificate is needed
 }
 
-type clientCerts struct {
-	mu     sync.Mutex
-	byUser map[string]*certs.Pair
+// authority is what is needed to connect by TLS.
+type authority struct {
+	*certs.Authority
+	pool    *x509.CertPool
+	serving tls.Certificate
+}
+
+// pki makes the certificates of one cluster when they are first needed: connections in process need none.
+type pki struct {
+	mu      sync.Mutex
+	keys    keys
+	clients map[string]*certs.Pair // by user
 }
 
 // validity of the certificates of a cluster, longer than the virtual time any test sleeps.
 const validity = 200 * 365 * 24 * time.Hour
 
-func newPKI(from Snapshot) (pki, error) {
-	p := pki{clients: &clientCerts{byUser: map[string]*certs.Pair{}}}
-	if from.ca.cert != nil {
-		ca, err := certs.ParsePair(from.ca.cert, from.ca.key)
-		if err != nil {
-			return p, err
-		}
-		p.ca = &certs.Authority{Pair: *ca, Validity: validity}
-		p.account, err = certs.ParsePair(from.account.cert, from.account.key)
-		return p, err
+// newPKI continues with the keys of a snapshot, if there are some.
+func newPKI(from keys) (*pki, error) {
+	p := &pki{keys: from, clients: map[string]*certs.Pair{}}
+	if p.keys.account != nil {
+		return p, nil
 	}
 	var err error
-	if p.ca, err = certs.NewAuthorityFor("keelson", validity); err != nil {
-		return p, err
-	}
-	p.ca.Validity = validity
-	p.account, err = p.ca.Client("service-account-key")
+	p.keys.account, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	return p, err
 }
 
-// client returns the certificate of a user, one per name and groups.
-func (p *pki) client(u client.User) (*certs.Pair, error) {
-	if u.UID != "" || len(u.Extra) > 0 {
-		return nil, fmt.Errorf("user %s: a certificate contains only name and groups; use client.Impersonate for UID and Extra", u.Name)
+// made returns the keys made so far.
+func (p *pki) made() keys {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.keys
+}
+
+// ca returns the authority, which it makes if necessary.
+func (p *pki) ca() (*authority, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.authority()
+}
+
+// authority is called with mu held.
+func (p *pki) authority() (*authority, error) {
+	if p.keys.ca != nil {
+		return p.keys.ca, nil
 	}
-	groups := u.Groups
-	if rest, ok := strings.CutPrefix(u.Name, "system:serviceaccount:"); ok && len(groups) == 0 {
-		ns, _, _ := strings.Cut(rest, ":")
-		groups = []string{"system:serviceaccounts", "system:serviceaccounts:" + ns}
+	ca, err := certs.NewAuthorityFor("keelson", validity)
+	if err != nil {
+		return nil, err
 	}
-	key := fmt.Sprintf("%q %q", u.Name, groups)
-	p.clients.mu.Lock()
-	defer p.clients.mu.Unlock()
-	if pair := p.clients.byUser[key]; pair != nil {
-		return pair, nil
+	ca.Validity = validity
+	serving, err := ca.Serving("kube-apiserver", strings.TrimPrefix(Host, "https://"), "localhost", "127.0.0.1", "::1",
+		"kubernetes", "kubernetes.default", "kubernetes.default.svc")
+	if err != nil {
+		return nil, err
 	}
-	pair, err := p.ca.Client(u.Name, groups...)
+	p.keys.ca = &authority{ca, ca.Pool(), serving.TLS()}
+	return p.keys.ca, nil
+}
+
+// roots returns the pool of the authority.
+func (p *pki) roots() *x509.CertPool {
+	ca, err := p.ca()
+	if err != nil {
+		return x509.NewCertPool() // trusts nothing; the listener reports the error
+	}
+	return ca.pool
+}
+
+// server is the TLS configuration of the API server.
+func (p *pki) server() *tls.Config {
+	return &tls.Config{ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS13, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		ca, err := p.ca()
+		if err != nil {
+			return nil, err
+		}
+		return &ca.serving, nil
+	}}
+}
+
+// client returns the authority and the certificate of a user, one per name and groups.
+func (p *pki) client(u client.User) (*authority, *certs.Pair, error) {
+	switch {
+	case u.Name == "":
+		return nil, nil, errors.New("controllertest: the user has no name")
+	case u.UID != "" || len(u.Extra) > 0:
+		return nil, nil, fmt.Errorf("controllertest: user %s: a certificate contains only name and groups; use Conn for UID and Extra", u.Name)
+	}
+	key := fmt.Sprintf("%q %q", u.Name, u.Groups)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ca, err := p.authority()
+	if err != nil {
+		return nil, nil, err
+	}
+	if pair := p.clients[key]; pair != nil {
+		return ca, pair, nil
+	}
+	pair, err := ca.Client(u.Name, u.Groups...)
 	if err == nil {
-		p.clients.byUser[key] = pair
+		p.clients[key] = pair
 	}
-	return pair, err
+	return ca, pair, err
 }

@@ -18,7 +18,7 @@ func httpGet(ctx context.Context, url string) (*http.Request, error) {
 	return http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 }
 
-// recorder is a test whose failure is looked at instead of failing.
+// recorder is a testing.TB that records failures instead of failing.
 type recorder struct {
 	testing.TB
 	text         string

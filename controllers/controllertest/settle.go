@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing/synctest"
 	"time"
+
+	"github.com/keelson-dev/keelson/controllers/controllertest/internal/direct"
 )
 
 // Settle returns when nothing is left to do until time passes. When it returns,
@@ -17,9 +19,9 @@ import (
 //   - no connection holds unread bytes, so every informer has reached the store's revision and called its
 //     handlers.
 //
-// Time does not advance: requeues, back-offs and deadlines stay pending until the test calls time.Sleep.
-// After a sleep call Settle again, because goroutines that woke at the same instant as the test have yet to
-// run; or use [Cluster.Sleep].
+// Time does not advance, but by a microsecond per request with Options.Seed: requeues, back-offs and
+// deadlines stay pending until the test calls time.Sleep. After a sleep call Settle again, because goroutines
+// that woke at the same instant as the test have yet to run; or use [Cluster.Sleep].
 //
 // If a watch cannot deliver its events without time passing, because an event handler blocks or the client
 // does not read, Settle fails the test and reports the watch. It also fails the test if a reconcile never
@@ -27,11 +29,11 @@ import (
 func (c *Cluster) Settle() {
 	c.t.Helper()
 	if !inBubble() {
-		c.t.Fatal("controllertest: Settle works in a testing/synctest bubble only: wrap the test in synctest.Test")
+		c.t.Fatalf("controllertest: Settle works in a testing/synctest bubble only: wrap the test in synctest.Test")
 	}
 	if problem := c.settle(); problem != "" {
 		c.guard.reported()
-		c.t.Fatal("controllertest: Settle: " + problem)
+		c.t.Fatalf("controllertest: Settle: %s%s", problem, c.timeline("the cluster", func(h *History) *History { return h }))
 	}
 }
 
@@ -47,7 +49,7 @@ func (c *Cluster) settle() (problem string) {
 		if round == rounds {
 			return "a timer without delay is set again each time it fires"
 		}
-		idle()
+		c.idle()
 		if problem := c.guard.problem(); problem != "" {
 			return problem
 		}
@@ -56,8 +58,8 @@ func (c *Cluster) settle() (problem string) {
 		if err != nil {
 			return "query progress of the store failed: " + err.Error()
 		}
-		idle()
-		now := activity{revision, c.net.carried.Load()}
+		c.idle()
+		now := activity{revision, c.net.carried.Load() + c.direct.Moved()}
 		if now == last {
 			same++
 		} else {
@@ -71,7 +73,17 @@ func (c *Cluster) settle() (problem string) {
 // activity changes whenever clients or the server do something.
 type activity struct {
 	revision int64 // of the store
-	bytes    int64 // carried by the network
+	messages int64 // requests in process, and bytes carried by the network
+}
+
+// idle waits as the function does, and until all requests of a seeded cluster have had their turn.
+func (c *cluster) idle() {
+	for idle(); c.direct.Busy(); idle() {
+		if c.guard.problem() != "" {
+			return
+		}
+		time.Sleep(direct.Turn)
+	}
 }
 
 // idle waits until every other goroutine of the bubble is blocked. Unlike synctest.Wait, it returns after
@@ -79,14 +91,18 @@ type activity struct {
 // caller included, so it waits for a timer without delay.
 func idle() {
 	synctest.Wait()
-	<-time.After(0)
+	fired := make(chan struct{})
+	time.AfterFunc(0, func() { close(fired) }) // a timer with a channel would fire without blocking
+	<-fired
 	synctest.Wait()
 }
 
 // undelivered describes the connections and watches that have not delivered their data up to revision.
 func (c *Cluster) undelivered(revision int64) string {
 	var what []string
-	if conns, bytes := c.net.unread(); conns > 0 {
+	conns, bytes := c.net.unread()
+	streams, more := c.direct.Unread()
+	if conns, bytes = conns+streams, bytes+more; conns > 0 {
 		what = append(what, fmt.Sprintf("%d connection(s) hold %d unread bytes: an event handler or the reader of a watch is blocked", conns, bytes))
 	}
 	if late := c.server.Registry().Undelivered(revision); len(late) > 0 {

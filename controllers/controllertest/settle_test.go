@@ -27,8 +27,8 @@ import (
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 )
 
-// What is due at once has happened when Settle returns, however often it puts itself off by no time at all,
-// and whatever it writes has been seen.
+// When Settle returns, work that is due now is done, however often it reschedules itself without delay, and
+// its writes have been delivered.
 func TestSettleWaitsForWhatIsDueNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
@@ -60,7 +60,7 @@ func TestSettleWaitsForWhatIsDueNow(t *testing.T) {
 	})
 }
 
-// What its client does not read is not delivered: Settle says so instead of returning.
+// Events that the client does not read are not delivered: Settle fails with a report instead of returning.
 func TestSettleNoticesBlockedWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{TB: t}
@@ -90,7 +90,7 @@ func TestSettleNoticesBlockedWatches(t *testing.T) {
 	})
 }
 
-// Random changes by two clients: after Settle a watch has seen exactly what there is.
+// Random changes by two clients: after Settle a watch has delivered exactly the current state.
 func TestSettleAfterRandomChanges(t *testing.T) {
 	for _, seed := range seeds.Of(t, 20) {
 		synctest.Test(t, func(t *testing.T) {
@@ -107,14 +107,14 @@ func TestSettleAfterRandomChanges(t *testing.T) {
 				for range 1 + r.IntN(4) {
 					name, remove, wait := fmt.Sprint(r.IntN(5)), r.IntN(3) == 0, time.Duration(r.IntN(2))
 					writers.Go(func() {
-						<-time.After(wait)
+						time.Sleep(wait)
 						change(t, c, name, remove)
 					})
 				}
 				if r.IntN(2) == 0 {
 					c.Sleep(1)
 				}
-				writers.Wait() // those that met another one wait a little before they try again
+				writers.Wait() // after a conflict they wait a little before they retry
 				c.Settle()
 				want := map[string]string{}
 				for _, m := range controllertest.List[*corev1.ConfigMap](c, "") {
@@ -173,7 +173,8 @@ func endless(write bool) controllertest.Adder {
 	}
 }
 
-// A reconcile that never ends fails the test, with its name and its last write, instead of stopping time.
+// A reconcile that never ends fails the test with its name and its last write, instead of blocking virtual
+// time.
 func TestAnEndlessReconcileFailsTheTest(t *testing.T) {
 	for name, run := range map[string]func(c *controllertest.Cluster){
 		"settle": func(c *controllertest.Cluster) { c.Settle() },
@@ -194,8 +195,7 @@ func TestAnEndlessReconcileFailsTheTest(t *testing.T) {
 	}
 }
 
-// A test that only sleeps is failed at its end, and a manager that the test made itself is watched by what it
-// writes.
+// A test that only sleeps fails at its end, and a manager created by the test is detected by its writes.
 func TestAnEndlessReconcileFailsATestThatSleeps(t *testing.T) {
 	r := &recorder{TB: t}
 	synctest.Test(t, func(t *testing.T) {
@@ -211,7 +211,7 @@ func TestAnEndlessReconcileFailsATestThatSleeps(t *testing.T) {
 	require.Contains(t, r.errors[0], "the controller looper has reconciled default/loop 200 times")
 }
 
-// Work that takes many runs of a key at one instant, and ends, is fine.
+// Work that takes many runs of a key at one instant, and ends, is accepted.
 func TestManyRunsAtOneInstant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n atomic.Int32
@@ -264,11 +264,12 @@ func TestFailuresAreShownWhenATestFails(t *testing.T) {
 			require.Empty(t, r.logs)
 			continue
 		}
-		require.Len(t, r.logs, 1)
-		require.Contains(t, r.logs[0], `User "nurse" cannot watch resource "configmaps"`)
-		require.Regexp(t, `\(for the \d+th time\) WARN reconcile failed manager=other controller=spaces namespace= name=kube-system err=out of tea`, r.logs[0])
-		require.Contains(t, r.logs[0], "reconciler panicked: no such luck\ngoroutine ")
-		require.Equal(t, 1, strings.Count(r.logs[0], "name=kube-system err=out of tea"))
+		require.NotEmpty(t, r.logs)
+		log := r.logs[len(r.logs)-1] // after the place of the page, with -artifacts
+		require.Contains(t, log, `User "nurse" cannot watch resource "configmaps"`)
+		require.Regexp(t, `\(for the \d+th time\) WARN reconcile failed manager=other controller=spaces namespace= name=kube-system err=out of tea`, log)
+		require.Contains(t, log, "reconciler panicked: no such luck (controllertest_test.")
+		require.Equal(t, 1, strings.Count(log, "name=kube-system err=out of tea"))
 	}
 }
 
@@ -276,12 +277,12 @@ func TestFailuresAreShownWhenATestFails(t *testing.T) {
 func TestWrongFolders(t *testing.T) {
 	object := fstest.MapFS{"a.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")}}
 	for want, o := range map[string]controllertest.Options{
-		"Options.CRDs: stat .: no such file or directory":                          {CRDs: os.DirFS("testdata/absent")},
+		"Options.CRDs (testdata/absent): stat .: no such file or directory":        {CRDs: os.DirFS("testdata/absent")},
 		"Options.CRDs contains no objects in files":                                {CRDs: fstest.MapFS{"doc.md": {}}},
 		"Options.CRDs contains no CustomResourceDefinition: use Options.Manifests": {CRDs: object},
 		"Options.Manifests contains no objects":                                    {Manifests: fstest.MapFS{}},
 		"Options.Webhooks.Config contains no objects":                              {Webhooks: controllertest.Webhooks{Config: object}},
-		"Options.Manifests: a.yaml: an object without apiVersion or kind":          {Manifests: fstest.MapFS{"a.yaml": {Data: []byte("kind: ConfigMap\n")}}},
+		"Options.Manifests: manifest: a.yaml:1 (document 1): the object":           {Manifests: fstest.MapFS{"a.yaml": {Data: []byte("kind: ConfigMap\n")}}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := &recorder{TB: t}

@@ -16,19 +16,19 @@ import (
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 )
 
-// TestCertificatesOutliveTheBubble: virtual time passes at will, and no test waits longer than these
-// certificates last. Looked at rather than waited for, since a virtual year costs millions of pings.
+// TestCertificatesOutliveTheBubble: the certificates are valid for longer than any test sleeps. Their dates
+// are checked, because sleeping a virtual year costs millions of pings.
 func TestCertificatesOutliveTheBubble(t *testing.T) {
 	var snapshot controllertest.Snapshot
 	lasts := func(t *testing.T, c *controllertest.Cluster) {
-		cfg := c.Config(client.User{Name: "ann", Groups: []string{"system:masters"}})
-		pair, err := tls.X509KeyPair(cfg.TLS.CertData, cfg.TLS.KeyData)
+		a := c.Access(client.User{Name: "ann", Groups: []string{"system:masters"}})
+		pair, err := tls.X509KeyPair(a.Cert, a.Key)
 		require.NoError(t, err)
-		raw, err := cfg.Dial(t.Context(), "tcp", strings.TrimPrefix(cfg.Host, "https://"))
+		raw, err := a.Dial(t.Context(), "tcp", strings.TrimPrefix(a.Host, "https://"))
 		require.NoError(t, err)
 		defer raw.Close()
 		roots := x509.NewCertPool()
-		require.True(t, roots.AppendCertsFromPEM(cfg.TLS.CAData))
+		require.True(t, roots.AppendCertsFromPEM(a.CA))
 		later := time.Now().AddDate(100, 0, 0)
 		conn := tls.Client(raw, &tls.Config{
 			RootCAs: roots, ServerName: "localhost", Certificates: []tls.Certificate{pair}, Time: func() time.Time { return later },
@@ -45,7 +45,7 @@ func TestCertificatesOutliveTheBubble(t *testing.T) {
 		snapshot = c.Snapshot()
 	})
 	synctest.Test(t, func(t *testing.T) { lasts(t, controllertest.StartFrom(t, snapshot, controllertest.Options{})) })
-	// Outside a bubble all that has an end would have ended.
+	// Outside a bubble everything with an expiry would have expired.
 	tb := &refused{TB: t}
 	done := make(chan struct{})
 	go func() {
@@ -56,7 +56,7 @@ func TestCertificatesOutliveTheBubble(t *testing.T) {
 	require.Contains(t, tb.said, "made in a bubble")
 }
 
-// refused notes why a test was ended, and ends the goroutine alone.
+// refused records why a test was ended, and ends only the goroutine.
 type refused struct {
 	testing.TB
 	said string

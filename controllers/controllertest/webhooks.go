@@ -40,15 +40,15 @@ type hooks struct {
 }
 
 // serveWebhooks serves Webhooks.Handler until the cluster ends.
-func (c *Cluster) serveWebhooks() {
+func (c *cluster) serveWebhooks() {
 	c.hooks = &hooks{net: pipenet.New(), certs: map[string]*tls.Certificate{}}
 	server := webhook.New(webhook.Options{Listener: c.hooks.net, Certificate: c.webhookCertificate, Logger: c.opts.Logger})
-	server.Handle("/", c.opts.Webhooks.Handler)
+	server.Handle("/", c.gate.interceptWebhook(c.opts.Webhooks.Handler))
 	c.background("webhooks", server.Run)
 }
 
 // dialWebhook connects the API server to Options.Webhooks or, outside a bubble without those, to the network.
-func (c *Cluster) dialWebhook(ctx context.Context, network, address string) (net.Conn, error) {
+func (c *cluster) dialWebhook(ctx context.Context, network, address string) (net.Conn, error) {
 	if c.hooks == nil && !c.bubble {
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}
@@ -59,7 +59,7 @@ func (c *Cluster) dialWebhook(ctx context.Context, network, address string) (net
 }
 
 // webhookCertificate returns a certificate for the server name that is called.
-func (c *Cluster) webhookCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (c *cluster) webhookCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := hello.ServerName
 	if name == "" { // an IP address is called
 		name = "localhost"
@@ -69,7 +69,11 @@ func (c *Cluster) webhookCertificate(hello *tls.ClientHelloInfo) (*tls.Certifica
 	if cert := c.hooks.certs[name]; cert != nil {
 		return cert, nil
 	}
-	pair, err := c.pki.ca.Serving(name, name, "127.0.0.1", "::1")
+	ca, err := c.pki.ca()
+	if err != nil {
+		return nil, err
+	}
+	pair, err := ca.Serving(name, name, "127.0.0.1", "::1")
 	if err != nil {
 		return nil, err
 	}
@@ -79,27 +83,33 @@ func (c *Cluster) webhookCertificate(hello *tls.ClientHelloInfo) (*tls.Certifica
 }
 
 // trust adds the cluster's certificate authority to the webhooks of a manifest.
-func (c *Cluster) trust(obj *metav1.Unstructured) {
+func (c *cluster) trust(obj *metav1.Unstructured) error {
 	if c.hooks == nil {
-		return
+		return nil
 	}
+	ca, err := c.pki.ca()
+	if err != nil {
+		return err
+	}
+	bundle := base64.StdEncoding.EncodeToString(ca.CertPEM())
 	switch obj.Kind {
 	case mutating, validating:
 		list, _ := obj.Fields["webhooks"].([]any)
 		for _, hook := range list {
-			c.trustIn(hook)
+			trustIn(hook, bundle)
 		}
 	case "CustomResourceDefinition":
 		hook, _ := obj.Nested("spec", "conversion", "webhook")
-		c.trustIn(hook)
+		trustIn(hook, bundle)
 	}
+	return nil
 }
 
 // trustIn sets the caBundle of a webhook's clientConfig.
-func (c *Cluster) trustIn(hook any) {
+func trustIn(hook any, bundle string) {
 	if m, ok := hook.(map[string]any); ok {
 		if config, ok := m["clientConfig"].(map[string]any); ok {
-			config["caBundle"] = base64.StdEncoding.EncodeToString(c.pki.ca.CertPEM())
+			config["caBundle"] = bundle
 		}
 	}
 }

@@ -1,0 +1,180 @@
+package direct
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+)
+
+// requestBody is the client's body as the handler reads it. It ends with the handler, or earlier with the
+// client's context or the read deadline.
+type requestBody struct {
+	in io.ReadCloser // nil without a body
+
+	mu     sync.Mutex
+	ended  error // of all later reads
+	timer  *time.Timer
+	closed bool
+}
+
+// Read implements io.Reader.
+func (b *requestBody) Read(p []byte) (int, error) {
+	if err := b.end(); err != nil {
+		return 0, err
+	}
+	n, err := b.in.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		if ended := b.end(); ended != nil {
+			err = ended // the reason that the client's body was closed
+		}
+	}
+	return n, err
+}
+
+func (b *requestBody) end() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ended
+}
+
+// Close implements io.Closer.
+func (b *requestBody) Close() error { return b.stop(http.ErrBodyReadAfterClose) }
+
+// stop makes all reads fail with err and closes the client's body, once.
+func (b *requestBody) stop(err error) error {
+	b.mu.Lock()
+	if b.ended == nil {
+		b.ended = err
+	}
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+	first := !b.closed
+	b.closed = true
+	b.mu.Unlock()
+	if first && b.in != nil {
+		return b.in.Close()
+	}
+	return nil
+}
+
+// setDeadline makes reads after t fail; the zero time means never. Unlike that of a connection, a deadline
+// that has passed cannot be extended.
+func (b *requestBody) setDeadline(t time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+	if !t.IsZero() && b.ended == nil {
+		b.timer = time.AfterFunc(time.Until(t), func() { _ = b.stop(os.ErrDeadlineExceeded) })
+	}
+}
+
+// streamed is the body of a response that the client reads while the handler writes.
+type streamed struct{ *exchange }
+
+// Read implements io.Reader. With turns it returns the data of one turn, of a watch at most one event: all
+// that an event causes has then happened before the next one, however many were written at once.
+func (s *streamed) Read(p []byte) (int, error) {
+	turns := s.server.turns
+	if turns == nil {
+		n, err := s.client.Read(p)
+		return n, s.readError(err)
+	}
+	s.mu.Lock()
+	if s.rest.Len() == 0 {
+		s.mu.Unlock()
+		var chunk [4 << 10]byte
+		n, err := s.client.Read(chunk[:])
+		if n == 0 {
+			return 0, s.readError(err)
+		}
+		s.mu.Lock()
+		s.rest.Write(chunk[:n]) // an error is returned by the next Read of the connection too
+	}
+	data := s.rest.Bytes()
+	n := s.frames.next(data[:min(len(p), s.rest.Len())])
+	s.mu.Unlock()
+	turns.queue(s.name+" "+string(data[:n]), s.aborted) // only Read changes the buffer
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rest.Read(p[:n])
+}
+
+func (s *streamed) readError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return s.reason(err)
+}
+
+// Close implements io.Closer. It ends the handler's context.
+func (s *streamed) Close() error {
+	s.abort(http.ErrBodyReadAfterClose)
+	return nil
+}
+
+// reason returns why the exchange was ended before its time, or else err.
+func (x *exchange) reason(err error) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.err != nil {
+		return x.err
+	}
+	return err
+}
+
+// switched is the client's end of a connection that the handler took over.
+type switched struct {
+	*exchange
+	in *bufio.Reader
+}
+
+// Read implements io.Reader.
+func (s *switched) Read(p []byte) (int, error) {
+	n, err := s.in.Read(p)
+	if err != nil {
+		err = s.reason(err)
+	}
+	return n, err
+}
+
+// Write implements io.Writer. It hides that of the handler.
+func (s *switched) Write(p []byte) (int, error) {
+	s.server.moved.Add(1)
+	n, err := s.client.Write(p)
+	if err != nil {
+		err = s.reason(err)
+	}
+	return n, err
+}
+
+// CloseWrite ends the stream that the handler reads.
+func (s *switched) CloseWrite() error {
+	return s.client.(interface{ CloseWrite() error }).CloseWrite()
+}
+
+// Close implements io.Closer.
+func (s *switched) Close() error {
+	s.abort(http.ErrBodyReadAfterClose)
+	return nil
+}
+
+// refused is the body of a response that a handler wrote to the connection it took over without switching
+// protocols.
+type refused struct {
+	io.ReadCloser
+	*exchange
+}
+
+// Close implements io.Closer.
+func (r *refused) Close() error {
+	err := r.ReadCloser.Close()
+	r.abort(http.ErrBodyReadAfterClose)
+	return err
+}
