@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"strings"
 	"time"
 
@@ -29,6 +30,10 @@ const undeclaredWait = 10 * time.Second
 // Add makes a controller with the given name from r and its sources and adds it to m. The name appears in
 // logs and metrics.
 //
+// What a source holds follows from manager.Options.Informers.Cache, so the same controller runs in all
+// namespaces or in some. [manager.Manager.Remove] with its name stops a controller; the informers that
+// nothing else uses then stop too.
+//
 // Workers start when every source, including [Reads], has synced. A kind that is not served counts as synced
 // and empty; its source starts when the kind is served. Because r may also read other informers of m, workers
 // wait for those too, but for 10 s at most: an informer that cannot sync, for example because a permission is
@@ -48,10 +53,10 @@ func Add(m *manager.Manager, name string, r reconcile.Reconciler, opts Options, 
 	if monitor != nil && opts.Queue.Metrics == nil {
 		opts.Queue.Metrics = monitor.Queue(name)
 	}
-	if monitor != nil && opts.Metrics.Reconciled == nil && opts.Metrics.Active == nil {
+	if monitor != nil && reflect.ValueOf(opts.Metrics).IsZero() {
 		opts.Metrics = monitor.Reconciles()
 	}
-	a := &added{Controller: controller.New(name, m.Wrap(name, r), opts.Options), set: m.Informers(), log: opts.Logger}
+	a := &added{Controller: controller.New(name, m.Wrap(name, r), opts.Options), set: m.Informers(), log: opts.Logger, onEvent: m.OnEvent(), detached: make(chan struct{})}
 	var errs []error
 	for _, s := range sources {
 		if err := s.attach(m, a); err != nil {
@@ -81,13 +86,25 @@ type added struct {
 	*controller.Controller
 	set      *informers.Set
 	log      *slog.Logger
+	onEvent  func(controller string, req reconcile.Request, e manager.Event) // may be nil
 	waits    []func(context.Context) error
 	handlers []*informers.Registration
-	channels []channel
+	// informers are those that the sources have obtained and detach releases.
+	informers []interface{ Release() }
+	channels  []channel
+	detached  chan struct{} // closed by detach
 }
 
-// Wait implements manager.Waiter.
+// Wait implements manager.Waiter. After an error Run is not called.
 func (a *added) Wait(ctx context.Context) error {
+	err := a.waitForSync(ctx)
+	if err != nil {
+		a.detach()
+	}
+	return err
+}
+
+func (a *added) waitForSync(ctx context.Context) error {
 	for _, wait := range a.waits {
 		if err := wait(ctx); err != nil {
 			return err
@@ -103,15 +120,20 @@ func (a *added) Wait(ctx context.Context) error {
 	return err
 }
 
-// Run runs the controller until ctx ends and then removes its event handlers.
+// Run runs the controller until ctx ends, and then removes its event handlers and releases its informers.
 func (a *added) Run(ctx context.Context) error {
 	defer a.detach()
 	return a.Controller.Run(ctx)
 }
 
+// detach is called once, after the last use of the controller.
 func (a *added) detach() {
+	close(a.detached)
 	for _, h := range a.handlers {
 		h.Remove()
+	}
+	for _, inf := range a.informers {
+		inf.Release()
 	}
 }
 

@@ -26,9 +26,14 @@
 // The manager's connection makes its own writes visible in its informers immediately. Reconcilers therefore
 // read from listers without expectations or sleeps and never act on a state older than their own last write.
 //
-// [From] adds an informer that the type alone does not identify: metadata only, any kind, selected
-// namespaces, another cluster. For several clusters, use one manager each: a manager is a Runnable, so it can
-// be added to another one at any time, and its informers can feed controllers of the other.
+// What sources and listers hold is an option of the manager, [informers.Cache]: all objects, or those in some
+// namespaces or of some labels, by default and by type. An operator that is limited to namespaces needs a
+// Role in each of them and nothing else: list and watch for what it reads, and what its writes, events
+// (create, patch) and lease (get, create, update, watch) need.
+//
+// [From] adds an informer that the type alone does not identify: metadata only, any kind, another cluster.
+// For several clusters, use one manager each: a manager is a Runnable, so it can be added to another one at
+// any time, and its informers can feed controllers of the other.
 //
 // # Packages
 //
@@ -43,7 +48,8 @@
 //
 // The components of a cluster, built with the kit:
 //
-//   - builtin/...: one package per controller of kube-controller-manager.
+//   - builtin: the list of the controllers of kube-controller-manager. Each is a package below it, with an
+//     Add of its own.
 //   - scheduler, kubelet, proxy, clusterdns: kube-scheduler, kubelet, kube-proxy and the cluster's DNS
 //     server.
 //   - noderuntime: starts the container runtime of a real node.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client/events"
@@ -31,27 +30,71 @@ func (e *OwnedError) Error() string {
 // collector would treat as dangling: owner has no UID, because it was not read from a server, or owner is in
 // another namespace than obj. In case of an error obj is unchanged.
 func Own(s *scheme.Scheme, owner, obj metav1.Object) error {
-	ref, err := events.Reference(s, owner)
+	own, err := ownerRef(s, owner, obj)
 	if err != nil {
-		return fmt.Errorf("controllers: cannot own %s: %w", metav1.KeyOf(obj), err)
+		return err
 	}
-	if ref.UID == "" {
-		return fmt.Errorf("controllers: %s %s cannot own %s: it has no uid; read it from the server first", ref.Kind, metav1.KeyOf(owner), metav1.KeyOf(obj))
-	}
-	if ref.Namespace != "" && ref.Namespace != obj.GetNamespace() {
-		return fmt.Errorf("controllers: %s %s cannot own %s: a namespaced owner must be in the same namespace", ref.Kind, metav1.KeyOf(owner), metav1.KeyOf(obj))
-	}
-	m := metav1.MetaOf(obj)
-	own := metav1.NewControllerRef(owner, schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
 	if now := metav1.ControllerOf(obj); now != nil && now.UID != own.UID {
 		return &OwnedError{Key: metav1.KeyOf(obj), Owner: *now}
 	}
-	refs := make([]metav1.OwnerReference, 0, len(m.OwnerReferences)+1)
-	for _, r := range m.OwnerReferences {
-		if r.UID != own.UID {
-			refs = append(refs, r)
+	own.Controller, own.BlockOwnerDeletion = new(true), new(true)
+	setOwner(obj, own)
+	return nil
+}
+
+// AddOwner adds an owner reference to obj, in memory, that does not make owner its controller: an object may
+// have many such owners, and is garbage collected after all of them are deleted. An owner that already is the
+// controller stays it. The errors are those of [Own] without *OwnedError.
+func AddOwner(s *scheme.Scheme, owner, obj metav1.Object) error {
+	own, err := ownerRef(s, owner, obj)
+	if err != nil {
+		return err
+	}
+	if !metav1.IsControlledBy(obj, own.UID) {
+		setOwner(obj, own)
+	}
+	return nil
+}
+
+// RemoveOwner removes the references to owner from obj, in memory, and reports whether there were any.
+func RemoveOwner(owner, obj metav1.Object) bool {
+	m, uid := metav1.MetaOf(obj), metav1.MetaOf(owner).UID
+	kept := withoutOwner(m.OwnerReferences, uid)
+	removed := len(kept) < len(m.OwnerReferences)
+	if removed {
+		m.OwnerReferences = kept
+	}
+	return removed
+}
+
+// ownerRef returns a reference to owner that the garbage collector will not treat as dangling.
+func ownerRef(s *scheme.Scheme, owner, obj metav1.Object) (metav1.OwnerReference, error) {
+	ref, err := events.Reference(s, owner)
+	if err != nil {
+		return metav1.OwnerReference{}, fmt.Errorf("controllers: cannot own %s: %w", metav1.KeyOf(obj), err)
+	}
+	if ref.UID == "" {
+		return metav1.OwnerReference{}, fmt.Errorf("controllers: %s %s cannot own %s: it has no uid; read it from the server first", ref.Kind, metav1.KeyOf(owner), metav1.KeyOf(obj))
+	}
+	if ref.Namespace != "" && ref.Namespace != obj.GetNamespace() {
+		return metav1.OwnerReference{}, fmt.Errorf("controllers: %s %s cannot own %s: a namespaced owner must be in the same namespace", ref.Kind, metav1.KeyOf(owner), metav1.KeyOf(obj))
+	}
+	return metav1.OwnerReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID}, nil
+}
+
+// setOwner puts a reference in the place of those with its UID, at the end.
+func setOwner(obj metav1.Object, ref metav1.OwnerReference) {
+	m := metav1.MetaOf(obj)
+	m.OwnerReferences = append(withoutOwner(m.OwnerReferences, ref.UID), ref)
+}
+
+// withoutOwner returns a copy of refs without those to uid.
+func withoutOwner(refs []metav1.OwnerReference, uid types.UID) []metav1.OwnerReference {
+	out := make([]metav1.OwnerReference, 0, len(refs)+1)
+	for _, r := range refs {
+		if r.UID != uid {
+			out = append(out, r)
 		}
 	}
-	m.OwnerReferences = append(refs, own)
-	return nil
+	return out
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/controllers"
 )
 
@@ -49,4 +50,32 @@ func TestOwn(t *testing.T) {
 	require.NoError(t, controllers.Own(s, node, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "b"}}), "who has no namespace owns anywhere")
 	kind := metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Website"}
 	require.NoError(t, controllers.Own(s, &metav1.Unstructured{TypeMeta: kind, ObjectMeta: metav1.ObjectMeta{Namespace: "a", UID: "1"}}, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a"}}))
+}
+
+func TestAddOwner(t *testing.T) {
+	s := api.Scheme()
+	owner := func(name string, uid types.UID) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, UID: uid}}
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "s"}}
+	for range 2 {
+		require.NoError(t, controllers.AddOwner(s, owner("one", "1"), secret))
+		require.NoError(t, controllers.AddOwner(s, owner("two", "2"), secret))
+		require.NoError(t, controllers.Own(s, owner("boss", "3"), secret))
+		require.NoError(t, controllers.AddOwner(s, owner("boss", "3"), secret))
+	}
+	ref := func(name string, uid types.UID) metav1.OwnerReference {
+		return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: name, UID: uid}
+	}
+	boss := ref("boss", "3")
+	boss.Controller, boss.BlockOwnerDeletion = new(true), new(true)
+	require.ElementsMatch(t, []metav1.OwnerReference{ref("one", "1"), ref("two", "2"), boss}, secret.OwnerReferences)
+	require.True(t, metav1.IsControlledBy(secret, "3"), "AddOwner does not take the control away")
+
+	require.True(t, controllers.RemoveOwner(owner("one", "1"), secret))
+	require.False(t, controllers.RemoveOwner(owner("one", "1"), secret))
+	require.Len(t, secret.OwnerReferences, 2)
+	require.ErrorContains(t, controllers.AddOwner(s, owner("one", "1"), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "b"}}), "must be in the same namespace")
+	require.ErrorContains(t, controllers.AddOwner(s, owner("one", "1"), &corev1.Node{}), "must be in the same namespace")
+	require.ErrorContains(t, controllers.AddOwner(s, owner("new", ""), secret), "it has no uid")
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
@@ -17,7 +18,8 @@ import (
 )
 
 // Source feeds a controller's queue, or names what its reconciler reads. Sources are made by [For], [Owns],
-// [Watches], [From], [Channel] and [Reads].
+// [Watches], [From], [Channel] and [Reads]. Those that name a type use the manager's informer for it, which
+// holds what the manager's informers.Cache says, and release it when the controller has stopped.
 type Source interface {
 	// attach starts feeding the queue. It adds to a what to wait for before the first reconcile and what to
 	// stop after the last.
@@ -101,8 +103,8 @@ func Watches[T metav1.Object](mapTo func(informers.Event[T]) []reconcile.Request
 }
 
 // From enqueues the requests mapTo returns for every event of the informer. It is for informers that T alone
-// does not identify: metadata only or any kind ([informers.ForResource]), selected namespaces or a selector
-// ([informers.Options]), another cluster. With an informer of the manager's own set:
+// does not identify: metadata only or any kind ([informers.ForResource]), a selection other than that of the
+// manager ([informers.Options]), another cluster. With an informer of the manager's own set:
 //
 //	secrets := informers.ForResource[*metav1.PartialObjectMetadata](m.Informers(), client.Resource{
 //		GVR: ..., GVK: ..., Namespaced: true, Metadata: true,
@@ -123,7 +125,9 @@ func Reads[T metav1.Object]() Source {
 		if _, err := infoFor[T](m); err != nil {
 			return err
 		}
-		a.waits = append(a.waits, informers.For[T](m.Informers()).WaitForSyncOrAbsent)
+		inf := informers.For[T](m.Informers())
+		a.informers = append(a.informers, inf)
+		a.waits = append(a.waits, inf.WaitForSyncOrAbsent)
 		return nil
 	})
 }
@@ -152,6 +156,8 @@ func (c channel) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-c.to.detached:
+			return nil
 		case req, ok := <-c.ch:
 			if !ok {
 				return nil
@@ -168,7 +174,9 @@ func watch[T metav1.Object](mapTo func(informers.Event[T]) []reconcile.Request, 
 		if err != nil {
 			return err
 		}
-		return feed(a, informers.For[T](m.Informers()), info.GVK.Kind, mapTo, predicates, undecodable)
+		inf := informers.For[T](m.Informers())
+		a.informers = append(a.informers, inf)
+		return feed(a, inf, info.GVK.Kind, mapTo, predicates, undecodable)
 	})
 }
 
@@ -195,18 +203,23 @@ func feed[T metav1.Object](a *added, inf *informers.Informer[T], kind string, ma
 	for _, t := range []informers.EventType{informers.Added, informers.Updated, informers.Deleted} {
 		causes[t] = kind + " " + t.String()
 	}
-	enqueue := func(reqs []reconcile.Request, typ informers.EventType, initial bool) {
-		opts := workqueue.AddOptions{Cause: causes[typ]}
+	enqueue := func(reqs []reconcile.Request, e manager.Event, initial bool) {
+		opts := workqueue.AddOptions{Cause: causes[e.Type]}
 		if initial {
 			opts.Priority = workqueue.LowPriority
 		}
 		for _, req := range reqs {
+			if a.onEvent != nil {
+				a.onEvent(a.Name(), req, e)
+			}
 			a.Queue().AddWith(req, opts)
 		}
 	}
 	opts := informers.HandlerOptions{Name: a.Name()}
 	if undecodable != nil {
-		opts.Undecodable = func(u informers.Undecodable) { enqueue(undecodable(u), u.Type, u.Initial) }
+		opts.Undecodable = func(u informers.Undecodable) {
+			enqueue(undecodable(u), manager.Event{Type: u.Type, Kind: kind, Key: u.Key, ResourceVersion: u.ResourceVersion}, u.Initial)
+		}
 	}
 	handler := inf.AddHandler(func(e informers.Event[T]) {
 		for _, p := range predicates {
@@ -214,7 +227,7 @@ func feed[T metav1.Object](a *added, inf *informers.Informer[T], kind string, ma
 				return
 			}
 		}
-		enqueue(mapTo(e), e.Type, e.Initial)
+		enqueue(mapTo(e), manager.Event{Type: e.Type, Kind: kind, Key: e.Key, ResourceVersion: e.ResourceVersion}, e.Initial)
 	}, opts)
 	a.handlers = append(a.handlers, handler)
 	a.waits = append(a.waits, inf.WaitForSyncOrAbsent)
@@ -241,6 +254,31 @@ func AnnotationsChanged[T metav1.Object](e informers.Event[T]) bool {
 		return true
 	}
 	return !maps.Equal(e.Old().GetAnnotations(), e.New().GetAnnotations())
+}
+
+// Matching passes an event if f returns true for the object's new state or its previous one, so that an
+// object that begins or ceases to match passes too. f must not change the object.
+func Matching[T metav1.Object](f func(obj T) bool) Predicate[T] {
+	return func(e informers.Event[T]) bool {
+		return e.Type != informers.Deleted && f(e.New()) || e.Type != informers.Added && f(e.Old())
+	}
+}
+
+// LabelsMatch passes an event if the selector matches the object's new labels or its previous ones, so that
+// an object that leaves the selection passes too. It decodes nothing. Where no other controller needs the
+// remaining objects, a label selector in the manager's informers.Cache costs less.
+func LabelsMatch[T metav1.Object](selector labels.Selector) Predicate[T] {
+	return func(e informers.Event[T]) bool {
+		return selector.Matches(e.Labels) || e.Type == informers.Updated && selector.Matches(e.OldLabels())
+	}
+}
+
+// FieldChanged passes creations, deletions and changes of what field returns, such as one annotation or a
+// field of the status. field must not change the object.
+func FieldChanged[T metav1.Object, V comparable](field func(obj T) V) Predicate[T] {
+	return func(e informers.Event[T]) bool {
+		return e.Type != informers.Updated || field(e.Old()) != field(e.New())
+	}
 }
 
 // Any passes an event if at least one of the predicates does.

@@ -17,6 +17,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/policyv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/intstr"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
@@ -58,8 +59,8 @@ func preserving(t *testing.T, opts controllertest.Options) *controllertest.Clust
 	return controllertest.Start(t, opts)
 }
 
-// An owned object that cannot be decoded still tells its owner, and passes predicates that would have to
-// decode it.
+// An owned object that cannot be decoded still causes a request for its owner, and passes predicates that
+// would have to decode it.
 func TestUndecodableObjectsReachTheirOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var owners, sites seen
@@ -191,7 +192,7 @@ func TestAddRefuses(t *testing.T) {
 
 // A kind that is not installed keeps no controller from working, not even the one that watches it, which
 // hears of its objects once it is.
-func TestAMissingKindHoldsUpNobody(t *testing.T) {
+func TestAMissingKindDoesNotBlockOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := withWebsites()
 		require.NoError(t, err)
@@ -313,5 +314,55 @@ func TestGenerationChanged(t *testing.T) {
 		controllertest.Update(c, "default", "a", func(b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = new(intstr.FromInt32(1)) })
 		c.Settle()
 		require.Equal(t, map[string]int{"maps": 2, "budgets": 2}, got())
+	})
+}
+
+// TestPredicates: which of a creation, changes and the deletion of one object each predicate passes.
+func TestPredicates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{})
+		m := manager.New(c.Conn(), manager.Options{})
+		var mu sync.Mutex // the controllers filter side by side
+		passed := map[string]string{}
+		var step string
+		note := func(name string, p controllers.Predicate[*corev1.ConfigMap]) {
+			sieve := func(e informers.Event[*corev1.ConfigMap]) bool {
+				if e.Key.Name == "x" && p(e) {
+					mu.Lock()
+					defer mu.Unlock()
+					passed[name] += step
+				}
+				return false
+			}
+			_, err := controllers.Add(m, name, &seen{}, controllers.Options{}, controllers.For(sieve))
+			require.NoError(t, err)
+		}
+		note("labels", controllers.LabelsMatch[*corev1.ConfigMap](labels.MustParse("app=web")))
+		note("matching", controllers.Matching(func(cm *corev1.ConfigMap) bool { return cm.Annotations["on"] == "yes" }))
+		note("field", controllers.FieldChanged(func(cm *corev1.ConfigMap) string { return cm.Data["k"] }))
+		c.Run(m)
+		c.Settle()
+		step = "c"
+		controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "x")})
+		c.Settle()
+		for _, change := range []struct {
+			step string
+			edit func(*corev1.ConfigMap)
+		}{
+			{"1", func(cm *corev1.ConfigMap) { cm.Labels = map[string]string{"app": "web"} }},
+			{"2", func(cm *corev1.ConfigMap) { cm.Annotations = map[string]string{"on": "yes"} }},
+			{"3", func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"k": "v"} }},
+			{"4", func(cm *corev1.ConfigMap) { cm.Labels["app"] = "db" }},
+			{"5", func(cm *corev1.ConfigMap) { delete(cm.Annotations, "on") }},
+			{"6", func(cm *corev1.ConfigMap) { cm.Data["other"] = "v" }},
+		} {
+			step = change.step
+			controllertest.Update(c, "default", "x", change.edit)
+			c.Settle()
+		}
+		step = "d"
+		controllertest.Delete[*corev1.ConfigMap](c, "default", "x")
+		c.Settle()
+		require.Equal(t, map[string]string{"labels": "1234", "matching": "2345", "field": "c3d"}, passed)
 	})
 }

@@ -1,8 +1,12 @@
 package clusterdns
 
 import (
+	"context"
 	"fmt"
+	"net"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/miekg/dns"
 
@@ -49,4 +53,55 @@ func BenchmarkAnswer(b *testing.B) {
 			}
 		})
 	}
+}
+
+// wire is a client whose queries and answers are bytes, as over the network.
+type wire struct {
+	dns.ResponseWriter
+	b []byte
+}
+
+func (w *wire) RemoteAddr() net.Addr { return &net.UDPAddr{} }
+func (w *wire) WriteMsg(m *dns.Msg) (err error) {
+	w.b, err = m.PackBuffer(w.b[:0:cap(w.b)])
+	return err
+}
+
+// BenchmarkCached answers 1,000 other names from the cache on one processor, from bytes to bytes, and reports
+// the 99th percentile: 50,000 answers/s are 20 µs each.
+func BenchmarkCached(b *testing.B) {
+	s, err := New(manager.New(offline{}, manager.Options{}), Options{Upstreams: []string{"192.0.2.1"}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.exchange = func(_ context.Context, q *dns.Msg, _ string, _ bool) (*dns.Msg, error) {
+		m := new(dns.Msg).SetReply(q)
+		m.Answer = []dns.RR{a(q.Question[0].Name, 3600), a(q.Question[0].Name, 3600)}
+		return m, nil
+	}
+	var queries [][]byte
+	for i := range 1000 {
+		q := new(dns.Msg)
+		q.SetQuestion(fmt.Sprintf("name%d.example.com.", i), dns.TypeA)
+		q.SetEdns0(udpSize, false)
+		packed, err := q.Pack()
+		if err != nil {
+			b.Fatal(err)
+		}
+		queries = append(queries, packed)
+	}
+	var took []time.Duration
+	w := &wire{b: make([]byte, 0, udpSize)}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		began := time.Now()
+		r := new(dns.Msg)
+		if err := r.Unpack(queries[i%len(queries)]); err != nil {
+			b.Fatal(err)
+		}
+		s.ServeDNS(w, r)
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)*99/100])/float64(time.Microsecond), "p99-µs")
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/miekg/dns"
 )
 
-// The cache holds so many answers of upstreams, none longer than this, whatever its records allow.
+// The maximum number of cached responses of upstreams, and the maximum time each is cached, whatever its TTL.
 const (
 	cacheSize = 10_000
 	cacheMax  = 30 * time.Second
@@ -16,7 +16,7 @@ const (
 // cache keeps answers of upstreams for as long as they allow. Safe for concurrent use.
 type cache struct {
 	mu      sync.Mutex
-	entries map[cacheKey]cached
+	entries map[cacheKey]*cached
 }
 
 type cacheKey struct {
@@ -29,36 +29,43 @@ type cached struct {
 	msg    *dns.Msg // not to be changed
 	stored time.Time
 	ends   time.Time
+	// prefetching reports that it was said to be ending.
+	prefetching bool
 }
 
-func newCache() *cache { return &cache{entries: map[cacheKey]cached{}} }
+func newCache() *cache { return &cache{entries: map[cacheKey]*cached{}} }
 
 func keyOf(q *dns.Msg) cacheKey {
 	opt := q.IsEdns0()
 	return cacheKey{dns.CanonicalName(q.Question[0].Name), q.Question[0].Qtype, opt != nil && opt.Do(), q.CheckingDisabled}
 }
 
-// get returns an answer whose times to live are what is left of them, or nil.
-func (c *cache) get(key cacheKey) *dns.Msg {
+// get returns an answer whose times to live are what is left of them, or nil. ending reports, once, that an
+// answer in use is in the last tenth of its life: if it is fetched again now, the next client does not have
+// to wait.
+func (c *cache) get(key cacheKey) (m *dns.Msg, ending bool) {
 	now := time.Now()
 	c.mu.Lock()
-	e, ok := c.entries[key]
-	if ok && !now.Before(e.ends) {
+	e := c.entries[key]
+	if e != nil && !now.Before(e.ends) {
 		delete(c.entries, key)
-		ok = false
+		e = nil
+	}
+	if e != nil && !e.prefetching && 10*e.ends.Sub(now) <= e.ends.Sub(e.stored) {
+		e.prefetching, ending = true, true
 	}
 	c.mu.Unlock()
-	if !ok {
-		return nil
+	if e == nil {
+		return nil, false
 	}
-	m := e.msg.Copy()
+	m = e.msg.Copy()
 	age := uint32(now.Sub(e.stored) / time.Second)
 	for _, rr := range records(m) {
 		if h := rr.Header(); h.Rrtype != dns.TypeOPT {
 			h.Ttl -= min(age, h.Ttl)
 		}
 	}
-	return m
+	return m, ending
 }
 
 // put keeps an answer if it may be kept.
@@ -73,7 +80,7 @@ func (c *cache) put(key cacheKey, m *dns.Msg) {
 	if len(c.entries) >= cacheSize {
 		c.shrink(now)
 	}
-	c.entries[key] = cached{m.Copy(), now, now.Add(life)}
+	c.entries[key] = &cached{msg: m.Copy(), stored: now, ends: now.Add(life)}
 }
 
 // shrink drops what has expired or, if that is nothing, any tenth.

@@ -2,8 +2,9 @@
 // discovery and forwards other queries.
 //
 //	err := clusterdns.Add(m, clusterdns.Options{Addresses: []string{"10.0.0.1:1053"}, Upstreams: upstreams})
-//	service, node := netip.MustParseAddr("10.96.0.10"), netip.MustParseAddr("10.0.0.1")
-//	err = clusterdns.Publish(ctx, conn, service, node, 1053)
+//	err = clusterdns.AddPublication(m, clusterdns.Publication{
+//		ClusterIPs: []netip.Addr{service}, Addresses: []netip.Addr{node}, Port: 1053,
+//	})
 //
 // With the domain cluster.local it serves
 //
@@ -16,9 +17,13 @@
 //   - the reverse, in in-addr.arpa and ip6.arpa, for cluster IPs and endpoints of headless Services.
 //
 // The response for a name that does not exist is NXDOMAIN, and for one without records of the type an empty
-// answer; both contain the SOA record, so that resolvers cache them no longer than records. Until the
-// informers have synced, queries are answered with SERVFAIL, which resolvers retry. Answers are computed from
-// the informers' caches without a copy.
+// answer; both contain the SOA record, so that resolvers cache them no longer than records. A headless
+// Service without ready endpoints does not exist, as the specification says. Until the informers have synced,
+// queries are answered with SERVFAIL, which resolvers retry. What is read of a Service and its EndpointSlices
+// is kept until one of them changes, so the price of an answer does not depend on the number of endpoints.
+//
+// Other queries are answered from a cache, or forwarded to the upstream that has been fastest lately; equal
+// queries at a time share one exchange. See [Options.Upstreams].
 //
 // Malformed messages never cause a panic, messages other than plain queries are refused, and the number of
 // queries waiting for upstream resolvers is bounded.

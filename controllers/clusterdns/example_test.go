@@ -25,9 +25,13 @@ func Example() {
 	if err := clusterdns.Add(m, clusterdns.Options{Addresses: []string{"10.0.0.1:1053"}, Upstreams: upstreams}); err != nil {
 		panic(err)
 	}
-	// ctx := ... err = clusterdns.Publish(ctx, conn, netip.MustParseAddr("10.96.0.10"),
-	// netip.MustParseAddr("10.0.0.1"), 1053) err = m.Run(ctx)
-	_ = netip.Addr{}
+	err = clusterdns.AddPublication(m, clusterdns.Publication{
+		ClusterIPs: []netip.Addr{netip.MustParseAddr("10.96.0.10")}, Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1")}, Port: 1053,
+	})
+	if err != nil {
+		panic(err)
+	}
+	// ctx := ... err = m.Run(ctx)
 }
 
 // ResolvConf says where to send all other names.

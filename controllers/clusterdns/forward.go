@@ -2,6 +2,9 @@ package clusterdns
 
 import (
 	"context"
+	"fmt"
+	"strings"
+	"sync"
 
 	"github.com/miekg/dns"
 )
@@ -26,12 +29,67 @@ func (s *Server) forward(r *dns.Msg, overUDP bool) *dns.Msg {
 	return m
 }
 
-// ask finds the answer of an upstream, kept or new; nil means none had one.
+// ask finds the answer of an upstream, kept or new; nil means none had one. It must not be changed.
 func (s *Server) ask(r *dns.Msg, overUDP bool) *dns.Msg {
 	key := keyOf(r)
-	if in := s.cache.get(key); in != nil {
+	in, ending := s.cache.get(key)
+	if s.opts.Metrics.Cached != nil {
+		s.opts.Metrics.Cached(in != nil)
+	}
+	if ending {
+		s.background.Go(func() { s.fetch(r.Question[0].Name, key, overUDP) })
+	}
+	if in != nil {
 		return in
 	}
+	return s.fetch(r.Question[0].Name, key, overUDP)
+}
+
+// flights are the exchanges under way. Safe for concurrent use.
+type flights struct {
+	mu sync.Mutex
+	of map[flightKey]*flight
+}
+
+type flightKey struct {
+	cacheKey
+	overUDP bool
+}
+
+// flight is an exchange that queries which are alike share.
+type flight struct {
+	done chan struct{}
+	msg  *dns.Msg // once done
+}
+
+// join returns the flight for a key, and whether it is a new one, which the caller must end.
+func (fs *flights) join(key flightKey) (f *flight, created bool) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if f := fs.of[key]; f != nil {
+		return f, false
+	}
+	f = &flight{done: make(chan struct{})}
+	fs.of[key] = f
+	return f, true
+}
+
+func (fs *flights) end(key flightKey, f *flight) {
+	fs.mu.Lock()
+	delete(fs.of, key)
+	fs.mu.Unlock()
+	close(f.done)
+}
+
+// fetch asks the upstreams and keeps the answer; nil means that none had one.
+func (s *Server) fetch(name string, key cacheKey, overUDP bool) *dns.Msg {
+	fk := flightKey{key, overUDP}
+	f, created := s.flights.join(fk)
+	if !created {
+		<-f.done
+		return f.msg
+	}
+	defer s.flights.end(fk, f)
 	select {
 	case s.forwards <- struct{}{}:
 		defer func() { <-s.forwards }()
@@ -40,17 +98,18 @@ func (s *Server) ask(r *dns.Msg, overUDP bool) *dns.Msg {
 		return nil
 	}
 	q := new(dns.Msg)
-	q.SetQuestion(r.Question[0].Name, r.Question[0].Qtype)
-	q.CheckingDisabled = r.CheckingDisabled
+	q.SetQuestion(name, key.qtype)
+	q.CheckingDisabled = key.unproven
 	q.SetEdns0(udpSize, key.secure)
-	in := s.race(q, overUDP)
-	if in != nil {
-		s.cache.put(key, in)
+	f.msg = s.race(q, overUDP)
+	if f.msg != nil {
+		s.cache.put(key, f.msg)
 	}
-	return in
+	return f.msg
 }
 
-func (s *Server) exchange(ctx context.Context, q *dns.Msg, upstream string, overUDP bool) (*dns.Msg, error) {
+// exchangeOver sends a query over the network.
+func (s *Server) exchangeOver(ctx context.Context, q *dns.Msg, upstream string, overUDP bool) (*dns.Msg, error) {
 	network := "tcp"
 	if overUDP {
 		network = "udp"
@@ -68,7 +127,16 @@ func (s *Server) exchange(ctx context.Context, q *dns.Msg, upstream string, over
 		}
 	}()
 	in, _, err := c.ExchangeWithConnContext(ctx, q, conn)
+	if err == nil && !answers(in, q) {
+		return nil, fmt.Errorf("response is not one to %s", q.Question[0].String())
+	}
 	return in, err
+}
+
+// answers reports whether a message has the question of a query: one with a guessed ID would have another.
+func answers(in, q *dns.Msg) bool {
+	return in.Response && len(in.Question) == 1 && in.Question[0].Qtype == q.Question[0].Qtype &&
+		strings.EqualFold(in.Question[0].Name, q.Question[0].Name)
 }
 
 // follow resolves where an external name leads to; it is all right to find nothing: the client has the CNAME.

@@ -35,9 +35,10 @@ type Options struct {
 	PacketConns []net.PacketConn
 	Listeners   []net.Listener
 	// Upstreams are resolvers for all other names, as host or host:port; see [ResolvConf]. If there are none,
-	// such queries are refused. They are queried in this order; the next one if one fails or has not
-	// responded after 250 ms. One that has failed three times in a row is queried last. Up to 10,000
-	// responses are cached for as long as their records allow, but at most 30 s.
+	// such queries are refused. The one that has been fastest lately is queried first, and the next one if it
+	// fails or has not responded after 250 ms. One that has failed three times in a row is queried last. Up
+	// to 10,000 responses are cached for as long as their records allow, but at most 30 s; one that is
+	// requested in the last tenth of its life is fetched again before it expires.
 	Upstreams []string
 	// UpstreamTimeout is the total time for the queries of all upstreams; 0 means 2 s.
 	UpstreamTimeout time.Duration
@@ -48,11 +49,22 @@ type Options struct {
 	TTL time.Duration
 	// Pods defines how names of pods are resolved; empty means PodsInsecure.
 	Pods PodMode
-	// Answered, if not nil, is called after every response with the query type, the response code and the
-	// duration.
-	Answered func(qtype, rcode string, forwarded bool, took time.Duration)
+	// Metrics are the metrics hooks.
+	Metrics Metrics
 	// Logger receives failures; nil means the logger of the manager.
 	Logger *slog.Logger
+}
+
+// Metrics are hooks that the server calls; each may be nil. They are called concurrently.
+type Metrics struct {
+	// Answered is called after every response with the query type, the response code and the duration.
+	// forwarded reports whether it was a query for upstreams, cached or not.
+	Answered func(qtype, rcode string, forwarded bool, took time.Duration)
+	// Cached is called for every query for upstreams; hit reports whether the response was cached.
+	Cached func(hit bool)
+	// Exchanged is called after every query of an upstream, unless another was faster. err is nil if it has
+	// responded, whatever the response code.
+	Exchanged func(upstream string, took time.Duration, err error)
 }
 
 func (opts Options) withDefaults() (Options, error) {

@@ -2,7 +2,6 @@ package clusterdns
 
 import (
 	"errors"
-	"iter"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -15,6 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/controllers/internal/ptr"
 )
 
 // specVersion is the version of the specification, the answer for dns-version.cluster.local.
@@ -25,7 +25,7 @@ const maxNames = 8
 
 // result is what is known of a name.
 type result struct {
-	// exists tells a name without such records from one that is not there.
+	// exists distinguishes a name without such records (no data) from one that does not exist.
 	exists        bool
 	answer, extra []dns.RR
 	// alias is where the name leads to, if it is a CNAME.
@@ -110,7 +110,7 @@ func (s *Server) header(name string, rrtype uint16) dns.RR_Header {
 
 func (s *Server) soa() dns.RR {
 	return &dns.SOA{Hdr: s.header(s.opts.Domain, dns.TypeSOA), Ns: "ns.dns." + s.opts.Domain, Mbox: "hostmaster." + s.opts.Domain,
-		// The serial is a time as elsewhere; nobody transfers the zone.
+		// The serial is a time as elsewhere; the zone is never transferred.
 		Serial: uint32(time.Now().Unix()), Refresh: 7200, Retry: 1800, Expire: 86400, Minttl: uint32(s.opts.TTL / time.Second)}
 }
 
@@ -125,8 +125,10 @@ func (s *Server) lookup(owner, name string, qtype uint16) result {
 	kind := labels[len(labels)-1]
 	labels = labels[:len(labels)-1]
 	switch {
-	case kind == "svc" && len(labels) == 0, kind == "pod" && len(labels) == 0 && s.opts.Pods != PodsDisabled, rest == "dns", rest == "ns.dns":
+	case kind == "svc" && len(labels) == 0, kind == "pod" && len(labels) == 0 && s.opts.Pods != PodsDisabled, rest == "dns":
 		return result{exists: true}
+	case rest == "ns.dns":
+		return s.nameServer(owner, qtype)
 	case kind == "dns-version" && len(labels) == 0:
 		res := result{exists: true}
 		if qtype == dns.TypeTXT || qtype == dns.TypeANY {
@@ -149,7 +151,22 @@ func (s *Server) apex(owner string, qtype uint16) result {
 		rr.Header().Name = owner
 		res.answer = []dns.RR{rr}
 	case dns.TypeNS:
-		res.answer = []dns.RR{&dns.NS{Hdr: s.header(owner, dns.TypeNS), Ns: "ns.dns." + s.opts.Domain}}
+		ns := "ns.dns." + s.opts.Domain
+		res.answer = []dns.RR{&dns.NS{Hdr: s.header(owner, dns.TypeNS), Ns: ns}}
+		res.extra = s.nameServer(ns, dns.TypeANY).answer
+	}
+	return res
+}
+
+// nameServer answers the name of the server itself: the cluster IPs of its Service, if there is one.
+func (s *Server) nameServer(owner string, qtype uint16) result {
+	res := result{exists: true}
+	svc, err := s.find(Service)
+	if err != nil {
+		return res
+	}
+	for _, ip := range svc.ips {
+		s.address(&res.answer, owner, ip, qtype)
 	}
 	return res
 }
@@ -162,99 +179,26 @@ func (s *Server) service(owner string, labels []string, qtype uint16) (res resul
 		exists, err := s.namespaces.Has(types.NamespacedName{Name: ns})
 		return result{exists: exists, failed: err != nil}
 	}
-	err := s.services.View(types.NamespacedName{Namespace: ns, Name: labels[n-2]}, func(svc *corev1.Service) {
-		switch {
-		case svc.Spec.Type == corev1.ServiceTypeExternalName:
-			if n == 2 && svc.Spec.ExternalName != "" {
-				res = s.external(owner, svc)
-			}
-		case n == 2:
-			res = s.wholeService(owner, svc, qtype)
-		case n == 3 && !strings.HasPrefix(labels[0], "_"):
-			if headless(svc) {
-				res = s.host(owner, svc, labels[0], qtype)
-			}
-		case n == 3:
-			res.exists = labels[0] == "_tcp" || labels[0] == "_udp" || labels[0] == "_sctp"
-		case n == 4 && strings.HasPrefix(labels[0], "_") && strings.HasPrefix(labels[1], "_"):
-			res = s.named(owner, svc, labels[0][1:], labels[1][1:], qtype)
-		}
-	})
-	if err != nil {
+	svc, err := s.find(types.NamespacedName{Namespace: ns, Name: labels[n-2]})
+	switch {
+	case err != nil:
 		return unknown(err)
-	}
-	return res
-}
-
-func headless(svc *corev1.Service) bool { return svc.Spec.ClusterIP == corev1.ClusterIPNone }
-
-func (s *Server) external(owner string, svc *corev1.Service) result {
-	target := dns.Fqdn(svc.Spec.ExternalName)
-	if _, ok := dns.IsDomainName(target); !ok {
-		return result{exists: true}
-	}
-	return result{exists: true, alias: target, answer: []dns.RR{&dns.CNAME{Hdr: s.header(owner, dns.TypeCNAME), Target: target}}}
-}
-
-func (s *Server) wholeService(owner string, svc *corev1.Service, qtype uint16) result {
-	res := result{exists: true}
-	if qtype == dns.TypeSRV || qtype == dns.TypeANY {
-		for _, p := range s.ports(svc) {
-			s.srv(&res, owner, svc, p)
+	case svc.external:
+		if n == 2 && svc.target != "" {
+			return s.external(owner, svc)
 		}
-	}
-	if !headless(svc) {
-		for _, ip := range clusterIPs(svc) {
+	case svc.headless && len(svc.endpoints) == 0: // there is no such name, the specification says
+	case n == 2:
+		return s.wholeService(owner, svc, qtype)
+	case n == 3 && !strings.HasPrefix(labels[0], "_"):
+		for _, ip := range svc.byHost[labels[0]] {
+			res.exists = true
 			s.address(&res.answer, owner, ip, qtype)
 		}
-		return res
-	}
-	for e := range s.endpoints(svc) {
-		s.address(&res.answer, owner, e.ip, qtype)
-	}
-	rand.Shuffle(len(res.answer), func(i, j int) { res.answer[i], res.answer[j] = res.answer[j], res.answer[i] })
-	return res
-}
-
-// host answers one endpoint of a headless Service.
-func (s *Server) host(owner string, svc *corev1.Service, name string, qtype uint16) (res result) {
-	for e := range s.endpoints(svc) {
-		if e.host == name {
-			res.exists = true
-			s.address(&res.answer, owner, e.ip, qtype)
-		}
-	}
-	return res
-}
-
-// port is a port records are made of.
-type port struct {
-	name, protocol string
-	number         uint16
-	endpoint       *endpointOf // nil for a port of a cluster IP
-}
-
-// ports lists the ports of the cluster IP, or those of each endpoint of a headless Service.
-func (s *Server) ports(svc *corev1.Service) (out []port) {
-	if !headless(svc) {
-		for _, p := range svc.Spec.Ports {
-			out = append(out, port{name: p.Name, protocol: protocol(p.Protocol), number: uint16(p.Port)})
-		}
-		return out
-	}
-	for e := range s.endpoints(svc) {
-		for _, p := range e.ports {
-			if p.Port != nil {
-				out = append(out, port{name: deref(p.Name), protocol: protocol(deref(p.Protocol)), number: uint16(*p.Port), endpoint: &e})
-			}
-		}
-	}
-	return out
-}
-
-func (s *Server) named(owner string, svc *corev1.Service, name, proto string, qtype uint16) (res result) {
-	for _, p := range s.ports(svc) {
-		if p.name == name && p.protocol == proto {
+	case n == 3:
+		res.exists = labels[0] == "_tcp" || labels[0] == "_udp" || labels[0] == "_sctp"
+	case n == 4 && len(labels[0]) > 1 && labels[0][0] == '_' && strings.HasPrefix(labels[1], "_"):
+		for _, p := range svc.byName[portName{labels[0][1:], labels[1][1:]}] {
 			res.exists = true
 			if qtype == dns.TypeSRV || qtype == dns.TypeANY {
 				s.srv(&res, owner, svc, p)
@@ -264,28 +208,48 @@ func (s *Server) named(owner string, svc *corev1.Service, name, proto string, qt
 	return res
 }
 
-func protocol(p corev1.Protocol) string {
-	if p == "" {
-		return "tcp"
+func (s *Server) external(owner string, svc *service) result {
+	target := dns.Fqdn(svc.target)
+	if _, ok := dns.IsDomainName(target); !ok {
+		return result{exists: true}
 	}
-	return strings.ToLower(string(p))
+	return result{exists: true, alias: target, answer: []dns.RR{&dns.CNAME{Hdr: s.header(owner, dns.TypeCNAME), Target: target}}}
+}
+
+func (s *Server) wholeService(owner string, svc *service, qtype uint16) result {
+	res := result{exists: true}
+	if qtype == dns.TypeSRV || qtype == dns.TypeANY {
+		for _, p := range svc.ports {
+			s.srv(&res, owner, svc, p)
+		}
+	}
+	for _, ip := range svc.ips {
+		s.address(&res.answer, owner, ip, qtype)
+	}
+	for _, e := range svc.endpoints {
+		s.address(&res.answer, owner, e.ip, qtype)
+	}
+	if svc.headless {
+		rand.Shuffle(len(res.answer), func(i, j int) { res.answer[i], res.answer[j] = res.answer[j], res.answer[i] })
+	}
+	return res
 }
 
 // srv adds the record of a port, and the addresses of its target.
-func (s *Server) srv(res *result, owner string, svc *corev1.Service, p port) {
+func (s *Server) srv(res *result, owner string, svc *service, p port) {
 	target := svc.Name + "." + svc.Namespace + ".svc." + s.opts.Domain
-	ips := clusterIPs(svc)
+	ips := svc.ips
 	if p.endpoint != nil {
-		target, ips = p.endpoint.host+"."+target, []string{p.endpoint.ip}
+		target, ips = p.endpoint.host+"."+target, []netip.Addr{p.endpoint.ip}
 	}
 	// Both families of an endpoint have one name, and all its ports have the same addresses: each record is
 	// given once.
-	if key := (srvRecord{target, "", p.number}); !res.seen[key] {
+	if key := (srvRecord{target: target, port: p.number}); !res.seen[key] {
 		res.add(key)
 		res.answer = append(res.answer, &dns.SRV{Hdr: s.header(owner, dns.TypeSRV), Priority: 0, Weight: 100, Port: p.number, Target: target})
 	}
 	for _, ip := range ips {
-		if key := (srvRecord{target, ip, 0}); !res.seen[key] {
+		if key := (srvRecord{target: target, ip: ip}); !res.seen[key] {
 			res.add(key)
 			s.address(&res.extra, target, ip, dns.TypeANY)
 		}
@@ -294,8 +258,9 @@ func (s *Server) srv(res *result, owner string, svc *corev1.Service, p port) {
 
 // srvRecord identifies a record of an SRV answer.
 type srvRecord struct {
-	target, ip string
-	port       uint16
+	target string
+	ip     netip.Addr
+	port   uint16
 }
 
 func (r *result) add(key srvRecord) {
@@ -306,53 +271,18 @@ func (r *result) add(key srvRecord) {
 }
 
 // address adds an A or AAAA record if that is what was asked for.
-func (s *Server) address(out *[]dns.RR, owner, ip string, qtype uint16) {
-	a, err := netip.ParseAddr(ip)
-	if err != nil {
-		return
-	}
-	a = a.Unmap()
+func (s *Server) address(out *[]dns.RR, owner string, ip netip.Addr, qtype uint16) {
 	switch {
-	case a.Is4() && (qtype == dns.TypeA || qtype == dns.TypeANY):
-		*out = append(*out, &dns.A{Hdr: s.header(owner, dns.TypeA), A: net.IP(a.AsSlice())})
-	case a.Is6() && (qtype == dns.TypeAAAA || qtype == dns.TypeANY):
-		*out = append(*out, &dns.AAAA{Hdr: s.header(owner, dns.TypeAAAA), AAAA: net.IP(a.AsSlice())})
-	}
-}
-
-// endpointOf is an endpoint of a headless Service.
-type endpointOf struct {
-	ip, host string
-	ports    []discoveryv1.EndpointPort
-}
-
-// endpoints are the ready endpoints of a Service, of all EndpointSlices that can be decoded. Nothing is kept
-// of them, so that one of many costs little.
-func (s *Server) endpoints(svc *corev1.Service) iter.Seq[endpointOf] {
-	return func(yield func(endpointOf) bool) {
-		_ = s.slicesByService.View(svc.Namespace+"/"+svc.Name, func(sl *discoveryv1.EndpointSlice) bool {
-			if sl.AddressType == discoveryv1.AddressTypeFQDN {
-				return true
-			}
-			for i := range sl.Endpoints {
-				e := &sl.Endpoints[i]
-				if e.Conditions.Ready != nil && !*e.Conditions.Ready {
-					continue
-				}
-				for _, ip := range e.Addresses {
-					if !yield(endpointOf{ip: ip, host: hostOf(e, ip), ports: sl.Ports}) {
-						return false
-					}
-				}
-			}
-			return true
-		})
+	case ip.Is4() && (qtype == dns.TypeA || qtype == dns.TypeANY):
+		*out = append(*out, &dns.A{Hdr: s.header(owner, dns.TypeA), A: net.IP(ip.AsSlice())})
+	case ip.Is6() && (qtype == dns.TypeAAAA || qtype == dns.TypeANY):
+		*out = append(*out, &dns.AAAA{Hdr: s.header(owner, dns.TypeAAAA), AAAA: net.IP(ip.AsSlice())})
 	}
 }
 
 // hostOf is the name of an endpoint below its Service.
 func hostOf(e *discoveryv1.Endpoint, ip string) string {
-	if h := deref(e.Hostname); h != "" {
+	if h := ptr.Deref(e.Hostname); h != "" {
 		return strings.ToLower(h)
 	}
 	return dashed(ip)
@@ -406,7 +336,7 @@ func (s *Server) pod(owner string, labels []string, qtype uint16) (res result) {
 		}
 	}
 	res.exists = true
-	s.address(&res.answer, owner, a.String(), qtype)
+	s.address(&res.answer, owner, a.Unmap(), qtype)
 	return res
 }
 
@@ -437,7 +367,7 @@ func (s *Server) reverse(q dns.Question, name string) (res result) {
 			}
 			for i := range sl.Endpoints {
 				for _, ip := range sl.Endpoints[i].Addresses {
-					if ip == a.String() {
+					if ip == a.String() && ready(&sl.Endpoints[i]) {
 						add(hostOf(&sl.Endpoints[i], ip) + "." + svc.Name + "." + svc.Namespace + ".svc." + s.opts.Domain)
 					}
 				}
@@ -481,12 +411,4 @@ func fromReverse(name string) (netip.Addr, bool) {
 	}
 	a, err := netip.ParseAddr(b.String())
 	return a, err == nil && a.Is6()
-}
-
-func deref[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
 }

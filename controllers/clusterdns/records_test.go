@@ -2,7 +2,6 @@ package clusterdns
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -96,7 +95,7 @@ func TestRecords(t *testing.T) {
 			{"db-2.db.a.svc." + z, "A", "NXDOMAIN", nil},
 			{"_sql._tcp.db.a.svc." + z, "SRV", "NOERROR", []string{
 				"_sql._tcp.db.a.svc." + z + " 5 IN SRV 0 100 15432 10-244-0-6.db.a.svc." + z, "_sql._tcp.db.a.svc." + z + " 5 IN SRV 0 100 15432 db-0.db.a.svc." + z}},
-			{"empty.a.svc." + z, "A", "NOERROR", nil},
+			{"empty.a.svc." + z, "A", "NXDOMAIN", nil},
 			{"outside.a.svc." + z, "A", "NOERROR", []string{"outside.a.svc." + z + " 5 IN CNAME example.com."}},
 			{"inside.a.svc." + z, "A", "NOERROR", []string{"inside.a.svc." + z + " 5 IN CNAME web.a.svc." + z, "web.a.svc." + z + " 5 IN A 10.96.0.20"}},
 			{"inside.a.svc." + z, "CNAME", "NOERROR", []string{"inside.a.svc." + z + " 5 IN CNAME web.a.svc." + z}},
@@ -117,6 +116,7 @@ func TestRecords(t *testing.T) {
 			{"20.0.96.10.in-addr.arpa.", "PTR", "NOERROR", []string{"20.0.96.10.in-addr.arpa. 5 IN PTR web.a.svc." + z}},
 			{"5.0.244.10.in-addr.arpa.", "PTR", "NOERROR", []string{"5.0.244.10.in-addr.arpa. 5 IN PTR db-0.db.a.svc." + z}},
 			{"99.0.244.10.in-addr.arpa.", "PTR", "NXDOMAIN", nil},
+			{"7.0.244.10.in-addr.arpa.", "PTR", "NXDOMAIN", nil},
 			{"example.com.", "A", "REFUSED", nil},
 		} {
 			rcode, answer, ns, _ := query(s, test.name, test.qtype)
@@ -131,7 +131,7 @@ func TestRecords(t *testing.T) {
 		_, _, _, extra := query(s, "_sql._tcp.db.a.svc."+z, "SRV")
 		require.Equal(t, []string{"10-244-0-6.db.a.svc." + z + " 5 IN A 10.244.0.6", "db-0.db.a.svc." + z + " 5 IN A 10.244.0.5"}, extra)
 
-		// A change of the API is an answer as soon as the watch has told of it.
+		// A change of the API is an answer as soon as the watch has delivered it.
 		controllertest.Delete[*corev1.Service](c, "a", "web")
 		c.Settle()
 		rcode, _, _, _ := query(s, "web.a.svc."+z, "A")
@@ -154,7 +154,7 @@ func TestVerifiedPods(t *testing.T) {
 	})
 }
 
-// TestTruncation asks for more than fits: UDP gets part and is told so, TCP everything.
+// TestTruncation asks for more than fits: UDP gets a part with the truncation bit, TCP everything.
 func TestTruncation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := started(t, Options{})
@@ -212,22 +212,5 @@ func TestRefusesWhatIsNoPlainQuery(t *testing.T) {
 		r.Response = true
 		m, _ := s.respond(r, true)
 		require.Nil(t, m, "an answer is not answered")
-	})
-}
-
-func TestPublish(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := controllertest.Start(t, controllertest.Options{})
-		ip, node := netip.MustParseAddr("10.96.0.10"), netip.MustParseAddr("192.0.2.1")
-		require.NoError(t, Publish(t.Context(), c.Admin(), ip, node, 1053))
-		require.NoError(t, Publish(t.Context(), c.Admin(), ip, node, 1053), "twice does no harm")
-		require.NoError(t, Publish(t.Context(), c.Admin(), ip, netip.MustParseAddr("192.0.2.2"), 2053))
-		svc := controllertest.Get[*corev1.Service](c, "kube-system", "kube-dns")
-		require.Equal(t, "10.96.0.10", svc.Spec.ClusterIP)
-		sl := controllertest.Get[*discoveryv1.EndpointSlice](c, "kube-system", "kube-dns")
-		require.Equal(t, []string{"192.0.2.2"}, sl.Endpoints[0].Addresses)
-		require.EqualValues(t, 2053, *sl.Ports[0].Port)
-		require.NoError(t, Publish(t.Context(), c.Admin(), ip, netip.MustParseAddr("2001:db8::1"), 2053), "another family")
-		require.ErrorIs(t, Publish(t.Context(), c.Admin(), netip.MustParseAddr("10.96.0.11"), node, 1053), ErrClusterIP)
 	})
 }

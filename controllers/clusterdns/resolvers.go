@@ -17,6 +17,9 @@ const (
 	// a while after each failure.
 	downAfter = 3
 	downFor   = time.Second
+	// probeEvery is how often an upstream is asked that is not asked otherwise, so that its latency is
+	// recent.
+	probeEvery = 10 * time.Second
 )
 
 // resolvers are those for other names, and how they did lately. Safe for concurrent use.
@@ -27,8 +30,10 @@ type resolvers struct {
 
 type resolver struct {
 	address  string
-	failures int       // in a row
-	failed   time.Time // the last one
+	failures int           // in a row
+	failed   time.Time     // the last one
+	latency  time.Duration // of recent exchanges, a moving average; 0 if there were none
+	asked    time.Time     // when it was asked last
 }
 
 func newResolvers(addresses []string) *resolvers {
@@ -39,36 +44,69 @@ func newResolvers(addresses []string) *resolvers {
 	return u
 }
 
-// order lists whom to ask, the most promising first. With all of them down it is empty for a while, so that
-// queries fail at once and leave the client time to ask elsewhere.
+// order lists whom to ask: the fastest first, those that are down last. With all of them down it is empty for
+// a while, so that queries fail at once and leave the client time to ask elsewhere.
 func (u *resolvers) order(now time.Time) []*resolver {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	out := slices.DeleteFunc(slices.Clone(u.list), func(o *resolver) bool { return o.down() && now.Sub(o.failed) < downFor })
 	slices.SortStableFunc(out, func(a, b *resolver) int {
-		if a.down() == b.down() {
-			return 0
+		if a.down() != b.down() {
+			return map[bool]int{true: 1, false: -1}[a.down()]
 		}
-		return cmp.Compare(a.failures, b.failures)
+		return cmp.Compare(a.latency, b.latency)
 	})
 	return out
 }
 
 func (o *resolver) down() bool { return o.failures >= downAfter }
 
+// begin notes that one is asked.
+func (u *resolvers) begin(o *resolver, now time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	o.asked = now
+}
+
+// idle lists those that were not asked for a while, and notes that they are asked now.
+func (u *resolvers) idle(now time.Time) (out []*resolver) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, o := range u.list {
+		if now.Sub(o.asked) >= probeEvery {
+			o.asked = now
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
 // note takes in how an exchange ended.
-func (u *resolvers) note(o *resolver, answered bool) {
+func (u *resolvers) note(o *resolver, took time.Duration, answered bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if answered {
 		o.failures = 0
-		return
+	} else {
+		o.failures, o.failed = o.failures+1, time.Now()
+		took = max(took, impatience)
 	}
-	o.failures, o.failed = o.failures+1, time.Now()
+	if o.latency > 0 {
+		took = (3*o.latency + took) / 4
+	}
+	o.latency = took
+}
+
+// atLeast takes in that an exchange was given up because another was faster.
+func (u *resolvers) atLeast(o *resolver, took time.Duration) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	o.latency = max(o.latency, took)
 }
 
 // race asks the upstreams one after the other, the next when one fails or is slow, and returns the first
-// answer; nil means that none had one in time. All that it started has ended when it returns.
+// answer; nil means that none had one in time. All that it started has ended when it returns, except for
+// queries of upstreams that are only asked to learn their latency.
 func (s *Server) race(q *dns.Msg, overUDP bool) *dns.Msg {
 	list := s.resolvers.order(time.Now())
 	if len(list) == 0 {
@@ -86,6 +124,7 @@ func (s *Server) race(q *dns.Msg, overUDP bool) *dns.Msg {
 		if next < len(list) {
 			o := list[next]
 			next, open = next+1, open+1
+			s.resolvers.begin(o, time.Now())
 			wg.Go(func() { answers <- s.try(ctx, q, o, overUDP) })
 			patience.Reset(impatience)
 		}
@@ -94,6 +133,7 @@ func (s *Server) race(q *dns.Msg, overUDP bool) *dns.Msg {
 		select {
 		case in := <-answers:
 			if in != nil {
+				s.probe(q, overUDP)
 				return in
 			}
 			open--
@@ -105,19 +145,39 @@ func (s *Server) race(q *dns.Msg, overUDP bool) *dns.Msg {
 	return nil
 }
 
+// probe asks those that were not asked for a while, in the background.
+func (s *Server) probe(q *dns.Msg, overUDP bool) {
+	for _, o := range s.resolvers.idle(time.Now()) {
+		s.background.Go(func() {
+			ctx, cancel := s.queryContext()
+			defer cancel()
+			s.try(ctx, q, o, overUDP)
+		})
+	}
+}
+
 // try asks one upstream. It returns nil for no answer, and for one that another may know better.
 func (s *Server) try(ctx context.Context, q *dns.Msg, o *resolver, overUDP bool) *dns.Msg {
+	began := time.Now()
 	in, err := s.exchange(ctx, q.Copy(), o.address, overUDP)
+	took := time.Since(began)
 	if err != nil && ctx.Err() == context.Canceled {
-		return nil // another was faster: that says nothing about this one
+		s.resolvers.atLeast(o, took)
+		return nil
 	}
-	s.resolvers.note(o, err == nil)
+	if s.opts.Metrics.Exchanged != nil {
+		s.opts.Metrics.Exchanged(o.address, took, err)
+	}
 	if err != nil {
+		s.resolvers.note(o, took, false)
 		s.log.Debug("query of upstream resolver failed", "upstream", o.address, "err", err)
 		return nil
 	}
 	if in.Rcode == dns.RcodeServerFailure || in.Rcode == dns.RcodeRefused {
+		// It is not down, but others come first.
+		s.resolvers.note(o, max(took, impatience), true)
 		return nil
 	}
+	s.resolvers.note(o, took, true)
 	return in
 }

@@ -8,12 +8,14 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/miekg/dns"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/informers"
 )
@@ -38,9 +40,16 @@ type Server struct {
 	services   informers.Lister[*corev1.Service]
 	namespaces informers.Lister[*corev1.Namespace]
 	synced     func() bool
+	kept       serviceCache
 	forwards   chan struct{} // a token for each query that waits for an upstream
 	resolvers  *resolvers
 	cache      *cache
+	flights    flights
+	// exchange sends a query to an upstream.
+	exchange func(ctx context.Context, q *dns.Msg, upstream string, overUDP bool) (*dns.Msg, error)
+	// background are queries of upstreams that no client waits for.
+	background sync.WaitGroup
+	serving    atomic.Bool
 
 	slicesByService, slicesByAddress informers.Index[*discoveryv1.EndpointSlice]
 	servicesByIP                     informers.Index[*corev1.Service]
@@ -80,7 +89,10 @@ func New(m *manager.Manager, opts Options) (*Server, error) {
 		opts: opts, log: opts.Logger, services: services.Lister(), namespaces: namespaces.Lister(),
 		slicesByService: slices.Index(slicesByService), slicesByAddress: slices.Index(slicesByAddress), servicesByIP: services.Index(servicesByIP),
 		forwards: make(chan struct{}, opts.MaxForwards), resolvers: newResolvers(opts.Upstreams), cache: newCache(),
+		kept: serviceCache{slot: map[types.NamespacedName]*slot{}}, flights: flights{of: map[flightKey]*flight{}},
 	}
+	s.exchange = s.exchangeOver
+	s.kept.follow(services, slices)
 	if opts.Pods == PodsVerified {
 		pods := informers.For[*corev1.Pod](set)
 		s.podsByIP = pods.Index(podsByIP)
@@ -137,8 +149,21 @@ func podIPs(p *corev1.Pod) []string {
 	return out
 }
 
+// Ready returns nil while queries are answered: Run serves all addresses, and the informers have synced. It
+// is a check for package health.
+func (s *Server) Ready(context.Context) error {
+	switch {
+	case !s.serving.Load():
+		return errors.New("clusterdns: not all addresses are served")
+	case !s.synced():
+		return errors.New("clusterdns: informers have not synced")
+	}
+	return nil
+}
+
 // Run serves queries until ctx ends and returns nil. It returns an error if it cannot listen on an address.
 func (s *Server) Run(ctx context.Context) error {
+	defer s.background.Wait()
 	defer s.stop()
 	udp, tcp := slices.Clone(s.opts.PacketConns), slices.Clone(s.opts.Listeners)
 	var lc net.ListenConfig
@@ -169,27 +194,28 @@ func (s *Server) Run(ctx context.Context) error {
 
 func (s *Server) serve(ctx context.Context, servers []*dns.Server, closeAll func()) error {
 	failed := make(chan error, len(servers))
-	var wg sync.WaitGroup
-	started := make([]chan struct{}, len(servers))
-	for i, srv := range servers {
-		started[i] = make(chan struct{})
-		srv.NotifyStartedFunc = sync.OnceFunc(func() { close(started[i]) })
+	var wg, starting sync.WaitGroup
+	for _, srv := range servers {
+		starting.Add(1)
+		srv.NotifyStartedFunc = sync.OnceFunc(starting.Done)
 		wg.Go(func() {
 			if err := srv.ActivateAndServe(); err != nil {
 				failed <- err
 			}
-			srv.NotifyStartedFunc() // so that nobody waits for one that failed
+			srv.NotifyStartedFunc() // so that no caller waits for one that failed
 		})
 	}
+	starting.Wait()
+	s.serving.Store(true)
 	var err error
 	select {
 	case <-ctx.Done():
 	case err = <-failed:
 		err = fmt.Errorf("clusterdns: %w", err)
 	}
+	s.serving.Store(false)
 	s.stop()
-	for i, srv := range servers {
-		<-started[i]
+	for _, srv := range servers {
 		_ = srv.Shutdown() // one that has ended says so; it is closed below
 	}
 	closeAll()
@@ -213,7 +239,7 @@ func closeAll(udp []net.PacketConn, tcp []net.Listener) {
 func accept(h dns.Header) dns.MsgAcceptAction {
 	switch {
 	case h.Bits&(1<<15) != 0:
-		return dns.MsgIgnore // answering an answer could go on for ever
+		return dns.MsgIgnore // answering a response could go on forever
 	case int(h.Bits>>11)&0xF != dns.OpcodeQuery:
 		return dns.MsgRejectNotImplemented
 	case h.Qdcount != 1:
@@ -233,12 +259,12 @@ func (s *Server) ServeDNS(w dns.ResponseWriter, r *dns.Msg) {
 	if err := w.WriteMsg(m); err != nil && !errors.Is(err, net.ErrClosed) {
 		s.log.Debug("send response failed", "to", w.RemoteAddr(), "err", err)
 	}
-	if s.opts.Answered != nil {
+	if s.opts.Metrics.Answered != nil {
 		qtype := "none"
 		if len(r.Question) == 1 {
 			qtype = dns.TypeToString[r.Question[0].Qtype]
 		}
-		s.opts.Answered(qtype, dns.RcodeToString[m.Rcode], forwarded, time.Since(began))
+		s.opts.Metrics.Answered(qtype, dns.RcodeToString[m.Rcode], forwarded, time.Since(began))
 	}
 }
 

@@ -5,7 +5,7 @@
 //
 //   - a key is reconciled after it was enqueued;
 //   - a key is never reconciled by two goroutines at once;
-//   - a panic in the reconciler is handled like an error;
+//   - a panic in the reconciler is handled like an error, a [*PanicError];
 //   - a key keeps its priority when it is requeued or retried;
 //   - Run returns only when no reconcile is running.
 package controller
@@ -15,9 +15,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -49,12 +47,23 @@ type Options struct {
 
 // Metrics are hooks that a controller calls. Each may be nil. They may be called concurrently.
 type Metrics struct {
+	// Started is called when Run begins, with the number of keys that are reconciled at once.
+	Started func(controller string, concurrency int)
+	// TimedOut is called after a reconcile that Options.Timeout has canceled, whatever its outcome.
+	TimedOut func(controller string)
 	// Reconciled is called after a reconcile with its outcome ("success", "requeue_after", "error",
-	// "terminal_error" or "panic") and its duration.
+	// "terminal_error" or "panic") and its duration. It is not called for a reconcile that failed because the
+	// controller stops.
 	Reconciled func(controller, outcome string, took time.Duration)
 	// Active is called with +1 when a reconcile starts and with -1 when it ends.
 	Active func(controller string, delta int)
 }
+
+// Outcomes of reconciles that are distinguished here.
+const (
+	panicked = "panic"
+	canceled = "canceled" // because the controller stops; only Explain shows it
+)
 
 // Controller is a queue of keys and its workers. All methods may be called concurrently.
 type Controller struct {
@@ -64,6 +73,7 @@ type Controller struct {
 	queue      *workqueue.Queue[reconcile.Request]
 	replica    string        // random prefix of run IDs
 	serial     atomic.Uint64 // of the last run
+	history    history
 }
 
 // New returns a controller; name appears in logs and metrics.
@@ -88,6 +98,9 @@ func (c *Controller) Enqueue(req reconcile.Request) { c.queue.Add(req) }
 func (c *Controller) Run(ctx context.Context) error {
 	work, stop := grace.Work(ctx)
 	defer stop()
+	if started := c.opts.Metrics.Started; started != nil {
+		started(c.name, c.opts.Concurrency)
+	}
 	var workers sync.WaitGroup
 	for range c.opts.Concurrency {
 		workers.Go(func() {
@@ -107,43 +120,56 @@ func (c *Controller) Run(ctx context.Context) error {
 
 func (c *Controller) process(ctx context.Context, req reconcile.Request) {
 	defer c.queue.Done(req)
-	id := c.replica + "-" + strconv.FormatUint(c.serial.Add(1), 10)
+	entry, _ := c.queue.Entry(req)
+	run := ended{req: req, serial: c.serial.Add(1), cause: entry.Cause, started: time.Now()}
+	id := c.runID(run.serial)
 	log := c.opts.Logger.With("controller", c.name, "namespace", req.Namespace, "name", req.Name, "reconcileID", id)
 	if active := c.opts.Metrics.Active; active != nil {
 		active(c.name, 1)
 		defer active(c.name, -1)
 	}
-	began := time.Now()
 	result, outcome, err := c.reconcile(reconcile.NewContext(ctx, &reconcile.Run{Controller: c.name, Request: req, ID: id, Logger: log}), req)
+	run.took, run.err = time.Since(run.started), err
+	run.outcome = c.conclude(ctx, log, req, result, outcome, err)
+	c.history.add(run)
+	if reconciled := c.opts.Metrics.Reconciled; reconciled != nil && run.outcome != canceled {
+		reconciled(c.name, run.outcome, run.took)
+	}
+}
+
+// conclude requeues a key after a reconcile as its result demands, logs a failure, and returns the outcome.
+func (c *Controller) conclude(ctx context.Context, log *slog.Logger, req reconcile.Request, result reconcile.Result, outcome string, err error) string {
 	switch {
 	case err == nil && result.RequeueAfter > 0:
-		outcome = "requeue_after"
 		c.queue.Forget(req)
 		priority := c.priority(req)
 		if result.Priority != nil {
 			priority = *result.Priority
 		}
 		c.queue.AddWith(req, workqueue.AddOptions{After: result.RequeueAfter, Priority: priority})
+		return "requeue_after"
 	case err == nil:
-		outcome = "success"
 		c.queue.Forget(req)
+		return "success"
 	case reconcile.IsTerminal(err):
-		outcome = "terminal_error"
 		c.queue.Forget(req)
 		log.Error("reconcile failed, not retrying", "err", err)
-	case ctx.Err() != nil: // canceled: the error says nothing about the object
-		return
-	default:
-		c.queue.AddWith(req, workqueue.AddOptions{RateLimited: true, Priority: c.priority(req)})
-		level := slog.LevelWarn
-		if apierrors.IsConflict(err) {
-			level = slog.LevelDebug // another writer was faster: the retry reads its write
-		}
-		log.Log(ctx, level, "reconcile failed", "err", err, "requeues", c.queue.NumRequeues(req))
+		return "terminal_error"
+	case ctx.Err() != nil && outcome != panicked:
+		return canceled // the error says nothing about the object
 	}
-	if reconciled := c.opts.Metrics.Reconciled; reconciled != nil {
-		reconciled(c.name, outcome, time.Since(began))
+	c.queue.AddWith(req, workqueue.AddOptions{RateLimited: true, Priority: c.priority(req)})
+	level := slog.LevelWarn
+	if apierrors.IsConflict(err) {
+		level = slog.LevelDebug // another writer was faster: the retry reads its write
 	}
+	log.Log(ctx, level, "reconcile failed", "err", err, "requeues", c.queue.NumRequeues(req))
+	return outcome
+}
+
+// runID returns the ID of a run, which is unique across replicas.
+func (c *Controller) runID(serial uint64) string {
+	return c.replica + "-" + strconv.FormatUint(serial, 10)
 }
 
 // priority returns the priority of a key in processing, or that of its pending run.
@@ -160,8 +186,13 @@ func (c *Controller) reconcile(ctx context.Context, req reconcile.Request) (resu
 	}
 	outcome = "error"
 	defer func() {
+		if timedOut := c.opts.Metrics.TimedOut; timedOut != nil && context.Cause(ctx) == ErrReconcileTimeout {
+			timedOut(c.name)
+		}
+	}()
+	defer func() {
 		if p := recover(); p != nil {
-			outcome, err = "panic", fmt.Errorf("controller: reconciler panicked: %v\n%s", p, debug.Stack())
+			outcome, err = panicked, newPanicError(p)
 		}
 	}()
 	result, err = c.reconciler.Reconcile(ctx, req)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -58,6 +60,61 @@ func TestPanicsAreErrors(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		require.Equal(t, []string{"panic", "success"}, l.lines)
+	})
+}
+
+// A panic counts and is logged also while the controller stops; an error of a reconcile that was canceled
+// says nothing and is not counted.
+func TestPanicsWhileStopping(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		var text strings.Builder
+		c := controller.New("c", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+			<-ctx.Done()
+			if req == a {
+				panic("boom")
+			}
+			return reconcile.Result{}, ctx.Err()
+		}), controller.Options{
+			Concurrency: 2, Logger: slog.New(slog.NewTextHandler(&text, nil)),
+			Metrics: controller.Metrics{Reconciled: func(_, outcome string, _ time.Duration) { l.add("%s", outcome) }},
+		})
+		stop := run(t, c)
+		c.Enqueue(a)
+		c.Enqueue(b)
+		synctest.Wait()
+		stop()
+		require.Equal(t, []string{"panic"}, l.lines)
+		require.Contains(t, text.String(), "boom")
+		require.NotContains(t, text.String(), "name=b")
+	})
+}
+
+// Started has the number of workers; TimedOut counts the reconciles that their timeout has canceled, whatever
+// they return, and no others.
+func TestStartedAndTimedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		c := controller.New("c", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+			if req == b {
+				time.Sleep(time.Second)
+				return reconcile.Result{}, nil
+			}
+			<-ctx.Done()
+			return reconcile.Result{}, nil
+		}), controller.Options{Concurrency: 3, Timeout: time.Minute, Metrics: controller.Metrics{
+			Started:    func(name string, n int) { l.add("%s started with %d", name, n) },
+			TimedOut:   func(name string) { l.add("%s timed out", name) },
+			Reconciled: func(_, outcome string, took time.Duration) { l.add("%s after %v", outcome, took) },
+		}})
+		stop := run(t, c)
+		c.Enqueue(b)
+		c.Enqueue(a)
+		time.Sleep(2 * time.Minute)
+		c.Enqueue(a)
+		time.Sleep(time.Second)
+		stop()
+		require.Equal(t, []string{"c started with 3", "success after 1s", "c timed out", "success after 1m0s", "success after 1s"}, l.lines)
 	})
 }
 

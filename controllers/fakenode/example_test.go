@@ -12,7 +12,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/manager"
 )
 
-// A node that needs no machine runs a pod that fails after a minute. No minute passes: time is virtual.
+// A simulated node runs a pod that fails after a minute. The example returns at once: time is virtual.
 func Example() {
 	synctest.Test(new(testing.T), func(t *testing.T) { // in a test: its own t
 		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{

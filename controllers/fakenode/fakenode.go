@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1"
@@ -31,6 +32,9 @@ import (
 
 // Label marks fake nodes; its value is "true".
 const Label = "keelson.dev/fake"
+
+// managedVolumes says that a controller attaches the volumes of the node, as kubelets do by default.
+const managedVolumes = "volumes.kubernetes.io/controller-managed-attach-detach"
 
 // The kubelet's lease timing: a lease of 40 s renewed every quarter of it.
 const (
@@ -63,7 +67,11 @@ type fakes struct {
 	lease *client.Client[*coordinationv1.Lease]
 	pods  *client.Client[*corev1.Pod]
 	list  informers.Lister[*corev1.Pod]
+	known informers.Lister[*corev1.Node]
 	addrs addresses
+
+	mu     sync.Mutex
+	leases map[string]*coordinationv1.Lease // as written last, by node
 }
 
 // Add adds the simulation to m. It needs permission to write nodes, their leases and pod status.
@@ -92,12 +100,13 @@ func Add(m *manager.Manager, opts Options) error {
 	}
 	f := &fakes{opts: opts,
 		nodes: client.For[*corev1.Node](m.Conn()), lease: client.For[*coordinationv1.Lease](m.Conn()), pods: client.For[*corev1.Pod](m.Conn()),
+		leases: map[string]*coordinationv1.Lease{},
 	}
 	if err := f.addrs.init(opts.PodCIDR, opts.Count); err != nil {
 		return err
 	}
 	podInformer := informers.For[*corev1.Pod](m.Informers())
-	f.list = podInformer.Lister()
+	f.list, f.known = podInformer.Lister(), informers.For[*corev1.Node](m.Informers()).Lister()
 	index := make(map[string]int, opts.Count)
 	for i := range opts.Count {
 		index[f.name(i)] = i
@@ -133,40 +142,61 @@ func Add(m *manager.Manager, opts Options) error {
 
 func (f *fakes) name(i int) string { return fmt.Sprintf("%s%d", f.opts.Prefix, i) }
 
-// reconcileNode registers the node if it is missing, and renews its lease.
+// reconcileNode registers the node if it is missing, and renews its lease: of a node that is known and ready
+// by one request, because nothing else writes the lease.
 func (f *fakes) reconcileNode(ctx context.Context, name string, index map[string]int) (reconcile.Result, error) {
 	again := reconcile.Result{RequeueAfter: leaseRenewal}
-	key := types.NamespacedName{Namespace: "kube-node-lease", Name: name}
-	lease, err := f.lease.Get(ctx, key)
-	if apierrors.IsNotFound(err) {
-		node, err := f.register(ctx, name, index[name])
-		if err != nil {
-			return again, err
-		}
-		lease = &coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: name, OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "v1", Kind: "Node", Name: name, UID: node.UID}}},
-			Spec: coordinationv1.LeaseSpec{HolderIdentity: &name, LeaseDurationSeconds: new(int32(leaseDuration / time.Second)), RenewTime: new(metav1.NowMicro())},
-		}
-		_, err = f.lease.Create(ctx, lease)
-		return again, err
-	}
-	if err != nil {
-		return again, err
-	}
-	node, err := f.nodes.Get(ctx, types.NamespacedName{Name: name})
+	node, err := f.known.Get(types.NamespacedName{Name: name})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return again, err
 	}
-	// A node that was given up while nobody ran it reports for duty again.
+	// A node that was marked unreachable while it was not simulated becomes ready again.
 	if err != nil || !reportsReady(node) {
-		if _, err := f.register(ctx, name, index[name]); err != nil {
+		if node, err = f.register(ctx, name, index[name]); err != nil {
 			return again, err
 		}
 	}
-	lease.Spec.RenewTime, lease.Spec.HolderIdentity = new(metav1.NowMicro()), &name
-	_, err = f.lease.Update(ctx, lease)
+	f.mu.Lock()
+	lease := f.leases[name]
+	f.mu.Unlock()
+	lease, err = f.renew(ctx, node, lease)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.leases[name] = lease
 	return again, err
+}
+
+// renew writes the lease of a node and returns it. Without the lease as it was written last, and if it has
+// changed since, it is read first.
+func (f *fakes) renew(ctx context.Context, node *corev1.Node, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	key := types.NamespacedName{Namespace: corev1.NamespaceNodeLease, Name: node.Name}
+	for range 2 {
+		var err error
+		if lease == nil {
+			lease, err = f.lease.Get(ctx, key)
+		}
+		if apierrors.IsNotFound(err) {
+			lease = &coordinationv1.Lease{
+				ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, OwnerReferences: []metav1.OwnerReference{{
+					APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}},
+				Spec: coordinationv1.LeaseSpec{HolderIdentity: &node.Name, LeaseDurationSeconds: new(int32(leaseDuration / time.Second)), RenewTime: new(metav1.NowMicro())},
+			}
+			return f.lease.Create(ctx, lease)
+		}
+		if err != nil {
+			return nil, err
+		}
+		lease.Spec.RenewTime, lease.Spec.HolderIdentity = new(metav1.NowMicro()), &node.Name
+		written, err := f.lease.Update(ctx, lease)
+		if err == nil {
+			return written, nil
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+		lease = nil
+	}
+	return nil, nil // it changes all the time: at the next renewal
 }
 
 func reportsReady(n *corev1.Node) bool {
@@ -188,7 +218,7 @@ func (f *fakes) register(ctx context.Context, name string, i int) (*corev1.Node,
 	}
 	cidr := f.addrs.node(i).String()
 	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: map[string]string{managedVolumes: "true"}},
 		Spec:       corev1.NodeSpec{PodCIDR: cidr, PodCIDRs: []string{cidr}, ProviderID: "fake://" + name},
 	}
 	node, err := f.nodes.Create(ctx, node)
@@ -226,7 +256,7 @@ func (f *fakes) nodeStatus(name string) corev1.NodeStatus {
 	}
 }
 
-// reconcilePod moves one pod's status to what it is now and removes a deleted pod that has ended.
+// reconcilePod updates one pod's status to the current time and removes a terminating pod that has ended.
 func (f *fakes) reconcilePod(ctx context.Context, req reconcile.Request, index map[string]int) (reconcile.Result, error) {
 	pod, err := f.list.Get(req)
 	if apierrors.IsNotFound(err) {

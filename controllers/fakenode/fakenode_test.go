@@ -160,7 +160,7 @@ func TestGracePeriod(t *testing.T) {
 	})
 }
 
-// A restarted simulation goes on where it was.
+// A restarted simulation continues where it stopped.
 func TestRestartOfTheSimulation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})

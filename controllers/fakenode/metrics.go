@@ -11,8 +11,8 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// serveMetrics answers /metrics: what fake nodes have of a kubelet's, under the same names, in the text
-// format of Prometheus. The numbers are those of all nodes that the handler serves.
+// serveMetrics serves /metrics: the metrics of a kubelet that fake nodes have, under the same names, in the
+// text format of Prometheus. The values are those of all nodes that the handler serves.
 func (s *server) serveMetrics(w http.ResponseWriter, _ *http.Request) {
 	pods, err := s.pods.List(informers.ListOptions{})
 	if err != nil {

@@ -33,15 +33,15 @@ const (
 	backoffMax     = 5 * time.Minute
 )
 
-// script is what a pod's annotations say it does.
+// script is the behavior that a pod's annotations define.
 type script struct {
 	exitCode   int32
-	runFor     time.Duration // 0: for ever
+	runFor     time.Duration // 0: forever
 	readyAfter time.Duration
 	stopAfter  time.Duration
 }
 
-// scriptOf reads the annotations; ones that do not parse are reported and taken as absent.
+// scriptOf reads the annotations; those that do not parse are reported and ignored.
 func scriptOf(pod *corev1.Pod) (script, []error) {
 	var errs []error
 	duration := func(key string, unset time.Duration) time.Duration {

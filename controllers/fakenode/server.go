@@ -128,7 +128,7 @@ func (s *server) PortForward(_ context.Context, namespace, pod string, port uint
 	return fmt.Errorf("fake pod %s/%s listens on no port, not on %d either", namespace, pod, port)
 }
 
-// followEvery is how often a followed fake container is looked at.
+// followEvery is how often a followed fake container is checked.
 const followEvery = time.Second
 
 // Logs implements nodestream.Backend.
@@ -180,7 +180,7 @@ func (s *server) Logs(ctx context.Context, namespace, name, container string, op
 	return nil
 }
 
-// wantsLine reports whether the one line there is was asked for.
+// wantsLine reports whether the options select the only line of the log.
 func wantsLine(opts *corev1.PodLogOptions, written time.Time) bool {
 	switch {
 	case opts.TailLines != nil && *opts.TailLines == 0, opts.LimitBytes != nil && *opts.LimitBytes == 0, opts.Stream != nil && *opts.Stream == "Stderr":

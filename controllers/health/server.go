@@ -28,6 +28,9 @@ type Options struct {
 	Listener net.Listener
 	// Certificate, if not nil, makes the server use HTTPS with the certificate it returns.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// Wrap, if not nil, returns the handler of Run, given that of the server: one that authenticates callers
+	// first, for example.
+	Wrap func(http.Handler) http.Handler
 	// Timeout bounds one check; 0 means 5 s.
 	Timeout time.Duration
 	// Logger receives a line when a check starts to fail and when it passes again; nil discards.
@@ -104,7 +107,11 @@ func (s *Server) Run(ctx context.Context) error {
 			return fmt.Errorf("health: %w", err)
 		}
 	}
-	srv := &http.Server{Handler: s.mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug)}
+	var h http.Handler = s.mux
+	if s.opts.Wrap != nil {
+		h = s.opts.Wrap(h)
+	}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug)}
 	if s.opts.Certificate != nil {
 		srv.TLSConfig = &tls.Config{GetCertificate: s.opts.Certificate, MinVersion: tls.VersionTLS12}
 	}

@@ -70,12 +70,12 @@ func (l *ledger) decide(pod *corev1.Pod) *verdict {
 	return nil
 }
 
-// lacking tells what there is not enough of for a pod; nil if it fits. The lock is held.
+// lacking returns which resources are insufficient for a pod; nil if it fits. The lock is held.
 func (l *ledger) lacking(pod *corev1.Pod) *verdict {
 	have := l.allocatable()
 	lack := func(name corev1.ResourceName, need, used, have int64) *verdict {
-		return &verdict{corev1.PodFailed, "OutOf" + string(name),
-			fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", name, need, used, have)}
+		return refusal("OutOf"+string(name),
+			fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", name, need, used, have))
 	}
 	if pods := have[corev1.ResourcePods]; !pods.IsZero() && int64(len(l.in))+1 > pods.Value() {
 		return lack(corev1.ResourcePods, 1, int64(len(l.in)), pods.Value())

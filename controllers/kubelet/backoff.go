@@ -9,7 +9,6 @@ import (
 // failing.
 const (
 	restartBackoffInitial = 10 * time.Second
-	restartBackoffMax     = 5 * time.Minute
 	imageBackoffInitial   = 10 * time.Second
 	imageBackoffMax       = 5 * time.Minute
 )

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// review kubelet.md S3-1: handlers of connections that were taken over were neither ended nor waited for.
+// Handlers of hijacked connections are ended and waited for.
 func TestCallsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, there := net.Pipe()

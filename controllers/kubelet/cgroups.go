@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
@@ -23,6 +24,8 @@ type cgroups struct {
 	// mount is /sys/fs/cgroup.
 	mount string
 	v2    bool
+	// podPIDs is how many processes and threads each pod may have; 0 means any number.
+	podPIDs int64
 
 	mu sync.Mutex
 	// burstable is what the group of burstable pods was last given, in milli-CPUs; -1 if an earlier kubelet
@@ -34,7 +37,7 @@ type cgroups struct {
 var v1Controllers = []string{"cpu", "memory", "pids", "cpuset", "blkio", "devices", "freezer", "hugetlb", "net_cls", "net_prio", "perf_event", "systemd", "cpuacct", "rdma", "misc", "unified"}
 
 func newCgroups(opts Options) *cgroups {
-	c := &cgroups{off: opts.NoCgroups, root: opts.CgroupRoot, mount: "/sys/fs/cgroup", burstable: -1}
+	c := &cgroups{off: opts.NoCgroups, root: opts.CgroupRoot, mount: "/sys/fs/cgroup", burstable: -1, podPIDs: opts.PodPIDs}
 	_, err := os.Stat(filepath.Join(c.mount, "cgroup.controllers"))
 	c.v2 = err == nil
 	return c
@@ -74,7 +77,7 @@ func (c *cgroups) dirs(name string) map[string]string {
 }
 
 // prepare makes the groups of the node's pods.
-func (c *cgroups) prepare(capacity corev1.ResourceList) error {
+func (c *cgroups) prepare(opts Options) error {
 	if c.off {
 		return nil
 	}
@@ -82,8 +85,7 @@ func (c *cgroups) prepare(capacity corev1.ResourceList) error {
 		c.off = true
 		return err
 	}
-	cpu := capacity[corev1.ResourceCPU]
-	made := []group{{c.name(), totals{cpuRequest: cpu.MilliValue()}}, {c.name("besteffort"), totals{}}}
+	made := []group{{c.name(), nodeTotals(opts)}, {c.name("besteffort"), totals{}}}
 	// What burstable pods of an earlier kubelet have stays until all pods are known.
 	if !c.exists(c.name("burstable")) {
 		made, c.burstable = append(made, group{c.name("burstable"), totals{}}), 0
@@ -95,6 +97,21 @@ func (c *cgroups) prepare(capacity corev1.ResourceList) error {
 		}
 	}
 	return nil
+}
+
+// nodeTotals is what all pods may use together.
+func nodeTotals(opts Options) totals {
+	left := func(name corev1.ResourceName) resource.Quantity {
+		q := opts.Capacity[name].DeepCopy()
+		q.Sub(opts.Reserved[name])
+		return q
+	}
+	cpu, memory := left(corev1.ResourceCPU), left(corev1.ResourceMemory)
+	t := totals{cpuRequest: max(cpu.MilliValue(), 0)}
+	if n := memory.Value(); n > 0 && !opts.NoPodLimit {
+		t.memoryLimit, t.memoryLimited = n, true
+	}
+	return t
 }
 
 type group struct {
@@ -154,7 +171,9 @@ func (c *cgroups) makePod(pod *corev1.Pod) error {
 	if c.off {
 		return nil
 	}
-	return c.make(c.parent(pod), podTotals(pod))
+	t := podTotals(pod)
+	t.pids = c.podPIDs
+	return c.make(c.parent(pod), t)
 }
 
 func (c *cgroups) make(name string, t totals) error {
@@ -175,6 +194,10 @@ func (c *cgroups) make(name string, t totals) error {
 		case "memory":
 			if t.memoryLimited && t.memoryLimit > 0 {
 				err = write(dir, "memory.limit_in_bytes", t.memoryLimit)
+			}
+		case "pids":
+			if t.pids > 0 {
+				err = write(dir, "pids.max", t.pids)
 			}
 		case "cpuset":
 			err = inheritCPUs(filepath.Join(c.mount, controller), name)
@@ -237,6 +260,11 @@ func (c *cgroups) makeV2(name string, t totals) error {
 			if err := os.WriteFile(filepath.Join(dir, "cpu.max"), fmt.Appendf(nil, "%d %d", quota(t.cpuLimit), quotaPeriod), 0o644); err != nil {
 				return err
 			}
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "pids.max")); err == nil && t.pids > 0 {
+		if err := write(dir, "pids.max", t.pids); err != nil {
+			return err
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "memory.max")); err == nil && t.memoryLimited && t.memoryLimit > 0 {

@@ -35,7 +35,7 @@ func newGroupTree(t *testing.T, v2 bool) *groupTree {
 			require.NoError(t, os.Mkdir(filepath.Join(g.cgroups.mount, controller), 0o755))
 		}
 	}
-	require.NoError(t, g.cgroups.prepare(corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}))
+	require.NoError(t, g.cgroups.prepare(Options{NoPodLimit: true, Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}}))
 	return g
 }
 
@@ -68,7 +68,7 @@ func (g *groupTree) run(uid types.UID, requests ...string) *corev1.Pod {
 	return pod
 }
 
-// review kubelet.md S1-4: all burstable pods together had the CPU time of one idle pod.
+// The CPU weight of the burstable cgroup follows the sum of the requests in it.
 func TestBurstablePodsGetWhatTheyRequest(t *testing.T) {
 	for name, v := range map[string]struct {
 		v2                     bool
@@ -102,7 +102,7 @@ func TestBurstablePodsGetWhatTheyRequest(t *testing.T) {
 
 			// A kubelet that starts leaves what runs alone until it knows all pods.
 			g.cgroups.burstable = -1
-			require.NoError(t, g.cgroups.prepare(corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}))
+			require.NoError(t, g.cgroups.prepare(Options{NoPodLimit: true, Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}}))
 			g.workers = map[types.UID]*worker{}
 			g.run("static", "10m")
 			g.weighGroups(false)
@@ -116,7 +116,7 @@ func TestBurstablePodsGetWhatTheyRequest(t *testing.T) {
 	}
 }
 
-// review kubelet.md S3-3: a group that could not be removed when its pod went was left for ever.
+// A cgroup that could not be removed with its pod is removed later.
 func TestGroupsOfGonePodsAreSwept(t *testing.T) {
 	for name, v2 := range map[string]bool{"v1": false, "v2": true} {
 		t.Run(name, func(t *testing.T) {

@@ -28,15 +28,21 @@ import (
 const maxProbeOutput = 10 << 10
 
 // outcome is what a check finds out.
+// hookTimeout bounds a command of a hook or a probe without a timeout of its own.
+const hookTimeout = 2 * time.Minute
+
 type outcome int
 
-// The outcomes of checks. Of a check that could not be made nothing is known: it says nothing about the
-// container.
+// The results of checks. A check that could not be made has an unknown result, which does not change the
+// state of the container.
 const (
 	unknown outcome = iota
 	passed
 	failed
 )
+
+// String returns the name that metrics have for the outcome.
+func (o outcome) String() string { return [...]string{"unknown", "successful", "failed"}[o] }
 
 // probe runs a check once, for at most timeout. text says why it did not pass.
 func (k *Kubelet) probe(ctx context.Context, pod *corev1.Pod, c *corev1.Container, run *container, ip string, h *corev1.ProbeHandler, timeout time.Duration) (found outcome, text string) {
@@ -87,7 +93,7 @@ func (k *Kubelet) execProbe(ctx context.Context, id string, command []string, ti
 	began := time.Now()
 	// The runtime ends the command after timeout. A runtime that does not even do that is given up much
 	// later.
-	call, cancel := context.WithTimeout(ctx, timeout+callTimeout)
+	call, cancel := context.WithTimeout(ctx, timeout+hookTimeout)
 	defer cancel()
 	out, exit, err := k.execSync(call, id, command, timeout)
 	switch {
@@ -97,14 +103,14 @@ func (k *Kubelet) execProbe(ctx context.Context, id string, command []string, ti
 		return failed, string(out)
 	case status.Code(err) != codes.DeadlineExceeded:
 		return unknown, status.Convert(err).Message()
-	case time.Since(began) < timeout+callTimeout/2:
+	case time.Since(began) < timeout+hookTimeout/2:
 		// The runtime ended it; the call's own deadline is far off.
 		return failed, fmt.Sprintf("command timed out: %q timed out after %v", strings.Join(command, " "), timeout)
 	}
 	if last, _ := k.pleg.healthy(); last.After(began) {
 		return failed, fmt.Sprintf("command timed out: the runtime did not end %q, though it answers otherwise", strings.Join(command, " "))
 	}
-	return unknown, "the runtime does not answer"
+	return unknown, "the runtime does not respond"
 }
 
 // execSync runs a command in a container and returns its output, limited, and exit code. The error is the
@@ -244,7 +250,7 @@ func grpcCheck(ctx context.Context, address string, service *string) (string, er
 func (k *Kubelet) hook(ctx context.Context, pod *corev1.Pod, c *corev1.Container, id string, h *corev1.LifecycleHandler) error {
 	switch {
 	case h.Exec != nil:
-		timeout := callTimeout
+		timeout := hookTimeout
 		if d, ok := ctx.Deadline(); ok {
 			timeout = time.Until(d)
 		}

@@ -14,8 +14,6 @@ import (
 )
 
 const (
-	// callTimeout bounds a call of the runtime that has no deadline of its own.
-	callTimeout = 2 * time.Minute
 	// sandboxTimeout bounds the making of a sandbox, which waits for the network plugins.
 	sandboxTimeout = 4 * time.Minute
 	// maxMessage is the largest answer of the runtime, in bytes.
@@ -29,16 +27,16 @@ type runtime struct {
 	conns  []*grpc.ClientConn
 }
 
-func newRuntime(opts Options) (*runtime, error) {
+func newRuntime(opts Options, observe grpc.UnaryClientInterceptor) (*runtime, error) {
 	r := &runtime{}
-	c, err := dialCRI(opts.RuntimeEndpoint, opts.RuntimeDial)
+	c, err := dialCRI(opts.RuntimeEndpoint, opts.RuntimeDial, observe, opts.RuntimeTimeout)
 	if err != nil {
 		return nil, err
 	}
 	r.conns = append(r.conns, c)
 	r.RuntimeServiceClient, r.images = cri.NewRuntimeServiceClient(c), cri.NewImageServiceClient(c)
 	if opts.ImageEndpoint != opts.RuntimeEndpoint {
-		c, err := dialCRI(opts.ImageEndpoint, opts.RuntimeDial)
+		c, err := dialCRI(opts.ImageEndpoint, opts.RuntimeDial, observe, opts.RuntimeTimeout)
 		if err != nil {
 			r.close()
 			return nil, err
@@ -55,7 +53,7 @@ func (r *runtime) close() {
 	}
 }
 
-func dialCRI(endpoint string, dial func(context.Context, string) (net.Conn, error)) (*grpc.ClientConn, error) {
+func dialCRI(endpoint string, dial func(context.Context, string) (net.Conn, error), observe grpc.UnaryClientInterceptor, timeout time.Duration) (*grpc.ClientConn, error) {
 	if dial == nil {
 		network, address, err := splitEndpoint(endpoint)
 		if err != nil {
@@ -72,7 +70,7 @@ func dialCRI(endpoint string, dial func(context.Context, string) (net.Conn, erro
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: 5 * time.Second,
 			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 3 * time.Second}}),
-		grpc.WithUnaryInterceptor(withTimeout),
+		grpc.WithChainUnaryInterceptor(observe, withTimeout(timeout)),
 		grpc.WithDisableServiceConfig(),
 	)
 }
@@ -90,15 +88,17 @@ func splitEndpoint(endpoint string) (network, address string, err error) {
 }
 
 // withTimeout gives calls a deadline. Pulling an image takes as long as it takes.
-func withTimeout(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	if _, ok := ctx.Deadline(); !ok && !strings.HasSuffix(method, "/PullImage") {
-		timeout := callTimeout
-		if strings.HasSuffix(method, "/RunPodSandbox") {
-			timeout = sandboxTimeout
+func withTimeout(timeout time.Duration) grpc.UnaryClientInterceptor {
+	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		if _, ok := ctx.Deadline(); !ok && !strings.HasSuffix(method, "/PullImage") {
+			limit := timeout
+			if strings.HasSuffix(method, "/RunPodSandbox") {
+				limit = max(sandboxTimeout, timeout)
+			}
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, limit)
+			defer cancel()
 		}
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
-		defer cancel()
+		return invoke(ctx, method, req, reply, cc, opts...)
 	}
-	return invoke(ctx, method, req, reply, cc, opts...)
 }

@@ -11,7 +11,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
-	"github.com/keelson-dev/keelson/controllers/internal/fakecri"
+	"github.com/keelson-dev/keelson/controllers/kubelet/fakecri"
 )
 
 // nothingLeft requires that neither the runtime nor the node's disk has anything of any pod.

@@ -10,12 +10,12 @@
 //
 //   - Each pod has one worker, which does one thing at a time: set up, keep running, terminate, clean up. The
 //     worker decides from the pod's spec and from what the runtime reports, never from memory alone, so a
-//     restarted kubelet takes up running pods without touching their containers.
+//     restarted kubelet continues running pods without restarting their containers.
 //   - A pod object is deleted (grace period 0, with its UID as precondition) only after all its containers
 //     have stopped.
-//   - The status of a pod that has ended is never taken back.
+//   - The phase of a pod that has ended never changes again.
 //   - When Run has returned no goroutine is left. Containers keep running; [Options.StopPods] ends them.
-//   - Volumes made of API objects change as a whole: readers see all files of one version.
+//   - Volumes with the content of API objects are updated atomically: readers see all files of one version.
 //
 // It works on Linux. On other systems it compiles, and volumes that need mounts are plain folders.
 package kubelet

@@ -105,13 +105,13 @@ func (k *Kubelet) envFrom(ctx context.Context, pod *corev1.Pod, from *corev1.Env
 	}
 	switch {
 	case from.ConfigMapRef != nil:
-		cm, err := k.objects.configMaps.get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: from.ConfigMapRef.Name})
+		cm, err := k.objects.configMaps.GetObject(ctx, pod.Namespace, from.ConfigMapRef.Name)
 		if err != nil {
 			return optional(from.ConfigMapRef.Optional, err)
 		}
 		return cm.Data, nil
 	case from.SecretRef != nil:
-		s, err := k.objects.secrets.get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: from.SecretRef.Name})
+		s, err := k.objects.secrets.GetObject(ctx, pod.Namespace, from.SecretRef.Name)
 		if err != nil {
 			return optional(from.SecretRef.Optional, err)
 		}
@@ -138,7 +138,7 @@ func (k *Kubelet) valueFrom(ctx context.Context, pod *corev1.Pod, c *corev1.Cont
 	case from.ConfigMapKeyRef != nil:
 		r := from.ConfigMapKeyRef
 		optional := r.Optional != nil && *r.Optional
-		cm, err := k.objects.configMaps.get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: r.Name})
+		cm, err := k.objects.configMaps.GetObject(ctx, pod.Namespace, r.Name)
 		if err != nil {
 			if optional && apierrors.IsNotFound(err) {
 				return "", false, nil
@@ -153,7 +153,7 @@ func (k *Kubelet) valueFrom(ctx context.Context, pod *corev1.Pod, c *corev1.Cont
 	case from.SecretKeyRef != nil:
 		r := from.SecretKeyRef
 		optional := r.Optional != nil && *r.Optional
-		s, err := k.objects.secrets.get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: r.Name})
+		s, err := k.objects.secrets.GetObject(ctx, pod.Namespace, r.Name)
 		if err != nil {
 			if optional && apierrors.IsNotFound(err) {
 				return "", false, nil

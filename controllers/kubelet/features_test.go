@@ -29,7 +29,7 @@ func TestAPodWithoutItsUserNamespaceIsRefused(t *testing.T) {
 	})
 }
 
-// review kubelet.md S2-10: the name of the class was taken for that of the runtime's handler.
+// A pod's RuntimeClass is resolved to its handler, whose name may differ.
 func TestRuntimeClass(t *testing.T) {
 	var l *line
 	bubble(t, func(r *rig) {

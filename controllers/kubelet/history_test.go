@@ -19,7 +19,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
-	"github.com/keelson-dev/keelson/controllers/internal/fakecri"
+	"github.com/keelson-dev/keelson/controllers/kubelet/fakecri"
 )
 
 // TestHistories makes and deletes pods with probes, hooks, volumes and images that never come, static ones
@@ -85,7 +85,7 @@ func (h *history) run() {
 			time.Sleep(time.Duration(h.rnd.IntN(3000)) * time.Millisecond)
 			h.check()
 		}
-		h.end()
+		h.conclude()
 	})
 }
 
@@ -103,7 +103,7 @@ func (h *history) fault(method string, _ any) fakecri.Fault {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if method == "PullImage" {
-		return fakecri.Hang // nobody has what is pulled
+		return fakecri.Hang // the image exists nowhere
 	}
 	if !h.faulty {
 		return 0
@@ -253,14 +253,14 @@ func (h *history) check() {
 	}
 }
 
-// lasting tells whether a pod is to run for ever.
+// lasting reports whether a pod is meant to run forever.
 func (h *history) lasting(p *corev1.Pod) bool {
 	return !strings.HasPrefix(p.Name, "pull") && p.Spec.Containers[0].Name == "main" && len(p.Spec.InitContainers) == 0 &&
 		p.Status.Reason != "OutOfcpu"
 }
 
-// end requires what holds once nothing goes wrong any more.
-func (h *history) end() {
+// conclude requires what holds once nothing goes wrong any more.
+func (h *history) conclude() {
 	h.repair()
 	h.line.set(intact)
 	h.setConfigMap(true)

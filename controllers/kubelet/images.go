@@ -21,6 +21,7 @@ type puller struct {
 	recorder *events.Recorder
 	fallback bool
 	backoffs *backoffs
+	gate     *pullGate
 
 	mu     sync.Mutex
 	failed map[string]failedPull // by pod and image
@@ -77,7 +78,7 @@ func (p *puller) ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 	}
 	p.recorder.About(about, nil, events.Normal, "Pulling", fmt.Sprintf("Pulling image %q", image))
 	began := time.Now()
-	_, err = p.rt.images.PullImage(ctx, &cri.PullImageRequest{Image: spec, SandboxConfig: boxConfig})
+	took, err := p.pull(ctx, &cri.PullImageRequest{Image: spec, SandboxConfig: boxConfig})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -112,9 +113,24 @@ func (p *puller) ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 	if found.Image == nil {
 		return nil, errors.New("the runtime pulled the image but does not have it")
 	}
-	took := time.Since(began).Truncate(time.Millisecond)
-	p.recorder.About(about, nil, events.Normal, "Pulled", fmt.Sprintf("Successfully pulled image %q in %v (%v including waiting). Image size: %d bytes.", image, took, took, found.Image.Size))
+	whole := time.Since(began).Truncate(time.Millisecond)
+	p.recorder.About(about, nil, events.Normal, "Pulled", fmt.Sprintf("Successfully pulled image %q in %v (%v including waiting). Image size: %d bytes.", image, took, whole, found.Image.Size))
 	return found.Image, nil
+}
+
+// pull pulls an image when it is its turn, and returns how long that took.
+func (p *puller) pull(ctx context.Context, q *cri.PullImageRequest) (time.Duration, error) {
+	if !p.gate.allowed() {
+		return 0, errors.New("pull QPS exceeded")
+	}
+	leave, err := p.gate.enter(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	began := time.Now()
+	_, err = p.rt.images.PullImage(ctx, q)
+	return time.Since(began).Truncate(time.Millisecond), err
 }
 
 func (p *puller) wait(about corev1.ObjectReference, event, reason, message string) error {

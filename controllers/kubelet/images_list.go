@@ -11,7 +11,7 @@ import (
 )
 
 // nodeImages is what a node reports of its images: the largest, with at most five names each.
-func nodeImages(list []*cri.Image) []corev1.ContainerImage {
+func nodeImages(list []*cri.Image, most int) []corev1.ContainerImage {
 	out := []corev1.ContainerImage{}
 	for _, i := range list {
 		names := slices.Concat(i.RepoDigests, i.RepoTags)
@@ -23,7 +23,13 @@ func nodeImages(list []*cri.Image) []corev1.ContainerImage {
 	slices.SortFunc(out, func(a, b corev1.ContainerImage) int {
 		return cmp.Or(cmp.Compare(b.SizeBytes, a.SizeBytes), cmp.Compare(a.Names[0], b.Names[0]))
 	})
-	return out[:min(len(out), maxImages)]
+	switch {
+	case most == -1:
+		return out
+	case most < 0:
+		return out[:0]
+	}
+	return out[:min(len(out), most)]
 }
 
 func timeOf(nanos int64) time.Time { return time.Unix(0, nanos) }

@@ -4,7 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"net"
+	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,6 +45,12 @@ type Kubelet struct {
 	status   *statuses
 	node     *node
 	ledger   *ledger
+	rotation *rotation
+	stats    *stats
+	imageGC  *imageGC
+	evictor  *evictor
+	metrics  *metrics
+	began    time.Time // set by Run
 
 	work    func(*worker) // runs a worker until Run's context ends
 	working sync.WaitGroup
@@ -61,30 +71,40 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 	if err != nil {
 		return nil, err
 	}
-	rt, err := newRuntime(opts)
+	policy, thresholds, err := opts.Eviction.parse()
+	if err != nil {
+		return nil, err
+	}
+	k := &Kubelet{opts: opts, log: opts.Logger, workers: map[types.UID]*worker{}, static: map[types.UID]*corev1.Pod{},
+		staticEnded: make(chan struct{}, 1)}
+	k.metrics = newMetrics(k)
+	rt, err := newRuntime(opts, k.metrics.call)
 	if err != nil {
 		return nil, err
 	}
 	m := manager.New(conn, manager.Options{Logger: opts.Logger})
-	k := &Kubelet{opts: opts, log: opts.Logger, m: m, rt: rt, workers: map[types.UID]*worker{}, static: map[types.UID]*corev1.Pod{},
-		staticEnded: make(chan struct{}, 1)}
+	k.m, k.rt = m, rt
 	k.pods = client.For[*corev1.Pod](m.Conn())
 	k.apiPods = informers.For[*corev1.Pod](m.Informers(), informers.Options[*corev1.Pod]{
 		FieldSelector: fields.OneEqual("spec.nodeName", opts.NodeName)})
 	k.services = informers.For[*corev1.Service](m.Informers())
-	k.recorder = events.New(m.Conn(), events.Options{Component: "kubelet", Host: opts.NodeName, Instance: opts.NodeName, Logger: opts.Logger})
-	k.objects = newObjects(m.Conn(), objectTTL(opts.SyncInterval))
+	k.recorder = events.New(paced(m.Conn(), opts.EventsPerSecond, opts.EventBurst), events.Options{Component: "kubelet", Host: opts.NodeName, Instance: opts.NodeName, Logger: opts.Logger})
+	k.objects = newObjects(k)
 	k.tokens = newTokens(m.Conn())
 	k.handlers = newHandlers(m.Conn())
-	k.images = &puller{rt: rt, recorder: k.recorder, fallback: opts.PullFallback, backoffs: newBackoffs(imageBackoffInitial, imageBackoffMax)}
+	k.images = &puller{rt: rt, recorder: k.recorder, fallback: opts.PullFallback, gate: newPullGate(opts.Pulls), backoffs: newBackoffs(imageBackoffInitial, imageBackoffMax)}
 	k.probes = newProbes(k)
-	k.backoffs = newBackoffs(restartBackoffInitial, restartBackoffMax)
+	k.backoffs = newBackoffs(min(restartBackoffInitial, opts.MaxRestartDelay), opts.MaxRestartDelay)
 	k.mounts = newMounter()
 	k.cgroups = newCgroups(opts)
 	k.status = newStatuses(k)
 	k.node = newNode(k)
 	k.ledger = newLedger(k.node.allocatable)
-	k.pleg = &pleg{rt: rt, interval: opts.RelistInterval, changed: k.wake}
+	k.pleg = &pleg{rt: rt, interval: opts.RelistInterval, changed: k.wake, metrics: k.metrics}
+	k.rotation = &rotation{LogPolicy: opts.Logs, rt: rt, log: k.log}
+	k.stats = &stats{k: k, disks: newDiskMeter(k, opts.VolumeStatsInterval)}
+	k.evictor = &evictor{k: k, policy: policy, thresholds: thresholds, log: k.log}
+	k.imageGC = newImageGC(k)
 	return k, nil
 }
 
@@ -94,8 +114,9 @@ func (k *Kubelet) Name() string { return k.opts.NodeName }
 // Run runs the node until ctx ends and returns nil.
 func (k *Kubelet) Run(ctx context.Context) error {
 	defer k.rt.close()
-	for _, dir := range []string{k.opts.RootDir, k.opts.LogDir} {
-		if err := os.MkdirAll(dir, 0o750); err != nil {
+	k.began = time.Now()
+	for _, dir := range []string{k.opts.RootDir, k.opts.LogDir, k.opts.LogLinkDir} {
+		if err := k.makeDir(dir); err != nil {
 			return fmt.Errorf("kubelet: %w", err)
 		}
 	}
@@ -104,7 +125,7 @@ func (k *Kubelet) Run(ctx context.Context) error {
 		return fmt.Errorf("kubelet: container runtime at %s: %w", k.opts.RuntimeEndpoint, err)
 	}
 	k.node.runtimeVersion = version
-	if err := k.cgroups.prepare(k.opts.Capacity); err != nil {
+	if err := k.cgroups.prepare(k.opts); err != nil {
 		k.log.Warn("create pod cgroups failed, leaving them to the runtime", "err", err)
 	}
 
@@ -134,12 +155,25 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	loops.Go(func() { k.pleg.run(ctx) })
 	loops.Go(func() { k.openLedger(ctx) })
 	loops.Go(func() { k.housekeeping(ctx) })
+	for _, run := range []func(context.Context){k.rotation.run, k.sweepLogLinks, k.stats.disks.run, k.imageGC.run, k.evictor.run} {
+		loops.Go(func() { run(ctx) })
+	}
 	if k.opts.StaticPodDir != "" {
 		loops.Go(func() { k.watchStatic(ctx) })
 	}
 	if k.opts.Listener != nil {
 		loops.Go(func() {
 			if err := k.serve(ctx); err != nil && ctx.Err() == nil {
+				fail(fmt.Errorf("kubelet: %w", err))
+			}
+		})
+	}
+	for l, h := range map[net.Listener]http.Handler{k.opts.HealthzListener: k.Healthz(), k.opts.ReadOnlyListener: k.ReadOnly()} {
+		if l == nil {
+			continue
+		}
+		loops.Go(func() {
+			if err := servePlain(ctx, l, h); err != nil {
 				fail(fmt.Errorf("kubelet: %w", err))
 			}
 		})
@@ -164,6 +198,9 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	return err
 }
 
+// makeDir makes a directory of the kubelet's and its parents.
+func (*Kubelet) makeDir(dir string) error { return os.MkdirAll(dir, 0o750) }
+
 // wake lets the worker of a pod look at it now.
 func (k *Kubelet) wake(uid types.UID) {
 	k.mu.Lock()
@@ -179,6 +216,22 @@ func (k *Kubelet) worker(uid types.UID) *worker {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.workers[uid]
+}
+
+// allWorkers returns the workers of all pods.
+func (k *Kubelet) allWorkers() []*worker {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Collect(maps.Values(k.workers))
+}
+
+// endPod ends a pod for a reason that is not in its spec. The channel is closed when its containers have
+// stopped; it is nil if there is no such pod.
+func (k *Kubelet) endPod(uid types.UID, v *verdict) <-chan struct{} {
+	if w := k.worker(uid); w != nil {
+		return w.order(v)
+	}
+	return nil
 }
 
 // podEvent takes up what the API server says about a pod of this node.
@@ -218,7 +271,7 @@ func (k *Kubelet) dispatch(pod *corev1.Pod, static bool) {
 	}
 }
 
-// gone ends a pod whose object or manifest is no more.
+// gone ends a pod whose object or manifest has been deleted.
 func (k *Kubelet) gone(uid types.UID, last *corev1.Pod) {
 	if w := k.worker(uid); w != nil {
 		w.remove(last)

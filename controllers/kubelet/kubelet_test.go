@@ -21,8 +21,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
-	"github.com/keelson-dev/keelson/controllers/internal/fakecri"
 	"github.com/keelson-dev/keelson/controllers/kubelet"
+	"github.com/keelson-dev/keelson/controllers/kubelet/fakecri"
 )
 
 // rig is a control plane in memory, a simulated runtime and a kubelet, all on virtual time.
@@ -30,6 +30,8 @@ type rig struct {
 	t       *testing.T
 	c       *controllertest.Cluster
 	rt      *fakecri.Runtime
+	k       *kubelet.Kubelet
+	host    *host
 	opts    kubelet.Options
 	line    *line // of the kubelet to the API server
 	observe func(client.Write)
@@ -42,9 +44,9 @@ type rig struct {
 // bubble runs f with a rig whose node is ready.
 func bubble(t *testing.T, prepare func(*rig), f func(*rig)) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{t: t, c: controllertest.Start(t, controllertest.Options{}), rt: fakecri.New("img")}
+		r := &rig{t: t, c: controllertest.Start(t, controllertest.Options{}), rt: fakecri.New("img"), host: &host{}}
 		dir := t.TempDir()
-		r.opts = kubelet.Options{NodeName: "n1", RootDir: filepath.Join(dir, "kubelet"), LogDir: filepath.Join(dir, "logs"), NoCgroups: true, StopPods: true, DiskForMemory: true,
+		r.opts = kubelet.Options{NodeName: "n1", RootDir: filepath.Join(dir, "kubelet"), LogDir: filepath.Join(dir, "logs"), NoCgroups: true, StopPods: true, DiskForMemory: true, Host: r.host,
 			Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi")}}
 		if prepare != nil {
 			prepare(r)
@@ -73,7 +75,7 @@ func (r *rig) start() {
 	}
 	k, err := kubelet.New(conn, r.opts)
 	require.NoError(r.t, err)
-	r.stop = r.c.Run(k)
+	r.k, r.stop = k, r.c.Run(k)
 }
 
 // pod makes a pod of containers, bound to the node.

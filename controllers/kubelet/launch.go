@@ -209,7 +209,7 @@ func (w *worker) containerConfig(ctx context.Context, pod *corev1.Pod, c *corev1
 	if err != nil {
 		return nil, err
 	}
-	security, err := securityContext(pod, c, image, filepath.Join(w.k.opts.RootDir, "seccomp"))
+	security, err := securityContext(pod, c, image, filepath.Join(w.k.opts.RootDir, "seccomp"), w.k.opts.SeccompDefault)
 	if err != nil {
 		return nil, err
 	}
@@ -346,7 +346,7 @@ func (w *worker) containerMounts(pod *corev1.Pod, c *corev1.Container, env []var
 		if err != nil {
 			return nil, err
 		}
-		_ = f.Chmod(0o666) // whoever the container runs as may write it
+		_ = f.Chmod(0o666) // any user of the container may write it
 		_ = f.Close()
 		mounts = append(mounts, &cri.Mount{ContainerPath: c.TerminationMessagePath, HostPath: path})
 	}
@@ -364,8 +364,8 @@ func writeIfChanged(path string, content []byte, mode fs.FileMode) error {
 }
 
 // securityContext merges the security contexts of pod and container. Local seccomp profiles are files in
-// profiles.
-func securityContext(pod *corev1.Pod, c *corev1.Container, image *cri.Image, profiles string) (*cri.LinuxContainerSecurityContext, error) {
+// profiles; confined is true if containers without a profile get the runtime's default.
+func securityContext(pod *corev1.Pod, c *corev1.Container, image *cri.Image, profiles string, confined bool) (*cri.LinuxContainerSecurityContext, error) {
 	sec := &cri.LinuxContainerSecurityContext{NamespaceOptions: namespaces(pod)}
 	podSec, conSec := pod.Spec.SecurityContext, c.SecurityContext
 	if podSec == nil {
@@ -435,6 +435,9 @@ func securityContext(pod *corev1.Pod, c *corev1.Container, image *cri.Image, pro
 	profile := podSec.SeccompProfile
 	if conSec.SeccompProfile != nil {
 		profile = conSec.SeccompProfile
+	}
+	if profile == nil && confined {
+		profile = &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
 	}
 	sec.Seccomp = &cri.SecurityProfile{ProfileType: cri.SecurityProfile_Unconfined}
 	if profile != nil && !sec.Privileged {
@@ -542,6 +545,7 @@ func podResources(pod *corev1.Pod) *cri.LinuxContainerResources {
 }
 
 type totals struct {
+	pids                              int64 // 0: no limit
 	cpuRequest, cpuLimit, memoryLimit int64 // milli-CPUs and bytes
 	cpuLimited, memoryLimited         bool  // true when every container has a limit
 }
@@ -608,10 +612,10 @@ func oomScoreAdj(pod *corev1.Pod, c *corev1.Container, capacity corev1.ResourceL
 	return min(max(adj, 1000+guaranteed), bestEffort-1)
 }
 
-// refuse tells why a pod cannot run on this node, however much room there is.
+// refuse returns why a pod cannot run on this node whatever its free resources; nil if it can.
 func (k *Kubelet) refuse(pod *corev1.Pod) *verdict {
 	if os := pod.Spec.OS; os != nil && os.Name != "linux" {
-		return &verdict{corev1.PodFailed, "PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"}
+		return refusal("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS")
 	}
-	return unsupported(pod, appArmorEnabled())
+	return unsupported(pod, appArmorEnabled(), k.opts.AllowedSysctls...)
 }

@@ -3,12 +3,14 @@ package kubelet
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,13 +85,14 @@ func windowOf(opts *corev1.PodLogOptions, now time.Time) logWindow {
 }
 
 // copyLog writes a log file. With follow it goes on until the container has ended and all is written, or ctx
-// ends.
+// ends, also when the file is replaced.
 func copyLog(ctx context.Context, path string, w logWindow, follow bool, running func() bool, out io.Writer) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("failed to try resolving symlinks in path %q: %w", path, err)
 	}
-	defer func() { _ = f.Close() }()
+	in := &followed{path: path, file: f, r: bufio.NewReader(f)}
+	defer in.close()
 	if w.tail >= 0 {
 		start, err := tailStart(f, w.tail)
 		if err != nil {
@@ -99,46 +102,38 @@ func copyLog(ctx context.Context, path string, w logWindow, follow bool, running
 			return err
 		}
 	}
-	r := bufio.NewReader(f)
-	var pending []byte
-	begin := true // of a line as the container wrote it
-	ended := false
+	c := &lineCopier{window: w, out: out, begin: true}
+	ended, replaced := false, false
 	for {
-		b, err := r.ReadBytes('\n')
-		pending = append(pending, b...)
+		b, err := in.r.ReadBytes('\n')
+		c.pending = append(c.pending, b...)
 		if err == nil {
-			l, perr := parseLogLine(pending)
-			pending = pending[:0]
-			if perr != nil {
+			if err := c.copy(); err != nil {
+				return err
+			}
+			continue
+		}
+		switch {
+		case err != io.EOF:
+			return err
+		case !follow:
+			return nil
+		case replaced:
+			// It was by the time of the last look, so this file is complete.
+			if err := in.advance(); err != nil {
+				return err
+			}
+			c.pending, replaced = c.pending[:0], false
+			continue
+		}
+		if replaced = in.replaced(); !replaced {
+			if ended {
+				return nil
+			}
+			if !running() {
+				ended = true // what it wrote last may have come after the end of file just seen
 				continue
 			}
-			if (w.stream == "" || w.stream == l.stream) && !l.at.Before(w.since) {
-				if w.timestamps && begin {
-					if _, err := io.WriteString(out, l.stamp+" "); err != nil {
-						return err
-					}
-				}
-				if _, err := out.Write(l.text); err != nil {
-					return err
-				}
-			}
-			begin = !l.partial
-			continue
-		}
-		if err != io.EOF {
-			return err
-		}
-		if !follow || ended {
-			return nil
-		}
-		if fresh, ok := rotated(f, path); ok {
-			_ = f.Close()
-			f, r, pending = fresh, bufio.NewReader(fresh), nil
-			continue
-		}
-		if !running() {
-			ended = true // what it wrote last may have come after the end of file just seen
-			continue
 		}
 		select {
 		case <-ctx.Done():
@@ -148,18 +143,100 @@ func copyLog(ctx context.Context, path string, w logWindow, follow bool, running
 	}
 }
 
-// rotated opens the file that has taken the place of f.
-func rotated(f *os.File, path string) (*os.File, bool) {
-	old, err := f.Stat()
+// lineCopier writes the lines of a log that are wanted.
+type lineCopier struct {
+	window  logWindow
+	out     io.Writer
+	pending []byte // of the line that is being read
+	begin   bool   // of a line as the container wrote it
+}
+
+// copy writes the pending line, which is complete. A line in another format is left out.
+func (c *lineCopier) copy() error {
+	l, err := parseLogLine(c.pending)
+	c.pending = c.pending[:0]
 	if err != nil {
-		return nil, false
+		return nil //nolint:nilerr // as documented
 	}
-	now, err := os.Stat(path)
-	if err != nil || os.SameFile(old, now) {
-		return nil, false
+	if (c.window.stream == "" || c.window.stream == l.stream) && !l.at.Before(c.window.since) {
+		if c.window.timestamps && c.begin {
+			if _, err := io.WriteString(c.out, l.stamp+" "); err != nil {
+				return err
+			}
+		}
+		if _, err := c.out.Write(l.text); err != nil {
+			return err
+		}
 	}
-	fresh, err := os.Open(path)
-	return fresh, err == nil
+	c.begin = !l.partial
+	return nil
+}
+
+// followed is the log of a container, whose file is replaced from time to time.
+type followed struct {
+	path string // of the newest file
+	file *os.File
+	r    *bufio.Reader
+	name string // of file once it has been replaced
+}
+
+func (f *followed) close() { _ = f.file.Close() }
+
+// replaced reports whether another file has taken the place of the one that is read.
+func (f *followed) replaced() bool {
+	old, err := f.file.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Stat(f.path)
+	if err != nil {
+		return false // the runtime is about to make it
+	}
+	return f.name != "" || !os.SameFile(old, now)
+}
+
+// advance goes on to the next file: the one that was begun after the one that has been read, which is the
+// newest unless the reader is slow.
+func (f *followed) advance() error {
+	names := replacedLogs(f.path)
+	at := slices.Index(names, f.name)
+	if f.name == "" {
+		at = slices.IndexFunc(names, func(name string) bool { return f.is(name) })
+	} else if at < 0 {
+		at = slices.Index(names, f.name+gzipSuffix)
+	}
+	name := f.path
+	if at >= 0 && at+1 < len(names) {
+		name = names[at+1]
+	}
+	next, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	_ = f.file.Close()
+	f.file, f.r, f.name = next, bufio.NewReader(next), ""
+	if name == f.path {
+		return nil
+	}
+	f.name = name
+	if strings.HasSuffix(name, gzipSuffix) {
+		z, err := gzip.NewReader(next)
+		if err != nil {
+			return err
+		}
+		f.r = bufio.NewReader(z)
+	}
+	return nil
+}
+
+// is reports whether name is the file that is read.
+func (f *followed) is(name string) bool {
+	a, err := f.file.Stat()
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(name)
+	return err == nil && os.SameFile(a, b)
 }
 
 // tailStart finds where the last n lines begin.

@@ -13,8 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 )
 
-// review kubelet.md S3-4: where the sandboxes of a pod were gone before the kubelet noticed, its logs stayed
-// for ever.
+// The logs of a pod are removed even if its sandboxes were gone before the kubelet noticed.
 func TestLogsGoWithTheirPods(t *testing.T) {
 	bubble(t, func(r *rig) { r.opts.StopPods = false }, func(r *rig) {
 		for _, name := range []string{"web", "batch", "kept"} {
@@ -38,7 +37,7 @@ func TestLogsGoWithTheirPods(t *testing.T) {
 		r.stop()
 		r.delete("web", 0)
 		r.delete("batch", 0)
-		r.rt.Forget() // as a reboot, or somebody else's cleaning
+		r.rt.Forget() // as after a reboot, or a cleanup by another program
 		require.NoError(t, os.Mkdir(filepath.Join(r.opts.LogDir, "not-of-a-pod"), 0o755))
 		r.start()
 		time.Sleep(30 * time.Second)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	goruntime "runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,8 +27,6 @@ const (
 	// version is what the node reports as its kubelet's.
 	version        = "v1.36.3-keelson"
 	leaseNamespace = "kube-node-lease"
-	// reportAnyway is how long an unchanged status stays unwritten.
-	reportAnyway = 5 * time.Minute
 )
 
 // node keeps the Node object and its Lease.
@@ -37,6 +36,7 @@ type node struct {
 	leases *client.Client[*coordinationv1.Lease]
 	// runtimeVersion is set before run.
 	runtimeVersion *cri.VersionResponse
+	nudge          chan struct{} // capacity 1
 
 	mu       sync.Mutex
 	current  *corev1.Node
@@ -45,7 +45,7 @@ type node struct {
 }
 
 func newNode(k *Kubelet) *node {
-	return &node{k: k, nodes: client.For[*corev1.Node](k.m.Conn()), leases: client.For[*coordinationv1.Lease](k.m.Conn())}
+	return &node{k: k, nodes: client.For[*corev1.Node](k.m.Conn()), leases: client.For[*coordinationv1.Lease](k.m.Conn()), nudge: make(chan struct{}, 1)}
 }
 
 // runtimeName is the prefix of container ids, such as containerd.
@@ -66,10 +66,18 @@ func (n *node) object() *corev1.Node {
 // allocatable is what pods may use.
 func (n *node) allocatable() corev1.ResourceList {
 	out := corev1.ResourceList{}
+	kept := n.k.evictor.kept()
 	for name, q := range n.k.opts.Capacity {
 		if r, ok := n.k.opts.Reserved[name]; ok {
 			q = q.DeepCopy()
 			q.Sub(r)
+			if q.Sign() < 0 {
+				q.Set(0)
+			}
+		}
+		if least, ok := kept[name]; ok {
+			q = q.DeepCopy()
+			q.Sub(least)
 			if q.Sign() < 0 {
 				q.Set(0)
 			}
@@ -117,8 +125,17 @@ func (n *node) run(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
+		case <-n.nudge:
 		case <-time.After(after):
 		}
+	}
+}
+
+// poke makes the node's status be computed now.
+func (n *node) poke() {
+	select {
+	case n.nudge <- struct{}{}:
+	default:
 	}
 }
 
@@ -168,7 +185,7 @@ func (n *node) tryUpdate(ctx context.Context) error {
 	n.mu.Unlock()
 	st := n.status(ctx, &have.Status)
 	ready := condition(&st, corev1.NodeReady) == corev1.ConditionTrue
-	if !n.changed(&have.Status, &st) && time.Since(written) < reportAnyway {
+	if !n.changed(&have.Status, &st) && time.Since(written) < n.k.opts.NodeReportInterval {
 		n.mu.Lock()
 		n.wasReady = ready
 		n.mu.Unlock()
@@ -215,6 +232,7 @@ func (n *node) initial() *corev1.Node {
 	if c := n.k.opts.PodCIDR; c != "" {
 		obj.Spec.PodCIDR, obj.Spec.PodCIDRs = c, []string{c}
 	}
+	obj.Spec.ProviderID = n.k.opts.ProviderID
 	obj.Status.Capacity, obj.Status.Allocatable = n.k.opts.Capacity, n.allocatable()
 	return obj
 }
@@ -298,19 +316,20 @@ func (n *node) status(ctx context.Context, base *corev1.NodeStatus) corev1.NodeS
 		}
 		return corev1.ConditionFalse
 	}
-	p := nodePressure(n.k.opts.RootDir)
+	conditions := n.k.evictor.pressure()
+	short := func(of corev1.NodeConditionType) bool { return slices.Contains(conditions, of) }
 	reason := func(bad bool, yes, no string) string {
 		if bad {
 			return yes
 		}
 		return no
 	}
-	set(corev1.NodeMemoryPressure, truth(p.memory), reason(p.memory, "KubeletHasInsufficientMemory", "KubeletHasSufficientMemory"),
-		reason(p.memory, "kubelet has insufficient memory available", "kubelet has sufficient memory available"))
-	set(corev1.NodeDiskPressure, truth(p.disk), reason(p.disk, "KubeletHasDiskPressure", "KubeletHasNoDiskPressure"),
-		reason(p.disk, "kubelet has disk pressure", "kubelet has no disk pressure"))
-	set(corev1.NodePIDPressure, truth(p.pids), reason(p.pids, "KubeletHasInsufficientPID", "KubeletHasSufficientPID"),
-		reason(p.pids, "kubelet has insufficient PID available", "kubelet has sufficient PID available"))
+	set(corev1.NodeMemoryPressure, truth(short(corev1.NodeMemoryPressure)), reason(short(corev1.NodeMemoryPressure), "KubeletHasInsufficientMemory", "KubeletHasSufficientMemory"),
+		reason(short(corev1.NodeMemoryPressure), "kubelet has insufficient memory available", "kubelet has sufficient memory available"))
+	set(corev1.NodeDiskPressure, truth(short(corev1.NodeDiskPressure)), reason(short(corev1.NodeDiskPressure), "KubeletHasDiskPressure", "KubeletHasNoDiskPressure"),
+		reason(short(corev1.NodeDiskPressure), "kubelet has disk pressure", "kubelet has no disk pressure"))
+	set(corev1.NodePIDPressure, truth(short(corev1.NodePIDPressure)), reason(short(corev1.NodePIDPressure), "KubeletHasInsufficientPID", "KubeletHasSufficientPID"),
+		reason(short(corev1.NodePIDPressure), "kubelet has insufficient PID available", "kubelet has sufficient PID available"))
 	if why := n.notReady(ctx); why != "" {
 		set(corev1.NodeReady, corev1.ConditionFalse, "KubeletNotReady", why)
 	} else {
@@ -319,7 +338,7 @@ func (n *node) status(ctx context.Context, base *corev1.NodeStatus) corev1.NodeS
 	return st
 }
 
-// notReady tells what keeps the node from running pods.
+// notReady returns what prevents the node from running pods; empty if nothing does.
 func (n *node) notReady(ctx context.Context) string {
 	call, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -342,9 +361,6 @@ func (n *node) notReady(ctx context.Context) string {
 	return ""
 }
 
-// maxImages is how many images a node reports, the largest first.
-const maxImages = 50
-
 func (n *node) images(ctx context.Context) []corev1.ContainerImage {
 	call, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -352,7 +368,7 @@ func (n *node) images(ctx context.Context) []corev1.ContainerImage {
 	if err != nil {
 		return nil
 	}
-	return nodeImages(list.Images)
+	return nodeImages(list.Images, n.k.opts.MaxImages)
 }
 
 // runLease renews the node's lease.

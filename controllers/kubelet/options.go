@@ -56,6 +56,8 @@ type Options struct {
 	// PodCIDR is set in the spec of the Node when it registers, for clusters without a controller that
 	// assigns ranges.
 	PodCIDR string
+	// ProviderID is set in the spec of the Node when it registers: what the provider of the machine calls it.
+	ProviderID string
 	// Capacity overrides or extends the measured capacity. Pods defaults to 110.
 	Capacity corev1.ResourceList
 	// Reserved is subtracted from the capacity to get the allocatable resources.
@@ -64,6 +66,10 @@ type Options struct {
 	// cgroups.
 	CgroupRoot string
 	NoCgroups  bool
+	// NoPodLimit leaves out the memory limit of all pods together: the capacity without what is reserved.
+	NoPodLimit bool
+	// PodPIDs is the maximum number of processes and threads of each pod; 0 means no limit.
+	PodPIDs int64
 	// DiskForMemory allows plain directories on disk for secrets, tokens and emptyDirs of the medium Memory
 	// if the process is not allowed to mount tmpfs, as in some sandboxes. Without it, pods with such volumes
 	// do not start there.
@@ -71,10 +77,44 @@ type Options struct {
 	// PullFallback uses an image that is present if a pull with the policy Always fails, for nodes without a
 	// registry.
 	PullFallback bool
+	// Pulls bounds the pulls of images.
+	Pulls PullPolicy
+	// RuntimeTimeout bounds the calls of the container runtime that do not take long by nature; 0 means 2
+	// minutes.
+	RuntimeTimeout time.Duration
+	// MaxRestartDelay is the longest delay before a container that keeps ending is started again; 0 means 5
+	// minutes. The first one is 10 s, or MaxRestartDelay if that is shorter.
+	MaxRestartDelay time.Duration
+	// AllowedSysctls are the kernel parameters that pods may set besides those that affect nothing but the
+	// pod; a trailing * matches any rest.
+	AllowedSysctls []string
+	// SeccompDefault applies the runtime's default seccomp profile to containers that specify none.
+	SeccompDefault bool
+	// NoLocalStorageLimits disables the eviction of pods that use more disk space than their limits and those
+	// of their emptyDir volumes allow.
+	NoLocalStorageLimits bool
+	// EventsPerSecond is how many requests for events are sent per second, with bursts of EventBurst; 0 sets
+	// no limit. What goes beyond it waits.
+	EventsPerSecond float64
+	EventBurst      int
 	// Listener accepts connections to the kubelet API, which is served with TLS; nil disables it. TLS must
 	// contain certificates and, in ClientCAs, the authorities of client certificates.
 	Listener net.Listener
 	TLS      *tls.Config
+	// HealthzListener and ReadOnlyListener accept connections to the servers of [Kubelet.Healthz] and
+	// [Kubelet.ReadOnly], in plain HTTP without authentication; nil disables them.
+	HealthzListener, ReadOnlyListener net.Listener
+	// NoDebugging disables everything that shows or changes the content of pods or the kubelet itself: logs,
+	// exec, attach, port forwarding, checkpoints, the configuration. NoProfiling disables /debug/pprof.
+	NoDebugging, NoProfiling bool
+	// SystemLogDir is served at /logs/; empty disables it.
+	SystemLogDir string
+	// Configz is served at /configz and Flags at /flagz: what the program was configured with.
+	Configz any
+	Flags   map[string]string
+	// SetVerbosity sets the verbosity of the log, a number, when /debug/flags/v receives one; nil disables
+	// it.
+	SetVerbosity func(string) error
 	// Authenticate authenticates requests to the kubelet API. Nil means client certificates of TLS.ClientCAs
 	// and bearer tokens accepted by a TokenReview. Anonymous requests are rejected.
 	Authenticate func(r *http.Request) (user *authenticationv1.UserInfo, ok bool, err error)
@@ -86,13 +126,30 @@ type Options struct {
 	// SyncInterval is the time between syncs of an unchanged pod, and the maximum age of the content of
 	// configMap and secret volumes; 0 means 1 minute.
 	SyncInterval time.Duration
+	// Objects says how ConfigMaps and Secrets are followed; empty means [ObjectsCached].
+	Objects ObjectStrategy
 	// NodeStatusInterval is the time between computations of the node's status; 0 means 10 s. The status is
-	// written when it has changed and every 5 minutes. LeaseDuration is the duration of the node's Lease,
-	// which is renewed four times as often; 0 means 40 s.
+	// written when it has changed and every NodeReportInterval; 0 means 5 minutes. LeaseDuration is the
+	// duration of the node's Lease, which is renewed four times as often; 0 means 40 s.
 	NodeStatusInterval time.Duration
-	LeaseDuration      time.Duration
+	NodeReportInterval time.Duration
+	// MaxImages is how many images the node reports, the largest first; 0 means 50, -1 all, any other
+	// negative number none.
+	MaxImages     int
+	LeaseDuration time.Duration
 	// RelistInterval is the time between lists of the runtime's containers; 0 means 1 s.
 	RelistInterval time.Duration
+	// Logs bounds the containers' log files. LogLinkDir contains a link to the log file of every container,
+	// for log collectors; empty means containers beside LogDir.
+	Logs       LogPolicy
+	LogLinkDir string
+	// ImageGC says when unused images are removed, Eviction what the node must not run short of.
+	ImageGC  ImageGCPolicy
+	Eviction EvictionPolicy
+	// VolumeStatsInterval is the time between measurements of what pods use on the disk; 0 means 1 minute.
+	VolumeStatsInterval time.Duration
+	// Host measures the machine; nil means this one.
+	Host Host
 	// StopPods stops all pods, without their grace periods, and removes their files when Run ends.
 	StopPods bool
 	// Logger receives failures and progress; nil discards.
@@ -128,8 +185,17 @@ func (opts Options) withDefaults() (Options, error) {
 	if opts.LogDir, err = filepath.Abs(opts.LogDir); err != nil {
 		return opts, err
 	}
+	set(&opts.LogLinkDir, filepath.Join(filepath.Dir(opts.LogDir), "containers"))
+	if opts.LogLinkDir, err = filepath.Abs(opts.LogLinkDir); err != nil {
+		return opts, err
+	}
 	if opts.Listener != nil && opts.TLS == nil {
 		return opts, errors.New("kubelet: Options.Listener needs Options.TLS")
+	}
+	switch opts.Objects {
+	case "", ObjectsCached, ObjectsWatched, ObjectsFetched:
+	default:
+		return opts, fmt.Errorf("kubelet: Options.Objects: %q is no strategy", opts.Objects)
 	}
 	for _, ip := range opts.ClusterDNS {
 		if _, err := netip.ParseAddr(ip); err != nil {
@@ -144,13 +210,28 @@ func (opts Options) withDefaults() (Options, error) {
 	duration(&opts.StaticPodInterval, 2*time.Second)
 	duration(&opts.SyncInterval, time.Minute)
 	duration(&opts.NodeStatusInterval, 10*time.Second)
+	duration(&opts.NodeReportInterval, 5*time.Minute)
 	duration(&opts.LeaseDuration, 40*time.Second)
+	duration(&opts.RuntimeTimeout, 2*time.Minute)
+	duration(&opts.MaxRestartDelay, 5*time.Minute)
+	opts.MaxImages = cmp.Or(opts.MaxImages, 50)
+	opts.Pulls.Parallel = cmp.Or(opts.Pulls.Parallel, 1)
 	duration(&opts.RelistInterval, time.Second)
+	duration(&opts.VolumeStatsInterval, time.Minute)
 	if !opts.NodeIP.IsValid() {
 		opts.NodeIP = hostAddress()
 	}
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
-	capacity := measuredCapacity(opts.RootDir)
+	if opts.Host == nil {
+		opts.Host = machine{}
+	}
+	if opts.Logs, err = opts.Logs.withDefaults(); err != nil {
+		return opts, err
+	}
+	if opts.ImageGC, err = opts.ImageGC.withDefaults(); err != nil {
+		return opts, err
+	}
+	capacity := measuredCapacity(opts.Host, opts.RootDir)
 	for name, q := range opts.Capacity {
 		capacity[name] = q
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -50,13 +51,15 @@ func (l *line) patches(name string) int {
 	return l.rejected[name]
 }
 
-// cutStreams ends all watches and, while cut, lets no new ones begin.
+// cutStreams ends all watches and, while cut, lets no new ones begin. It must be called in a bubble: the
+// watches have ended when it returns.
 func (l *line) cutStreams(cut bool) {
 	l.mu.Lock()
 	l.noStreams = cut
 	state := l.state
 	l.mu.Unlock()
 	l.set(state)
+	synctest.Wait()
 }
 
 func newLine(c client.Conn) *line {

@@ -300,7 +300,7 @@ func TestResourceField(t *testing.T) {
 	require.Error(t, err)
 }
 
-// review kubelet.md S3-9: where no file system can be mounted, secrets went to the disk without a word.
+// Where no file system can be mounted, secrets are written to the disk only if the options allow it.
 func TestSecretsOnDisk(t *testing.T) {
 	k := &Kubelet{mounts: folders{}}
 	require.ErrorIs(t, k.inMemory(t.TempDir(), 0), errNoMounts)

@@ -108,7 +108,7 @@ func fill(dir string, files map[string]file, group int) error {
 	return nil
 }
 
-// sameFiles tells whether a folder has exactly these files with this content.
+// sameFiles reports whether a folder has exactly these files with this content.
 func sameFiles(dir string, files map[string]file) bool {
 	n := 0
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {

@@ -7,7 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client/events"
 )
@@ -46,7 +49,7 @@ func newProbes(k *Kubelet) *probes {
 	return &probes{k: k, active: map[probeKey]context.CancelFunc{}, results: map[string]*probeResult{}}
 }
 
-// ready tells whether a running container passes its readiness probe; without one it does.
+// ready reports whether a running container passes its readiness probe; without one it does.
 func (p *probes) ready(c *corev1.Container, run *container) bool {
 	if c.ReadinessProbe == nil {
 		return true
@@ -57,7 +60,7 @@ func (p *probes) ready(c *corev1.Container, run *container) bool {
 	return r != nil && r.ready
 }
 
-// started tells whether a running container has passed its startup probe; without one it has.
+// started reports whether a running container has passed its startup probe; without one it has.
 func (p *probes) started(c *corev1.Container, run *container) bool {
 	if !run.running() {
 		return false
@@ -161,6 +164,7 @@ func (p *probes) forget(v *view) {
 	for _, c := range v.containers {
 		delete(p.results, c.id)
 	}
+	p.k.metrics.probed.DeletePartialMatch(prometheus.Labels{"pod_uid": string(v.uid)})
 }
 
 // end ends the probes of a pod whose containers have stopped.
@@ -206,10 +210,8 @@ func (w *prober) loop(ctx context.Context) {
 		delay = time.Duration(rand.Int64N(int64(period))) // after a restart of this process: not all at once
 	}
 	for {
-		select {
-		case <-ctx.Done():
+		if backoff.Sleep(ctx, delay) != nil {
 			return
-		case <-time.After(max(delay, 0)):
 		}
 		began := time.Now()
 		if w.once(ctx) {
@@ -226,6 +228,7 @@ func (w *prober) once(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return true
 	}
+	w.p.k.metrics.probed.WithLabelValues(kindName[w.key.kind], found.String(), w.spec.Name, w.pod.Name, w.pod.Namespace, string(w.pod.UID)).Inc()
 	switch found {
 	case unknown:
 		// It counts neither way: what was found out last stands.
@@ -247,8 +250,11 @@ func (w *prober) once(ctx context.Context) bool {
 	return w.p.note(w.key, found == passed)
 }
 
+// kindName is how events and metrics name a kind of probe.
+var kindName = map[string]string{liveness: "Liveness", readiness: "Readiness", startup: "Startup"}
+
 func (w *prober) complain(what, why string) {
-	name := map[string]string{liveness: "Liveness", readiness: "Readiness", startup: "Startup"}[w.key.kind]
+	name := kindName[w.key.kind]
 	w.p.k.recorder.About(aboutContainer(w.pod, w.spec.Name), nil, events.Warning, "Unhealthy", fmt.Sprintf("%s probe %s: %s", name, what, why))
 }
 

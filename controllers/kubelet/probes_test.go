@@ -14,7 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/intstr"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
-	"github.com/keelson-dev/keelson/controllers/internal/fakecri"
+	"github.com/keelson-dev/keelson/controllers/kubelet/fakecri"
 )
 
 // execProbe runs a command every second and fails after the third failure in a row.

@@ -28,8 +28,8 @@ import (
 )
 
 // The agent talks to the server as its pod's service account. Two containers are read and forwarded to by the
-// tests: one writes a line and fails, and in its second run, when told to go, writes six lines in three
-// seconds and ends well; the other serves ten files, and echoes.
+// tests: one writes a line and fails, and in its second run, on a signal of the test, writes six lines in
+// three seconds and ends well; the other serves ten files, and echoes.
 const clientManifest = `
 apiVersion: v1
 kind: Pod
@@ -183,12 +183,12 @@ func (n *realNode) testClientLogs(t *testing.T) {
 	all := []string{"line 1", "line 2", "line 3", "line 4", "line 5", "line 6"}
 	require.Equal(t, []string{"first run"}, read(stream.LogOptions{Previous: true}))
 	require.Empty(t, read(stream.LogOptions{}))
-	told := make(chan error, 1)
+	started := make(chan error, 1)
 	go func() {
-		told <- stream.Exec(ctx, n.conn, servedPod, stream.Options{Container: "lines", Command: []string{"touch", "/shared/go"}, Stdout: io.Discard})
+		started <- stream.Exec(ctx, n.conn, servedPod, stream.Options{Container: "lines", Command: []string{"touch", "/shared/go"}, Stdout: io.Discard})
 	}()
 	require.Equal(t, all, read(stream.LogOptions{Follow: true}), "followed to the container's end")
-	require.NoError(t, <-told)
+	require.NoError(t, <-started)
 	require.Equal(t, all, read(stream.LogOptions{}))
 	require.Equal(t, all[4:], read(stream.LogOptions{Tail: new(int64(2))}))
 	require.Empty(t, read(stream.LogOptions{Tail: new(int64)}))

@@ -13,7 +13,7 @@ import (
 )
 
 // testSubPathRace lets one pod swap a folder for a link to files of the node, as fast as it can, while others
-// mount the folder by subPath. review guard.md H6: five of six read the node's files.
+// mount the folder by subPath. None may read the node's files.
 func (n *realNode) testSubPathRace(t *testing.T) {
 	n.t = t
 	shared, host := filepath.Join(n.dir, "shared"), filepath.Join(n.dir, "of-the-node")
@@ -83,7 +83,7 @@ spec:
   containers: [{name: c, image: busybox, imagePullPolicy: IfNotPresent, command: [sleep, "1000"], resources: {requests: {cpu: 600m}}}]
 `)
 	n.until("heavy", is("Running"), "get", "pod", "heavy", "-o", "jsonpath={.status.phase}")
-	require.InDelta(t, before+600*per, weight(), 1.5, "review kubelet.md S1-4: it was the least there is")
+	require.InDelta(t, before+600*per, weight(), 1.5, "not the minimum")
 	uid := n.kubectl("get", "pod", "heavy", "-o", "jsonpath={.metadata.uid}")
 	require.DirExists(t, filepath.Join(burstable, "pod"+uid))
 	left := filepath.Join(burstable, "pod00000000-0000-0000-0000-000000000001")
@@ -95,4 +95,66 @@ spec:
 		_, err2 := os.Stat(left)
 		return os.IsNotExist(err) && os.IsNotExist(err2)
 	})
+}
+
+// A log file that has grown too large is replaced, and no line is lost.
+func (n *realNode) testRotation(t *testing.T) {
+	n.t = t
+	n.apply(`
+apiVersion: v1
+kind: Pod
+metadata: {name: chatty}
+spec:
+  nodeName: node1
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: busybox
+    imagePullPolicy: Never
+    command: [sh, -c, "i=0; while [ $i -lt 8000 ]; do echo line $i; i=$((i+1)); done; until [ -e /go ]; do sleep 0.1; done; echo line 8000"]
+`)
+	n.until("it runs", func(s string) bool { return s == "Running" }, "get", "pod", "chatty", "-o", "jsonpath={.status.phase}")
+	uid := n.kubectl("get", "pod", "chatty", "-o", "jsonpath={.metadata.uid}")
+	dir := filepath.Join(n.dir, "logs", "default_chatty_"+uid, "main")
+	require.Eventually(t, func() bool {
+		replaced, err := filepath.Glob(filepath.Join(dir, "0.log.*"))
+		return err == nil && len(replaced) > 0
+	}, patience, 50*time.Millisecond)
+	n.kubectl("exec", "chatty", "--", "touch", "/go")
+	var want strings.Builder
+	for i := range 8001 {
+		fmt.Fprintf(&want, "line %d\n", i)
+	}
+	n.until("it ends", func(s string) bool { return s == "Succeeded" }, "get", "pod", "chatty", "-o", "jsonpath={.status.phase}")
+	files, err := filepath.Glob(filepath.Join(dir, "0.log.*"))
+	require.NoError(t, err)
+	var got strings.Builder
+	for _, name := range append(files, filepath.Join(dir, "0.log")) { // the oldest first
+		text := unzipped(t, name)
+		for line := range strings.Lines(text) {
+			_, line, _ = strings.Cut(line, " F ")
+			got.WriteString(line)
+		}
+	}
+	require.Equal(t, want.String(), got.String())
+	links, err := filepath.Glob(filepath.Join(n.dir, "containers", "chatty_default_main-*.log"))
+	require.NoError(t, err)
+	require.Len(t, links, 1)
+	b, err := os.ReadFile(links[0])
+	require.NoError(t, err)
+	require.Contains(t, string(b), "line 8000\n")
+	n.kubectl("delete", "pod", "chatty", "--wait=true", "--timeout="+patience.String())
+	// A pod that has ended is deleted at once, before its node cleans up.
+	require.Eventually(t, func() bool { _, err := os.Lstat(links[0]); return os.IsNotExist(err) }, patience, 50*time.Millisecond)
+}
+
+// unzipped reads a file, which is compressed if its name says so.
+func unzipped(t *testing.T, name string) string {
+	if strings.HasSuffix(name, ".gz") {
+		return unzip(t, name)
+	}
+	b, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return string(b)
 }

@@ -180,6 +180,9 @@ func (n *realNode) startKubelet(stopPods bool) (stop func()) {
 		RuntimeEndpoint: n.runtime.Endpoint(), RuntimeDial: n.gate.dial, StaticPodDir: n.static, ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: "cluster.local",
 		CgroupRoot: n.cgroup(), PullFallback: true, Listener: l, TLS: &tls.Config{Certificates: []tls.Certificate{n.pki.node.TLS()}, ClientCAs: n.pki.pool},
 		StopPods: stopPods, SyncInterval: 2 * time.Second, Logger: log,
+		// The machine may be short of anything.
+		Eviction: kubelet.EvictionPolicy{Hard: map[string]string{}}, ImageGC: kubelet.ImageGCPolicy{HighPercent: 100},
+		Logs: kubelet.LogPolicy{MaxSize: 256 << 10, MaxFiles: 3, Interval: time.Second},
 	})
 	require.NoError(n.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -277,6 +280,7 @@ func testReal(t *testing.T) {
 	t.Run("cgroups", func(t *testing.T) { n.testGroups(t) })
 	t.Run("restarts", func(t *testing.T) { n.testRestarts(t) })
 	t.Run("images", func(t *testing.T) { n.testImages(t) })
+	t.Run("rotation", func(t *testing.T) { n.testRotation(t) })
 	t.Run("jobs", func(t *testing.T) { n.testRunToEnd(t) })
 	t.Run("static pods", func(t *testing.T) { n.testStatic(t) })
 	t.Run("restart of the kubelet", func(t *testing.T) { n.testKubeletRestart(t) })

@@ -46,7 +46,10 @@ func (w *worker) refreshVolumes(ctx context.Context, pod *corev1.Pod) {
 	}()
 }
 
-// refreshable tells whether a pod has volumes whose content changes.
+// refreshPause is how long to wait after a failure; it doubles with each further one.
+const refreshPause = 10 * time.Second
+
+// refreshable reports whether a pod has volumes whose content changes.
 func refreshable(pod *corev1.Pod) bool {
 	for i := range pod.Spec.Volumes {
 		if payloadKind(&pod.Spec.Volumes[i]) != "" {
@@ -92,7 +95,7 @@ func (r *refresher) run(ctx context.Context, k *Kubelet) {
 		}
 		if err != nil {
 			k.recorder.Event(pod, events.Warning, "FailedMount", err.Error())
-			wait = min(wait, serverPause<<min(failures, 6))
+			wait = min(wait, refreshPause<<min(failures, 6))
 			failures++
 		} else {
 			failures = 0

@@ -73,8 +73,8 @@ func removeAt(parent *os.File, name, mount string) error {
 	}
 }
 
-// removeEntries removes what is in an open folder of a mount, and reports whether there was anything. Whoever
-// wrote the volume chose how many files there are, so they are not all listed at once.
+// removeEntries removes what is in an open folder of a mount, and reports whether there was anything. A pod
+// may have written any number of files, so they are not all listed at once.
 func removeEntries(dir *os.File, mount string) (some bool, err error) {
 	if _, err := dir.Seek(0, io.SeekStart); err != nil {
 		return false, err
@@ -98,7 +98,7 @@ func removeEntries(dir *os.File, mount string) (some bool, err error) {
 }
 
 // errMounted says that something is mounted where only files of the folder were expected.
-var errMounted = errors.New("something is mounted here")
+var errMounted = errors.New("a file system is mounted here")
 
 // mountOf is the identity of the mount that an open file is in.
 func mountOf(f *os.File) (string, error) {
@@ -111,5 +111,5 @@ func mountOf(f *os.File) (string, error) {
 			return strings.TrimSpace(id), nil
 		}
 	}
-	return "", fmt.Errorf("%s: the kernel does not say which mount it is in", f.Name())
+	return "", fmt.Errorf("%s: the kernel does not report its mount", f.Name())
 }

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -10,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -29,7 +31,7 @@ func (k *Kubelet) serve(ctx context.Context) error {
 	// Streams need a connection of their own.
 	config.NextProtos = []string{"http/1.1"}
 	calls := &calls{conns: map[*call]net.Conn{}}
-	s := &http.Server{Handler: calls.track(k.gate().Wrap(k.handler())), TLSConfig: config, ReadHeaderTimeout: 10 * time.Second,
+	s := &http.Server{Handler: calls.track(k.Handler()), TLSConfig: config, ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog: slog.NewLogLogger(k.log.Handler(), slog.LevelDebug), BaseContext: func(net.Listener) context.Context { return ctx }, ConnContext: withConn}
 	done := make(chan error, 1)
 	go func() { done <- s.ServeTLS(k.opts.Listener, "", "") }()
@@ -52,45 +54,16 @@ func (k *Kubelet) serve(ctx context.Context) error {
 func (k *Kubelet) gate() delegated.Gate {
 	g := delegated.Gate{Authenticate: k.opts.Authenticate, Authorize: k.opts.Authorize, Attributes: nodestream.Attributes(k.opts.NodeName), Logger: k.log}
 	if g.Authenticate == nil {
-		pool := k.opts.TLS.ClientCAs
+		var pool *x509.CertPool
+		if k.opts.TLS != nil {
+			pool = k.opts.TLS.ClientCAs
+		}
 		g.Authenticate = delegated.NewAuthenticator(k.m.Conn(), delegated.AuthenticatorOptions{ClientCAs: func() *x509.CertPool { return pool }}).Authenticate
 	}
 	if g.Authorize == nil {
 		g.Authorize = delegated.NewAuthorizer(k.m.Conn(), delegated.AuthorizerOptions{}).Authorize
 	}
 	return g
-}
-
-func (k *Kubelet) handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/", nodestream.NewHandler(streams{k}, k.log))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := k.Healthy(); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		_, _ = io.WriteString(w, "ok")
-	})
-	mux.HandleFunc("GET /pods", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, k.podList()) })
-	mux.HandleFunc("GET /runningpods/", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, k.podList()) })
-	mux.HandleFunc("GET /stats/summary", func(w http.ResponseWriter, r *http.Request) {
-		s, err := k.summary(r.Context())
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		writeJSON(w, s)
-	})
-	mux.HandleFunc("GET /metrics/resource", func(w http.ResponseWriter, r *http.Request) {
-		s, err := k.summary(r.Context())
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		s.metrics(w)
-	})
-	return mux
 }
 
 // Healthy returns an error if the runtime has not responded for three minutes, or not yet.
@@ -118,9 +91,11 @@ func (k *Kubelet) podList() *metav1.List[*corev1.Pod] {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, w := range k.workers {
-		pod, _ := w.desired()
-		list.Items = append(list.Items, pod)
+		list.Items = append(list.Items, w.shown())
 	}
+	slices.SortFunc(list.Items, func(a, b *corev1.Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+	})
 	return list
 }
 

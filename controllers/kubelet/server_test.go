@@ -114,8 +114,7 @@ func (r *rig) token(name string) string {
 	return issued.Status.Token
 }
 
-// review guard.md C2, kubelet.md S1-7: whoever had any client certificate of the cluster's authority could do
-// everything.
+// A client certificate of the cluster's authority alone grants nothing: every request is authorized.
 func TestWhoMayUseTheKubeletAPI(t *testing.T) {
 	var p port
 	bubble(t, p.open, func(r *rig) {
@@ -201,8 +200,8 @@ func TestWhoMayUseTheKubeletAPI(t *testing.T) {
 	})
 }
 
-// Who has been let in stays in for as long as answers hold, without the API server; nobody else gets in, and
-// answers run out.
+// While the API server is down, cached answers admit the users they are about until they expire; other users
+// are refused.
 func TestKubeletAPIWithoutAPIServer(t *testing.T) {
 	var p port
 	bubble(t, p.open, func(r *rig) {

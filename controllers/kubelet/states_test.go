@@ -9,7 +9,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
-	"github.com/keelson-dev/keelson/controllers/internal/fakecri"
+	"github.com/keelson-dev/keelson/controllers/kubelet/fakecri"
 )
 
 func TestAContainerOfUnknownStateNeverRunsTwice(t *testing.T) {

@@ -343,7 +343,7 @@ func (k *Kubelet) syncMirrors(ctx context.Context, found map[types.UID]*corev1.P
 	}
 }
 
-// again writes a status once more, to a mirror that was made anew.
+// again writes a status once more, to a mirror pod that was created again.
 func (s *statuses) again(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
-	"github.com/keelson-dev/keelson/controllers/internal/fakecri"
+	"github.com/keelson-dev/keelson/controllers/kubelet/fakecri"
 )
 
 // manifest is that of a static pod whose container runs command.
@@ -82,7 +82,7 @@ func (s *staticRig) watch(d time.Duration) {
 
 var one = []string{"static-n1/main"}
 
-// review kubelet.md S1-5: static pods needed the API server that they are supposed to be.
+// Static pods run without the API server, which may be one of them.
 func TestStaticPodsWithoutAPIServer(t *testing.T) {
 	for name, broken := range map[string]outage{"refused": refused, "silent": silent} {
 		t.Run(name, func(t *testing.T) {
@@ -122,8 +122,8 @@ func TestStaticPodsWithoutAPIServer(t *testing.T) {
 	}
 }
 
-// review kubelet.md S2-2: an edited manifest started its pod beside the one before, and the mirror went
-// before the containers.
+// An edited manifest starts its pod after the previous one has ended, and the mirror pod is deleted after the
+// containers.
 func TestStaticPodsDoNotOverlap(t *testing.T) {
 	staticBubble(t, intact, func(s *staticRig) {
 		s.write(manifest("a"))
@@ -169,7 +169,7 @@ func TestStaticPodsDoNotOverlap(t *testing.T) {
 	})
 }
 
-// review kubelet.md S3-7: manifests that cannot be read for a while ended their pods.
+// Manifests that cannot be read for a while do not end their pods.
 func TestManifestsThatCannotBeRead(t *testing.T) {
 	staticBubble(t, intact, func(s *staticRig) {
 		s.write(manifest("a"))

@@ -17,6 +17,9 @@ import (
 func (w *worker) report(pod *corev1.Pod, v *view) {
 	st := w.statusOf(pod, v)
 	w.last = &st
+	w.mu.Lock()
+	w.seen = &st
+	w.mu.Unlock()
 	w.k.status.set(pod, w.static, st)
 }
 
@@ -75,7 +78,8 @@ func (w *worker) statusOf(pod *corev1.Pod, v *view) corev1.PodStatus {
 			st.Phase = corev1.PodRunning
 		}
 	}
-	if w.ended != nil && w.ended.phase != "" {
+	// Others take a phase that is final to mean that nothing runs any more.
+	if w.ended != nil && w.ended.phase != "" && (w.stopped || over(old.Phase)) {
 		st.Phase, st.Reason, st.Message = w.ended.phase, w.ended.reason, w.ended.message
 	}
 	w.conditions(pod, &st, old, box)
@@ -392,6 +396,9 @@ func (w *worker) conditions(pod *corev1.Pod, st, old *corev1.PodStatus, box *san
 	}
 	set(corev1.PodReady, ready, reason, message)
 	set(corev1.PodScheduled, true, "", "")
+	if w.ended != nil && w.ended.condition != nil && ended {
+		set(w.ended.condition.Type, true, w.ended.condition.Reason, w.ended.condition.Message)
+	}
 	if c := w.resizeCondition(); c != nil {
 		set(c.Type, true, c.Reason, c.Message)
 	} else {

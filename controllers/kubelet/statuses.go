@@ -64,7 +64,7 @@ func (s *statuses) set(pod *corev1.Pod, static bool, st corev1.PodStatus) {
 		if codec.Equal(&st, &pod.Status) || static {
 			return
 		}
-		// Somebody else changed it, or this is news of an older one of our own; the write compares again.
+		// Another writer changed it, or this event is of an older write of ours; the write compares again.
 	}
 	w.status = st
 	w.version++
@@ -263,8 +263,8 @@ func (s *statuses) write(ctx context.Context, uid types.UID) error {
 	return nil
 }
 
-// replaced tells that a write failed because the pod is gone or another has its name. The server calls a
-// wrong UID in a patch invalid.
+// replaced reports whether a write failed because the pod is gone or another pod has its name. The server
+// calls a wrong UID in a patch invalid.
 func (s *statuses) replaced(ctx context.Context, key types.NamespacedName, uid types.UID, err error) bool {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return true
@@ -294,9 +294,9 @@ func mergeConditions(server, ours []corev1.PodCondition) []corev1.PodCondition {
 		if c.Type == corev1.PodResizePending && !slices.ContainsFunc(ours, func(o corev1.PodCondition) bool { return o.Type == c.Type }) {
 			continue // it is over
 		}
-		if own[c.Type] {
+		if own[c.Type] || c.Type == corev1.DisruptionTarget {
 			for _, o := range ours {
-				if o.Type == c.Type {
+				if o.Type == c.Type && (own[o.Type] || disrupted(&o)) {
 					if o.Status == c.Status {
 						o.LastTransitionTime = c.LastTransitionTime
 						o.LastProbeTime = c.LastProbeTime
@@ -309,11 +309,19 @@ func mergeConditions(server, ours []corev1.PodCondition) []corev1.PodCondition {
 		out = append(out, c)
 	}
 	for _, o := range ours {
-		if !placed[o.Type] && own[o.Type] {
+		if !placed[o.Type] && (own[o.Type] || disrupted(&o)) {
 			out = append(out, o)
 		}
 	}
 	return out
+}
+
+// byKubelet is the reason of a DisruptionTarget condition that is this kubelet's.
+const byKubelet = "TerminationByKubelet"
+
+// disrupted reports whether a condition, whose type others set too, is the kubelet's.
+func disrupted(c *corev1.PodCondition) bool {
+	return c.Type == corev1.DisruptionTarget && c.Reason == byKubelet
 }
 
 func (s *statuses) patch(ctx context.Context, pod *corev1.Pod, before, after *corev1.PodStatus) (*corev1.Pod, error) {

@@ -44,7 +44,7 @@ func (w *worker) subPath(pod *corev1.Pod, c *corev1.Container, index int, volume
 }
 
 // openSubPath opens a path inside a volume, which no symbolic link may lead out of, for nothing but to be
-// mounted. Folders are made if nothing is there, with the mode of the volume, so that whoever may write the
+// mounted. Folders are made if nothing is there, with the mode of the volume, so that users who may write the
 // volume may write them.
 func openSubPath(volume, sub string) (*os.File, error) {
 	if filepath.IsAbs(sub) || slices.Contains(strings.Split(filepath.ToSlash(sub), "/"), "..") {
@@ -65,7 +65,7 @@ func openSubPath(volume, sub string) (*os.File, error) {
 	}
 	rest, err := filepath.Rel(root, full)
 	if err != nil || !filepath.IsLocal(rest) {
-		return nil, fmt.Errorf("%q leads out of the volume", sub)
+		return nil, fmt.Errorf("%q is outside of the volume", sub)
 	}
 	return openNoLinks(root, rest)
 }

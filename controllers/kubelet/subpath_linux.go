@@ -33,7 +33,7 @@ func openNoLinks(root, rest string) (*os.File, error) {
 			var st unix.Stat_t
 			if err := unix.Fstat(at, &st); err != nil || st.Mode&unix.S_IFMT == unix.S_IFLNK {
 				_ = unix.Close(at)
-				return nil, errors.Join(err, fmt.Errorf("%q has become a symbolic link", part))
+				return nil, errors.Join(err, fmt.Errorf("%q was replaced by a symbolic link", part))
 			}
 		}
 	}

@@ -2,31 +2,53 @@ package kubelet
 
 import (
 	"cmp"
-	"context"
-	"fmt"
-	"io"
 	"slices"
+	"time"
 
-	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
-
-	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/usage"
 )
 
-// summary is what /stats/summary answers: CPU and memory of the node's containers.
+// The types of /stats/summary, k8s.io/kubelet/pkg/apis/stats/v1alpha1 of v0.36.3 as far as this kubelet knows
+// the values.
+
 type summary struct {
 	Node nodeUsage  `json:"node"`
 	Pods []podUsage `json:"pods"`
 }
 
 type nodeUsage struct {
-	Name   string       `json:"nodeName"`
-	Memory *memoryUsage `json:"memory,omitempty"`
+	Name    string        `json:"nodeName"`
+	Started metav1.Time   `json:"startTime"`
+	CPU     *cpuUsage     `json:"cpu,omitempty"`
+	Memory  *memoryUsage  `json:"memory,omitempty"`
+	Fs      *fsUsage      `json:"fs,omitempty"`
+	Runtime *runtimeUsage `json:"runtime,omitempty"`
+	Rlimit  *rlimitUsage  `json:"rlimit,omitempty"`
+}
+
+type runtimeUsage struct {
+	ImageFs     *fsUsage `json:"imageFs,omitempty"`
+	ContainerFs *fsUsage `json:"containerFs,omitempty"`
+}
+
+type rlimitUsage struct {
+	Time    metav1.Time `json:"time"`
+	MaxPID  uint64      `json:"maxpid"`
+	Running uint64      `json:"curproc"`
 }
 
 type podUsage struct {
 	Ref        podReference     `json:"podRef"`
-	Containers []containerUsage `json:"containers"`
+	Started    metav1.Time      `json:"startTime"`
+	Containers []containerStats `json:"containers"`
+	CPU        *cpuUsage        `json:"cpu,omitempty"`
+	Memory     *memoryUsage     `json:"memory,omitempty"`
+	Network    *networkUsage    `json:"network,omitempty"`
+	Volumes    []volumeUsage    `json:"volume,omitempty"`
+	Ephemeral  *fsUsage         `json:"ephemeral-storage,omitempty"`
+	Processes  *processUsage    `json:"process_stats,omitempty"`
+	Swap       *swapUsage       `json:"swap,omitempty"`
 }
 
 type podReference struct {
@@ -35,94 +57,144 @@ type podReference struct {
 	UID       string `json:"uid"`
 }
 
-type containerUsage struct {
-	Name   string       `json:"name"`
-	CPU    *cpuUsage    `json:"cpu,omitempty"`
-	Memory *memoryUsage `json:"memory,omitempty"`
+type processUsage struct {
+	Count uint64 `json:"process_count"`
+}
+
+type containerStats struct {
+	Name    string       `json:"name"`
+	Started metav1.Time  `json:"startTime"`
+	CPU     *cpuUsage    `json:"cpu,omitempty"`
+	Memory  *memoryUsage `json:"memory,omitempty"`
+	Rootfs  *fsUsage     `json:"rootfs,omitempty"`
+	Logs    *fsUsage     `json:"logs,omitempty"`
+	Swap    *swapUsage   `json:"swap,omitempty"`
 }
 
 type cpuUsage struct {
-	Time                 metav1.Time `json:"time"`
-	UsageCoreNanoSeconds uint64      `json:"usageCoreNanoSeconds"`
+	Time      metav1.Time `json:"time"`
+	NanoCores uint64      `json:"usageNanoCores,omitempty"`
+	Nanos     uint64      `json:"usageCoreNanoSeconds"`
 }
 
 type memoryUsage struct {
-	Time            metav1.Time `json:"time"`
-	AvailableBytes  uint64      `json:"availableBytes,omitempty"`
-	UsageBytes      uint64      `json:"usageBytes,omitempty"`
-	WorkingSetBytes uint64      `json:"workingSetBytes"`
+	Time        metav1.Time `json:"time"`
+	Available   uint64      `json:"availableBytes,omitempty"`
+	Usage       uint64      `json:"usageBytes,omitempty"`
+	WorkingSet  uint64      `json:"workingSetBytes"`
+	RSS         uint64      `json:"rssBytes,omitempty"`
+	Faults      uint64      `json:"pageFaults,omitempty"`
+	MajorFaults uint64      `json:"majorPageFaults,omitempty"`
 }
 
-func (k *Kubelet) summary(ctx context.Context) (*summary, error) {
-	list, err := k.rt.ListContainerStats(ctx, &cri.ListContainerStatsRequest{})
-	if err != nil {
-		return nil, err
+type swapUsage struct {
+	Time  metav1.Time `json:"time"`
+	Usage uint64      `json:"swapUsageBytes"`
+}
+
+type networkUsage struct {
+	Time metav1.Time `json:"time"`
+	interfaceUsage
+	Interfaces []interfaceUsage `json:"interfaces,omitempty"`
+}
+
+type interfaceUsage struct {
+	Name     string `json:"name"`
+	RxBytes  uint64 `json:"rxBytes"`
+	RxErrors uint64 `json:"rxErrors"`
+	TxBytes  uint64 `json:"txBytes"`
+	TxErrors uint64 `json:"txErrors"`
+}
+
+type fsUsage struct {
+	Time       metav1.Time `json:"time"`
+	Available  uint64      `json:"availableBytes"`
+	Capacity   uint64      `json:"capacityBytes"`
+	Used       uint64      `json:"usedBytes"`
+	InodesFree uint64      `json:"inodesFree,omitempty"`
+	Inodes     uint64      `json:"inodes,omitempty"`
+	InodesUsed uint64      `json:"inodesUsed,omitempty"`
+}
+
+type volumeUsage struct {
+	fsUsage
+	Name string `json:"name"`
+}
+
+// summarize puts a sample into the form of /stats/summary. With basic it holds CPU and memory only.
+func summarize(name string, started time.Time, s *usage.Sample, basic bool) *summary {
+	at := metav1.NewTime(s.At)
+	out := &summary{Node: nodeUsage{Name: name, Started: metav1.NewTime(started)}, Pods: []podUsage{}}
+	out.Node.CPU = &cpuUsage{Time: at, NanoCores: s.CPURate, Nanos: s.CPU}
+	used := s.Memory - min(s.MemoryAvailable, s.Memory)
+	out.Node.Memory = &memoryUsage{Time: at, Available: s.MemoryAvailable, Usage: used, WorkingSet: used}
+	if !basic {
+		out.Node.Fs = filesystemUsage(at, &s.Node, usage.Space{Bytes: s.Node.Used(), Inodes: s.Node.UsedInodes()})
+		images := filesystemUsage(at, &s.Image, s.Images)
+		out.Node.Runtime = &runtimeUsage{ImageFs: images, ContainerFs: images}
+		out.Node.Rlimit = &rlimitUsage{at, s.MostPIDs, s.PIDs}
 	}
-	s := &summary{Node: nodeUsage{Name: k.opts.NodeName}, Pods: []podUsage{}}
-	total, free := memoryNow(k.opts.Capacity)
-	s.Node.Memory = &memoryUsage{Time: metav1.Now(), AvailableBytes: free, UsageBytes: total - free, WorkingSetBytes: total - free}
-	byPod := map[string]*podUsage{}
-	for _, st := range list.Stats {
-		l := st.GetAttributes().GetLabels()
-		ref := podReference{l[labelPodName], l[labelPodNamespace], l[labelPodUID]}
-		if ref.UID == "" {
-			continue
-		}
-		p := byPod[ref.UID]
-		if p == nil {
-			p = &podUsage{Ref: ref}
-			byPod[ref.UID] = p
-		}
-		c := containerUsage{Name: l[labelContainerName]}
-		if cpu := st.GetCpu(); cpu != nil {
-			c.CPU = &cpuUsage{Time: metav1.NewTime(timeOf(cpu.Timestamp)), UsageCoreNanoSeconds: cpu.GetUsageCoreNanoSeconds().GetValue()}
-		}
-		if m := st.GetMemory(); m != nil {
-			c.Memory = &memoryUsage{Time: metav1.NewTime(timeOf(m.Timestamp)), WorkingSetBytes: m.GetWorkingSetBytes().GetValue(),
-				UsageBytes: m.GetUsageBytes().GetValue(), AvailableBytes: m.GetAvailableBytes().GetValue()}
-		}
-		p.Containers = append(p.Containers, c)
+	for _, p := range s.Pods {
+		out.Pods = append(out.Pods, summarizePod(s, p, basic))
 	}
-	for _, p := range byPod {
-		slices.SortFunc(p.Containers, func(a, b containerUsage) int { return cmp.Compare(a.Name, b.Name) })
-		s.Pods = append(s.Pods, *p)
-	}
-	slices.SortFunc(s.Pods, func(a, b podUsage) int {
-		return cmp.Or(cmp.Compare(a.Ref.Namespace, b.Ref.Namespace), cmp.Compare(a.Ref.Name, b.Ref.Name))
+	slices.SortFunc(out.Pods, func(a, b podUsage) int {
+		return cmp.Or(cmp.Compare(a.Ref.Namespace, b.Ref.Namespace), cmp.Compare(a.Ref.Name, b.Ref.Name), cmp.Compare(a.Ref.UID, b.Ref.UID))
 	})
-	return s, nil
+	return out
 }
 
-// memoryNow is the node's memory and what is available of it, in bytes.
-func memoryNow(capacity corev1.ResourceList) (total, free uint64) {
-	q := capacity[corev1.ResourceMemory]
-	total = uint64(max(q.Value(), 0))
-	return total, min(availableMemory(), total)
+func filesystemUsage(at metav1.Time, f *usage.Filesystem, used usage.Space) *fsUsage {
+	return &fsUsage{Time: at, Available: f.Available, Capacity: f.Capacity, Used: used.Bytes, InodesFree: f.AvailableInodes, Inodes: f.Inodes, InodesUsed: used.Inodes}
 }
 
-// metrics writes the summary in the format of /metrics/resource.
-func (s *summary) metrics(w io.Writer) {
-	fmt.Fprint(w, "# HELP node_memory_working_set_bytes [STABLE] Current working set of the node in bytes\n# TYPE node_memory_working_set_bytes gauge\n")
-	fmt.Fprintf(w, "node_memory_working_set_bytes %d %d\n", s.Node.Memory.WorkingSetBytes, s.Node.Memory.Time.UnixMilli())
-	each := func(f func(p *podUsage, c *containerUsage)) {
-		for i := range s.Pods {
-			for j := range s.Pods[i].Containers {
-				f(&s.Pods[i], &s.Pods[i].Containers[j])
+func summarizePod(s *usage.Sample, p *usage.Pod, basic bool) podUsage {
+	out := podUsage{Ref: podReference{p.Name, p.Namespace, string(p.UID)}, Started: metav1.NewTime(p.Started), Containers: []containerStats{}}
+	at := metav1.NewTime(s.At)
+	if n, when := p.CPU(); !when.IsZero() {
+		out.CPU = &cpuUsage{Time: metav1.NewTime(when), Nanos: n}
+	}
+	if n, when := p.WorkingSet(); !when.IsZero() {
+		out.Memory = &memoryUsage{Time: metav1.NewTime(when), WorkingSet: n}
+	}
+	for i := range p.Containers {
+		c := &p.Containers[i]
+		one := containerStats{Name: c.Name, Started: metav1.NewTime(c.Created)}
+		if !c.CPUAt.IsZero() {
+			one.CPU = &cpuUsage{Time: metav1.NewTime(c.CPUAt), NanoCores: c.CPURate, Nanos: c.CPU}
+			out.CPU.NanoCores += c.CPURate
+		}
+		if !c.MemoryAt.IsZero() {
+			one.Memory = &memoryUsage{Time: metav1.NewTime(c.MemoryAt), Available: c.MemoryAvailable, Usage: c.MemoryUsage, WorkingSet: c.WorkingSet, RSS: c.RSS,
+				Faults: c.PageFaults, MajorFaults: c.MajorPageFaults}
+			out.Memory.Usage += c.MemoryUsage
+			out.Memory.RSS += c.RSS
+		}
+		if c.Swap != nil {
+			one.Swap = &swapUsage{at, *c.Swap}
+			if out.Swap == nil {
+				out.Swap = &swapUsage{Time: at}
 			}
+			out.Swap.Usage += *c.Swap
 		}
+		if !basic {
+			one.Rootfs, one.Logs = filesystemUsage(at, &s.Image, c.Layer), filesystemUsage(at, &s.Node, c.Logs)
+		}
+		out.Containers = append(out.Containers, one)
 	}
-	fmt.Fprint(w, "# HELP container_cpu_usage_seconds_total [STABLE] Cumulative cpu time consumed by the container in core-seconds\n# TYPE container_cpu_usage_seconds_total counter\n")
-	each(func(p *podUsage, c *containerUsage) {
-		if c.CPU != nil {
-			fmt.Fprintf(w, "container_cpu_usage_seconds_total{container=%q,namespace=%q,pod=%q} %g %d\n", c.Name, p.Ref.Namespace, p.Ref.Name,
-				float64(c.CPU.UsageCoreNanoSeconds)/1e9, c.CPU.Time.UnixMilli())
-		}
-	})
-	fmt.Fprint(w, "# HELP container_memory_working_set_bytes [STABLE] Current working set of the container in bytes\n# TYPE container_memory_working_set_bytes gauge\n")
-	each(func(p *podUsage, c *containerUsage) {
-		if c.Memory != nil {
-			fmt.Fprintf(w, "container_memory_working_set_bytes{container=%q,namespace=%q,pod=%q} %d %d\n", c.Name, p.Ref.Namespace, p.Ref.Name,
-				c.Memory.WorkingSetBytes, c.Memory.Time.UnixMilli())
-		}
-	})
+	if basic {
+		return out
+	}
+	for i := range p.Volumes {
+		v := &p.Volumes[i]
+		out.Volumes = append(out.Volumes, volumeUsage{*filesystemUsage(metav1.NewTime(v.At), &v.On, v.Space), v.Name})
+	}
+	out.Ephemeral = filesystemUsage(at, &s.Node, p.Ephemeral())
+	if n := p.Network; n != nil {
+		one := interfaceUsage{n.Interface, n.RxBytes, n.RxErrors, n.TxBytes, n.TxErrors}
+		out.Network = &networkUsage{Time: metav1.NewTime(n.At), interfaceUsage: one, Interfaces: []interfaceUsage{one}}
+	}
+	if p.Processes > 0 {
+		out.Processes = &processUsage{p.Processes}
+	}
+	return out
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -22,7 +23,7 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 	if at := w.deadline(pod); !at.IsZero() {
 		left := time.Until(at)
 		if left <= 0 {
-			w.ended = &verdict{corev1.PodFailed, "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"}
+			w.ended = &verdict{phase: corev1.PodFailed, reason: "DeadlineExceeded", message: "Pod was active on the node longer than the specified deadline"}
 			w.k.recorder.Event(pod, events.Normal, "DeadlineExceeded", w.ended.message)
 			return 0, nil
 		}
@@ -146,6 +147,9 @@ func (w *worker) admit(pod *corev1.Pod, v *view) (why *verdict, decided bool) {
 		if why := w.k.refuse(pod); why != nil {
 			return why, true
 		}
+		if why := w.k.evictor.admit(pod); why != nil {
+			return why, true
+		}
 	}
 	return w.k.ledger.admit(pod, running || w.static)
 }
@@ -217,7 +221,7 @@ func isSidecar(c *corev1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
-// restarts tells whether a container that ended is started again.
+// restarts reports whether a container that ended is started again.
 func restarts(pod *corev1.Pod, c *corev1.Container, exitCode int32) bool {
 	policy := string(pod.Spec.RestartPolicy)
 	if c.RestartPolicy != nil {
@@ -334,8 +338,8 @@ func (w *worker) restartsInit(pod *corev1.Pod, c *corev1.Container, run *contain
 	return run.exitCode != 0 && (c.RestartPolicy == nil || restarts(pod, c, run.exitCode))
 }
 
-// allEnded tells that every container has run for the last time: the main ones, or an init container that
-// failed for good.
+// allEnded reports whether every container has run for the last time: the main ones, or an init container
+// that failed for good.
 func (w *worker) allEnded(pod *corev1.Pod, v *view) bool {
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
@@ -353,7 +357,8 @@ func (w *worker) allEnded(pod *corev1.Pod, v *view) bool {
 	return len(pod.Spec.Containers) > 0
 }
 
-// mustDie tells why a running container has to be replaced, and the grace it gets if that is not the pod's.
+// mustDie returns why a running container has to be replaced, and its grace period if it differs from the
+// pod's.
 func (w *worker) mustDie(c *corev1.Container, run *container) (why string, grace *int64) {
 	if !run.running() {
 		return "", nil
@@ -378,7 +383,7 @@ func (w *worker) mustDie(c *corev1.Container, run *container) (why string, grace
 	return "", nil
 }
 
-// wasHooked tells that the postStart hook of a container has been run, if it has one.
+// wasHooked reports whether the postStart hook of a container has run; true if there is none.
 func (w *worker) wasHooked(c *corev1.Container, run *container) bool {
 	return c.Lifecycle == nil || c.Lifecycle.PostStart == nil || w.hooked[run.id]
 }
@@ -473,6 +478,9 @@ func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*san
 	if err != nil {
 		return failed(errors.New(status.Convert(err).Message()))
 	}
+	if attempt == 0 {
+		w.k.metrics.started.Inc()
+	}
 	return &sandbox{id: made.PodSandboxId, attempt: attempt, ready: true}, nil
 }
 
@@ -537,6 +545,8 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 		return 0, w.startFailed(c, about, "RunContainerError", err)
 	}
 	w.k.recorder.About(about, nil, events.Normal, "Started", "Container started")
+	w.k.metrics.startedContainers.WithLabelValues(containerType(pod, c.Name)).Inc()
+	w.k.linkLog(pod, c, made.ContainerId, filepath.Join(boxConfig.LogDirectory, config.LogPath))
 	if c.Lifecycle != nil && c.Lifecycle.PostStart != nil {
 		err := w.k.hook(ctx, pod, c, made.ContainerId, c.Lifecycle.PostStart)
 		if ctx.Err() != nil {
@@ -556,7 +566,7 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 	return 0, nil
 }
 
-// hasRun tells that a container has been started at least once.
+// hasRun reports whether a container has been started at least once.
 func hasRun(st *corev1.ContainerStatus) bool {
 	return st.State.Running != nil || st.State.Terminated != nil || st.LastTerminationState.Terminated != nil
 }
@@ -565,6 +575,8 @@ func hasRun(st *corev1.ContainerStatus) bool {
 // the worker until then: what the failure left in the runtime does.
 func (w *worker) startFailed(c *corev1.Container, about corev1.ObjectReference, reason string, err error) error {
 	const pause = 5 * retryAfter
+	pod, _ := w.desired()
+	w.k.metrics.startErrors.WithLabelValues(containerType(pod, c.Name), reason).Inc()
 	text := status.Convert(err).Message()
 	w.k.recorder.About(about, nil, events.Warning, "Failed", "Error: "+text)
 	w.notBefore[c.Name] = time.Now().Add(pause)

@@ -2,28 +2,17 @@ package kubelet
 
 import (
 	"bufio"
+	"errors"
+	"io/fs"
 	"os"
-	goruntime "runtime"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
-	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
-
-// measuredCapacity is what the kernel says this host has.
-func measuredCapacity(dir string) corev1.ResourceList {
-	list := corev1.ResourceList{corev1.ResourceCPU: resource.NewQuantity(int64(goruntime.NumCPU()), resource.DecimalSI)}
-	if total := memInfo()["MemTotal"]; total > 0 {
-		list[corev1.ResourceMemory] = resource.NewQuantity(total, resource.BinarySI)
-	}
-	if size, _ := diskSize(dir); size > 0 {
-		list[corev1.ResourceEphemeralStorage] = resource.NewQuantity(size, resource.BinarySI)
-	}
-	return list
-}
 
 // memInfo is /proc/meminfo in bytes.
 func memInfo() map[string]int64 {
@@ -41,25 +30,6 @@ func memInfo() map[string]int64 {
 		}
 	}
 	return m
-}
-
-// diskSize is the size of the file system of dir, or of its nearest parent that exists, and what is free, in
-// bytes.
-func diskSize(dir string) (size, free int64) {
-	var st unix.Statfs_t
-	for {
-		err := unix.Statfs(dir, &st)
-		if err == nil {
-			return int64(st.Blocks) * st.Bsize, int64(st.Bavail) * st.Bsize
-		}
-		i := strings.LastIndexByte(dir, '/')
-		if i < 0 {
-			return 0, 0
-		}
-		if dir = dir[:i]; dir == "" {
-			dir = "/"
-		}
-	}
 }
 
 func systemInfo() corev1.NodeSystemInfo {
@@ -83,19 +53,76 @@ func systemInfo() corev1.NodeSystemInfo {
 	return info
 }
 
-// pressure says what the node is short of.
-type pressure struct{ memory, disk, pids bool }
+// machine is the Host of a kubelet that was given none.
+type machine struct{}
 
-// The kubelet's default thresholds: 100 MiB of memory, 10 % of the disk.
-const minMemory = 100 << 20
-
-func nodePressure(dir string) pressure {
+// Memory implements Host. What is cached of files that no process has used lately counts as available.
+func (machine) Memory() (total, available uint64) {
 	m := memInfo()
-	p := pressure{memory: m["MemTotal"] > 0 && m["MemAvailable"] < minMemory}
-	if size, free := diskSize(dir); size > 0 {
-		p.disk = free < size/10
-	}
-	return p
+	bytes := func(name string) uint64 { return uint64(max(m[name], 0)) }
+	total = bytes("MemTotal")
+	return total, min(bytes("MemFree")+bytes("Inactive(file)"), total)
 }
 
-func availableMemory() uint64 { return uint64(max(memInfo()["MemAvailable"], 0)) }
+// Disk implements Host.
+func (machine) Disk(path string) (Disk, error) {
+	var st unix.Statfs_t
+	for {
+		err := unix.Statfs(path, &st)
+		if err == nil {
+			break
+		}
+		up := filepath.Dir(path)
+		if up == path || !errors.Is(err, fs.ErrNotExist) {
+			return Disk{}, &fs.PathError{Op: "statfs", Path: path, Err: err}
+		}
+		path = up
+	}
+	d := Disk{Capacity: st.Blocks * uint64(st.Bsize), Available: st.Bavail * uint64(st.Bsize), Inodes: st.Files, AvailableInodes: st.Ffree}
+	var info unix.Stat_t
+	if err := unix.Stat(path, &info); err != nil {
+		return Disk{}, &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	d.Device = strconv.FormatUint(info.Dev, 10)
+	return d, nil
+}
+
+// PIDs implements Host.
+func (machine) PIDs() (most, running uint64) {
+	number := func(text string) uint64 {
+		n, _ := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
+		return n
+	}
+	for _, file := range []string{"/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"} {
+		b, _ := os.ReadFile(file)
+		if n := number(string(b)); n > 0 && (most == 0 || n < most) {
+			most = n
+		}
+	}
+	b, _ := os.ReadFile("/proc/loadavg") // its fourth field is runnable/all
+	if f := strings.Fields(string(b)); len(f) > 3 {
+		_, all, _ := strings.Cut(f[3], "/")
+		running = number(all)
+	}
+	return most, running
+}
+
+// userHZ is the number of clock ticks per second in /proc, the same on all architectures that Go supports.
+const userHZ = 100
+
+// CPU implements Host.
+func (machine) CPU() uint64 {
+	b, _ := os.ReadFile("/proc/stat")
+	line, _, _ := strings.Cut(string(b), "\n")
+	f := strings.Fields(line)
+	ticks := uint64(0)
+	for i, text := range f {
+		// cpu user nice system idle iowait irq softirq steal; what follows is part of user and nice.
+		if i == 0 || i == 4 || i == 5 || i > 8 {
+			continue
+		}
+		n, _ := strconv.ParseUint(text, 10, 64)
+		ticks += n
+	}
+	return ticks * (1e9 / userHZ)
+}

@@ -3,21 +3,25 @@
 package kubelet
 
 import (
+	"errors"
 	goruntime "runtime"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
-	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
-
-func measuredCapacity(string) corev1.ResourceList {
-	return corev1.ResourceList{corev1.ResourceCPU: resource.NewQuantity(int64(goruntime.NumCPU()), resource.DecimalSI),
-		corev1.ResourceMemory: resource.MustParse("4Gi")}
-}
 
 func systemInfo() corev1.NodeSystemInfo { return corev1.NodeSystemInfo{OSImage: goruntime.GOOS} }
 
-type pressure struct{ memory, disk, pids bool }
+// machine is the Host of a kubelet that was given none.
+type machine struct{}
 
-func nodePressure(string) pressure { return pressure{} }
+// Memory implements Host.
+func (machine) Memory() (total, available uint64) { return 4 << 30, 4 << 30 }
 
-func availableMemory() uint64 { return 1 << 62 }
+// Disk implements Host.
+func (machine) Disk(string) (Disk, error) { return Disk{}, errors.ErrUnsupported }
+
+// PIDs implements Host.
+func (machine) PIDs() (most, running uint64) { return 0, 0 }
+
+// CPU implements Host.
+func (machine) CPU() uint64 { return 0 }

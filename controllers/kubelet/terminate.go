@@ -36,6 +36,9 @@ func (w *worker) grace() int64 {
 	if g := pod.DeletionGracePeriodSeconds; g != nil && pod.DeletionTimestamp != nil {
 		grace = *g
 	}
+	if v := w.orderedEnd(); v != nil && v.grace != nil {
+		grace = min(grace, *v.grace)
+	}
 	return max(grace, minGrace)
 }
 
@@ -166,7 +169,7 @@ func (w *worker) kill(ctx context.Context, pod *corev1.Pod, spec *corev1.Contain
 		// The hook's time is taken off the grace period, but two seconds are left in any case.
 		seconds = max(seconds-int64(time.Since(began)/time.Second), 2)
 	}
-	callCtx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+callTimeout)
+	callCtx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+w.k.opts.RuntimeTimeout)
 	defer cancel()
 	_, err := w.k.rt.StopContainer(callCtx, &cri.StopContainerRequest{ContainerId: run.id, Timeout: seconds})
 	if err != nil && !isGone(err) {
@@ -189,7 +192,7 @@ func (w *worker) collectDead(ctx context.Context, pod *corev1.Pod, v *view) {
 			w.log.Debug("remove dead container failed", "container", c.name, "err", err)
 			continue
 		}
-		_ = os.Remove(c.logPath)
+		removeLogs(c.logPath)
 		delete(w.hooked, c.id)
 		delete(w.messages, c.id)
 	}
@@ -255,7 +258,31 @@ func (k *Kubelet) removeContainer(ctx context.Context, c *container) error {
 	if _, err := k.rt.RemoveContainer(ctx, &cri.RemoveContainerRequest{ContainerId: c.id}); err != nil && !isGone(err) {
 		return fmt.Errorf("remove container %s: %s", c.name, status.Convert(err).Message())
 	}
+	l := c.status.GetLabels()
+	_ = os.Remove(k.logLink(l[labelPodName], l[labelPodNamespace], c.name, c.id)) // else the sweep does
 	return nil
+}
+
+// removeDeadContainers removes the containers of pods that are over and their logs, which are kept only
+// because they can still be looked at.
+func (k *Kubelet) removeDeadContainers(ctx context.Context) {
+	for _, w := range k.allWorkers() {
+		pod, _ := w.desired()
+		if !over(pod.Status.Phase) {
+			continue
+		}
+		v, err := k.rt.view(ctx, pod.UID)
+		if err != nil {
+			continue
+		}
+		for _, c := range v.all((*container).exited) {
+			if err := k.removeContainer(ctx, c); err != nil {
+				k.log.Info("remove dead container failed", "namespace", pod.Namespace, "name", pod.Name, "err", err)
+				continue
+			}
+			removeLogs(c.logPath)
+		}
+	}
 }
 
 // removeFiles removes a pod's folders. Volumes must have been unmounted; what is still mounted is an error,
@@ -364,7 +391,7 @@ func (k *Kubelet) removeOrphans(ctx context.Context, o *orphanage) {
 	}
 }
 
-// wanted tells whether a pod without a worker has an object, so that its worker is about to start.
+// wanted reports whether a pod without a worker has an object, so that its worker is about to start.
 func (k *Kubelet) wanted(uid types.UID) bool {
 	found := false
 	err := k.apiPods.Lister().ViewAll(listAll, func(p *corev1.Pod) bool {

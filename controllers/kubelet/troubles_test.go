@@ -12,7 +12,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/client"
-	"github.com/keelson-dev/keelson/controllers/internal/fakecri"
+	"github.com/keelson-dev/keelson/controllers/kubelet/fakecri"
 )
 
 func TestContainersWaitForTheServicesToBeKnown(t *testing.T) {

@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 )
 
 // unsupported says which of a pod's demands this kubelet cannot meet. A demand that bounds what the pod may
 // do, or that gives it a device, is met or the pod is refused: it must not run as if it had not been made.
-func unsupported(pod *corev1.Pod, appArmor bool) *verdict {
+// Sysctls are those that are allowed besides the safe ones.
+func unsupported(pod *corev1.Pod, appArmor bool, sysctls ...string) *verdict {
 	spec := &pod.Spec
 	if spec.HostUsers != nil && !*spec.HostUsers {
 		return not("hostUsers: false (user namespaces)")
@@ -20,11 +22,11 @@ func unsupported(pod *corev1.Pod, appArmor bool) *verdict {
 	}
 	if sec := spec.SecurityContext; sec != nil {
 		if p := sec.SupplementalGroupsPolicy; p != nil && *p != corev1.SupplementalGroupsPolicyMerge {
-			return &verdict{corev1.PodFailed, "SupplementalGroupsPolicyNotSupported", fmt.Sprintf("SupplementalGroupsPolicy=%s is not supported in this node", *p)}
+			return refusal("SupplementalGroupsPolicyNotSupported", fmt.Sprintf("SupplementalGroupsPolicy=%s is not supported in this node", *p))
 		}
 		for _, s := range sec.Sysctls {
-			if !slices.Contains(safeSysctls, s.Name) {
-				return &verdict{corev1.PodFailed, "SysctlForbidden", fmt.Sprintf("forbidden sysctl: %q not allowlisted", s.Name)}
+			if !slices.Contains(safeSysctls, s.Name) && !slices.ContainsFunc(sysctls, func(allowed string) bool { return matchesSysctl(allowed, s.Name) }) {
+				return refusal("SysctlForbidden", fmt.Sprintf("forbidden sysctl: %q not allowlisted", s.Name))
 			}
 		}
 		if enforced(sec.AppArmorProfile) && !appArmor {
@@ -46,7 +48,7 @@ func unsupported(pod *corev1.Pod, appArmor bool) *verdict {
 
 // not is the verdict about a demand.
 func not(format string, args ...any) *verdict {
-	return &verdict{corev1.PodFailed, "PodFeatureUnsupported", "Pod was rejected: this node does not support " + fmt.Sprintf(format, args...)}
+	return refusal("PodFeatureUnsupported", "Pod was rejected: this node does not support "+fmt.Sprintf(format, args...))
 }
 
 // unsupportedContainer is unsupported for one container.
@@ -67,7 +69,7 @@ func unsupportedContainer(c *corev1.Container, appArmor bool) *verdict {
 	return nil
 }
 
-var noAppArmor = &verdict{corev1.PodFailed, "AppArmor", "Cannot enforce AppArmor: AppArmor is not enabled on the host"}
+var noAppArmor = refusal("AppArmor", "Cannot enforce AppArmor: AppArmor is not enabled on the host")
 
 // enforced reports whether an AppArmor profile bounds anything.
 func enforced(p *corev1.AppArmorProfile) bool {
@@ -85,6 +87,14 @@ func containersOf(pod *corev1.Pod) iter.Seq[*corev1.Container] {
 			}
 		}
 	}
+}
+
+// matchesSysctl reports whether a pattern, which may end in *, allows a kernel parameter.
+func matchesSysctl(pattern, name string) bool {
+	if start, ok := strings.CutSuffix(pattern, "*"); ok {
+		return strings.HasPrefix(name, start)
+	}
+	return name == pattern
 }
 
 // safeSysctls are the kernel parameters that belong to the pod's namespaces alone and affect nothing outside

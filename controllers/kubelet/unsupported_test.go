@@ -9,8 +9,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 )
 
-// review kubelet.md S2-9: what a pod demanded for its security was dropped without a word.
-func TestDemandsAreMetOrRefused(t *testing.T) {
+// A security setting that the node cannot apply refuses the pod; none is ignored.
+func TestSecuritySettingsAreAppliedOrRefused(t *testing.T) {
 	localhost := &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeLocalhost, LocalhostProfile: new("p")}
 	container := func(edit func(*corev1.Container)) func(*corev1.Pod) {
 		return func(p *corev1.Pod) { edit(&p.Spec.Containers[0]) }
@@ -83,18 +83,18 @@ func TestLabelsAndProfilesReachTheRuntime(t *testing.T) {
 	pod.Spec.SecurityContext = &corev1.PodSecurityContext{SELinuxOptions: &corev1.SELinuxOptions{Level: "s0:c1"},
 		AppArmorProfile: &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeRuntimeDefault}}
 	c := &corev1.Container{Name: "c"}
-	sec, err := securityContext(pod, c, &cri.Image{}, "/root/seccomp")
+	sec, err := securityContext(pod, c, &cri.Image{}, "/root/seccomp", false)
 	require.NoError(t, err)
 	require.Equal(t, "s0:c1", sec.SelinuxOptions.Level)
 	require.Equal(t, cri.SecurityProfile_RuntimeDefault, sec.Apparmor.ProfileType)
 	c.SecurityContext = &corev1.SecurityContext{SELinuxOptions: &corev1.SELinuxOptions{Type: "t", User: "u", Role: "r"},
 		AppArmorProfile: &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeLocalhost, LocalhostProfile: new("mine")}}
-	sec, err = securityContext(pod, c, &cri.Image{}, "/root/seccomp")
+	sec, err = securityContext(pod, c, &cri.Image{}, "/root/seccomp", false)
 	require.NoError(t, err)
 	require.Equal(t, "u r t ", sec.SelinuxOptions.User+" "+sec.SelinuxOptions.Role+" "+sec.SelinuxOptions.Type+" "+sec.SelinuxOptions.Level)
 	require.Equal(t, "mine", sec.Apparmor.LocalhostRef)
 	require.Equal(t, "localhost/mine", sec.ApparmorProfile) //nolint:staticcheck // older runtimes read it
 	c.SecurityContext.AppArmorProfile.Type = "Other"
-	_, err = securityContext(pod, c, &cri.Image{}, "/root/seccomp")
+	_, err = securityContext(pod, c, &cri.Image{}, "/root/seccomp", false)
 	require.ErrorContains(t, err, "unknown type")
 }

@@ -125,7 +125,8 @@ func (v *view) all(is func(*container) bool) []*container {
 	return list
 }
 
-// unsettled tells that some run of a container neither runs nor has ended, so that no other may be started.
+// unsettled reports whether some run of a container neither runs nor has ended, so that no other may be
+// started.
 func (v *view) unsettled(name string) bool {
 	return slices.ContainsFunc(v.containers, func(c *container) bool { return c.name == name && (c.unstarted() || c.lost()) })
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
-	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
 // The kinds of volumes, as their folders name them.
@@ -66,7 +65,8 @@ func payloadKind(v *corev1.Volume) string {
 	return ""
 }
 
-// hasPayload tells that a volume made of API objects has content, by this kubelet or an earlier one.
+// hasPayload reports whether a volume made of API objects has content, written by this kubelet process or a
+// previous one.
 func (k *Kubelet) hasPayload(pod *corev1.Pod, v *corev1.Volume) bool {
 	kind := payloadKind(v)
 	if kind == "" {
@@ -176,7 +176,7 @@ func pick(data map[string][]byte, items []corev1.KeyToPath, mode *int32, optiona
 
 func (k *Kubelet) configMapFiles(ctx context.Context, pod *corev1.Pod, name string, items []corev1.KeyToPath, mode *int32, optional *bool) (map[string]file, error) {
 	may := optional != nil && *optional
-	cm, err := k.objects.configMaps.get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: name})
+	cm, err := k.objects.configMaps.GetObject(ctx, pod.Namespace, name)
 	if err != nil {
 		if may && apierrors.IsNotFound(err) {
 			return map[string]file{}, nil
@@ -195,7 +195,7 @@ func (k *Kubelet) configMapFiles(ctx context.Context, pod *corev1.Pod, name stri
 
 func (k *Kubelet) secretFiles(ctx context.Context, pod *corev1.Pod, name string, items []corev1.KeyToPath, mode *int32, optional *bool) (map[string]file, error) {
 	may := optional != nil && *optional
-	s, err := k.objects.secrets.get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: name})
+	s, err := k.objects.secrets.GetObject(ctx, pod.Namespace, name)
 	if err != nil {
 		if may && apierrors.IsNotFound(err) {
 			return map[string]file{}, nil

@@ -24,10 +24,16 @@ type worker struct {
 	nudge  chan struct{} // capacity 1
 
 	mu      sync.Mutex
-	pod     *corev1.Pod // the latest, never changed once here
-	removed bool        // the object or manifest is gone
+	pod     *corev1.Pod       // the latest, never changed once here
+	removed bool              // the object or manifest is gone
+	seen    *corev1.PodStatus // what it was last reported to do; nil before
+	ordered *verdict          // how the pod is to end, for a reason from outside; nil if there is none
 	// interrupt ends the sync under way, because the pod is to end; nil between syncs.
 	interrupt context.CancelFunc
+
+	// halted is closed when every container of the ended pod has stopped for the first time.
+	halted     chan struct{}
+	haltedOnce sync.Once
 
 	// The rest belongs to the worker's goroutine.
 
@@ -64,11 +70,18 @@ type worker struct {
 type verdict struct {
 	phase           corev1.PodPhase // empty: what the containers say
 	reason, message string
+	grace           *int64               // seconds that it got to end; nil means the pod's own
+	condition       *corev1.PodCondition // of the status of the ended pod; nil if there is none
+}
+
+// refusal is the verdict on a pod that may not run here.
+func refusal(reason, message string) *verdict {
+	return &verdict{phase: corev1.PodFailed, reason: reason, message: message}
 }
 
 func newWorker(k *Kubelet, pod *corev1.Pod, static bool) *worker {
 	return &worker{k: k, uid: pod.UID, static: static, pod: pod, nudge: make(chan struct{}, 1),
-		log:     k.log.With("namespace", pod.Namespace, "name", pod.Name),
+		halted: make(chan struct{}), log: k.log.With("namespace", pod.Namespace, "name", pod.Name),
 		waiting: map[string]corev1.ContainerStateWaiting{}, mounted: map[string]bool{}, hooked: map[string]bool{}, messages: map[string]string{},
 		notBefore: map[string]time.Time{}, references: -1, stoppedBoxes: map[string]bool{}}
 }
@@ -92,7 +105,7 @@ func (w *worker) update(pod *corev1.Pod) {
 	}
 }
 
-// matters tells whether there is something to do about a change. Most changes are the worker's own status
+// matters reports whether a change requires work. Most changes are the worker's own status
 // coming back.
 func matters(old, pod *corev1.Pod) bool {
 	return old.Generation != pod.Generation || (old.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil) ||
@@ -112,9 +125,37 @@ func (w *worker) remove(last *corev1.Pod) {
 	w.poke()
 }
 
+// order ends the pod for a reason that is not in its spec, unless it was ordered to end before. The channel
+// is closed when its containers have stopped.
+func (w *worker) order(v *verdict) <-chan struct{} {
+	w.mu.Lock()
+	if w.ordered == nil {
+		w.ordered = v
+	}
+	w.interruptIfEnding()
+	w.mu.Unlock()
+	w.poke()
+	return w.halted
+}
+
+// active returns the pod if it runs or is about to; nil if it is ending or has ended.
+func (w *worker) active() *corev1.Pod {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case <-w.halted:
+		return nil
+	default:
+	}
+	if w.removed || w.pod.DeletionTimestamp != nil || w.ordered != nil || over(w.pod.Status.Phase) {
+		return nil
+	}
+	return w.pod
+}
+
 // interruptIfEnding ends the sync of a pod that shall not run any more. The lock is held.
 func (w *worker) interruptIfEnding() {
-	if (w.removed || w.pod.DeletionTimestamp != nil) && w.interrupt != nil {
+	if (w.removed || w.pod.DeletionTimestamp != nil || w.ordered != nil) && w.interrupt != nil {
 		w.interrupt()
 	}
 }
@@ -147,6 +188,25 @@ func (w *worker) deadline(pod *corev1.Pod) time.Time {
 		return w.started.Add(time.Duration(*limit) * time.Second)
 	}
 	return time.Time{}
+}
+
+// shown is the pod with its latest status, which the server may not have yet.
+func (w *worker) shown() *corev1.Pod {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.seen == nil {
+		return w.pod
+	}
+	pod := *w.pod
+	pod.Status = *w.seen
+	return &pod
+}
+
+// orderedEnd is how the pod was ordered to end; nil if it was not.
+func (w *worker) orderedEnd() *verdict {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ordered
 }
 
 func (w *worker) desired() (pod *corev1.Pod, removed bool) {
@@ -204,6 +264,9 @@ func (w *worker) step(ctx context.Context) (after time.Duration, done bool, err 
 	if w.ended == nil && over(pod.Status.Phase) {
 		// Ended before this kubelet started.
 		w.ended = &verdict{phase: pod.Status.Phase, reason: pod.Status.Reason, message: pod.Status.Message}
+	}
+	if w.ended == nil {
+		w.ended = w.orderedEnd()
 	}
 	v, err := w.k.rt.view(ctx, w.uid)
 	if err != nil {
@@ -267,6 +330,7 @@ func (w *worker) end(ctx context.Context) (after time.Duration, done bool, err e
 		w.stopped = false
 		return 0, false, errors.New("containers still run")
 	}
+	w.haltedOnce.Do(func() { close(w.halted) })
 	w.k.ledger.release(w.uid)
 	if !removed {
 		w.report(pod, v)
@@ -274,7 +338,7 @@ func (w *worker) end(ctx context.Context) (after time.Duration, done bool, err e
 	if err := w.unmount(); err != nil {
 		return 0, false, err
 	}
-	w.k.objects.release(w.uid)
+	w.k.objects.release(pod)
 	if !removed && pod.DeletionTimestamp == nil {
 		return w.k.opts.SyncInterval, false, nil // its logs can still be read
 	}

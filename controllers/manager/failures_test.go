@@ -40,8 +40,8 @@ func (l *logged) String() string {
 	return l.b.String()
 }
 
-// A reconciler that panics is logged with where it did and for which object, is counted, and is tried again;
-// the process, the manager and other objects go on.
+// A panic of a reconciler is logged with its stack and object, counted, and the reconcile is retried; the
+// process, the manager and other objects are not affected.
 func TestPanicsAreLoggedAndCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
@@ -108,8 +108,8 @@ func TestLeftGoroutinesFailTheTest(t *testing.T) {
 
 func leftBehind() { <-make(chan struct{}) }
 
-// What keeps an informer from its work is logged through the manager's logger: a program without a right does
-// not wait in silence.
+// Failures of informers are logged through the manager's logger: a program that lacks a permission does not
+// wait silently.
 func TestAMissingRightIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})

@@ -23,7 +23,7 @@ func TestALeaderWritesToAnotherCluster(t *testing.T) {
 		hub, member := controllertest.Start(t, controllertest.Options{}), controllertest.Start(t, controllertest.Options{})
 		m := replica(t, hub.Conn(), "one")
 		write := func(ctx context.Context, c *controllertest.Cluster, name string) error {
-			// A connection of its own, as another part of the program has it.
+			// Another connection, as another part of the program would have.
 			_, err := client.For[*corev1.ConfigMap](c.Conn()).Create(ctx, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", name)})
 			return err
 		}

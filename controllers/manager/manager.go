@@ -17,6 +17,7 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -27,6 +28,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/controller"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 	"github.com/keelson-dev/keelson/informers"
+	"github.com/keelson-dev/keelson/leaderelection"
 	"github.com/keelson-dev/keelson/workqueue"
 )
 
@@ -63,10 +65,19 @@ const (
 
 // Options of a Manager. The zero value runs everything without leader election.
 type Options struct {
-	// Elector elects the leader among replicas. If nil, the manager leads as soon as it runs.
+	// Lease is the key of the Lease by which replicas elect the leader. The manager then makes the elector:
+	// it records events about the Lease as the component of its name, and takes the lease only when the
+	// informers are filled, so that a new leader starts with warm caches. Empty means no election by a Lease.
+	Lease types.NamespacedName
+	// Election configures the elector of Lease. Unless it has its own, the logger is that of the manager, the
+	// metrics are those of Monitor, if that has a method Leader as metrics.Metrics does, and Warm waits for
+	// the informers that there are when Run begins, but for 10 s at most.
+	Election leaderelection.Options
+	// Elector elects the leader among replicas by other means than Lease. If both are empty, the manager
+	// leads as soon as it runs.
 	Elector Elector
-	// Informers configures the shared informers. Unless it has its own Logger or OnError, failures of
-	// informers are logged to Logger.
+	// Informers configures the shared informers; its Cache selects what they hold: namespaces, selectors,
+	// transforms. Unless it has its own Logger or OnError, failures of informers are logged to Logger.
 	Informers informers.SetOptions
 	// Logger receives what controllers and informers log, such as missing permissions. If nil, warnings and
 	// errors are logged to slog.Default(); use slog.DiscardHandler to log nothing.
@@ -84,10 +95,23 @@ type Options struct {
 	// Wrap, if not nil, wraps the reconciler of every controller, for example to trace reconciles or to
 	// change their contexts. reconcile.FromContext returns the run.
 	Wrap func(controller string, r reconcile.Reconciler) reconcile.Reconciler
+	// OnEvent, if not nil, is called before an event of an informer enqueues a key, for example to trace why
+	// a reconciler ran. It is called concurrently, on the goroutines of event handlers, which it must not
+	// block.
+	OnEvent func(controller string, req reconcile.Request, e Event)
 }
 
-// Monitor measures a manager's controllers, for metrics and debug views. For each controller the methods are
-// called once, from one goroutine, before it runs.
+// Event is what an event of an informer is about.
+type Event struct {
+	Type informers.EventType
+	// Kind and Key of the object, and its resourceVersion after the change or, if it is deleted, before.
+	Kind            string
+	Key             types.NamespacedName
+	ResourceVersion string
+}
+
+// Monitor measures a manager's controllers and informers, for metrics and debug views. The methods that name
+// a controller are called once for each, from one goroutine, before it runs.
 type Monitor interface {
 	// Queue returns the metrics hooks of the controller's work queue, or nil for none.
 	Queue(controller string) *workqueue.Metrics
@@ -95,15 +119,20 @@ type Monitor interface {
 	Reconciles() controller.Metrics
 	// Controller receives the controller's work queue for inspection.
 	Controller(controller string, q *workqueue.Queue[types.NamespacedName])
+	// InformerSet receives the manager's informers, once, from New.
+	InformerSet(s *informers.Set)
 }
 
 // Manager is a set of runnables that share one connection. Runnables may be added before and during Run.
 type Manager struct {
-	conn   client.Conn
-	set    *informers.Set
-	opts   Options
-	log    *slog.Logger
-	parent *Manager // of a Manager returned by As
+	conn client.Conn
+	set  *informers.Set
+	opts Options
+	// elector is the one of Options.Lease, nil without; err is why it could not be made, and that of Run.
+	elector *leaderelection.Elector
+	err     error
+	log     *slog.Logger
+	parent  *Manager // of a Manager returned by As
 
 	all, led, events *group // all: the runnables without leader election
 
@@ -126,9 +155,16 @@ func New(conn client.Conn, opts Options) *Manager {
 		opts.Informers.Logger = opts.Logger
 	}
 	set := informers.NewSet(conn, opts.Informers)
-	return &Manager{
+	if opts.Monitor != nil {
+		opts.Monitor.InformerSet(set)
+	}
+	m := &Manager{
 		conn: set.Conn(), set: set, opts: opts, log: opts.Logger, all: &group{}, led: &group{}, events: &group{}, recorders: map[string]*events.Recorder{},
 	}
+	if opts.Lease.Name != "" {
+		m.elect()
+	}
+	return m
 }
 
 // As returns a view of m for controllers that act as the user of conn. It shares the informers and runnables
@@ -139,6 +175,9 @@ func (m *Manager) As(conn client.Conn) *Manager {
 		recorders: map[string]*events.Recorder{},
 	}
 }
+
+// LeaderElector returns the elector that the manager has made for Options.Lease, for health checks, or nil.
+func (m *Manager) LeaderElector() *leaderelection.Elector { return m.elector }
 
 // Conn returns the connection for controllers. Writes through it are immediately visible in the listers of
 // Informers.
@@ -156,6 +195,11 @@ func (m *Manager) Wrap(controller string, r reconcile.Reconciler) reconcile.Reco
 		return r
 	}
 	return m.opts.Wrap(controller, r)
+}
+
+// OnEvent returns Options.OnEvent, which may be nil.
+func (m *Manager) OnEvent() func(controller string, req reconcile.Request, e Event) {
+	return m.opts.OnEvent
 }
 
 // Logger returns Options.Logger or its default. It is never nil.
@@ -186,6 +230,16 @@ func (m *Manager) Add(name string, r Runnable) {
 		wait = w.Wait
 	}
 	m.led.add(&member{name: name, r: r, wait: wait})
+}
+
+// Remove stops the runnables with that name that were added with Add or AddWithoutLeaderElection, and waits
+// until they have returned or ctx ends, whose error it then returns. Reconciles in progress are not canceled.
+// It reports whether there were any. The informers that only a removed controller used stop with it. A
+// runnable must not remove itself.
+func (m *Manager) Remove(ctx context.Context, name string) (bool, error) {
+	led, err := m.led.stop(ctx, name)
+	all, err2 := m.all.stop(ctx, name)
+	return led || all, errors.Join(err, err2)
 }
 
 // Has reports whether a runnable with that name was added with Add and has not returned. Controllers of which

@@ -20,7 +20,7 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// diary is what happened, in order.
+// diary records events in order.
 type diary struct {
 	mu    sync.Mutex
 	lines []string
@@ -38,7 +38,7 @@ func (d *diary) has(line string) bool {
 	return slices.Contains(d.lines, line)
 }
 
-// all is a copy of what has happened so far.
+// all returns a copy of the events so far.
 func (d *diary) all() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -163,7 +163,7 @@ func TestAFailureStopsEverything(t *testing.T) {
 	})
 }
 
-// A reconciler sees its own writes in the listers at once, and never acts twice on one state.
+// A reconciler sees its own writes in the listers immediately, and never acts twice on one state.
 func TestReconcilersReadTheirWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0

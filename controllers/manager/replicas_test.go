@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,7 +28,8 @@ import (
 	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
-// replica makes one of several managers that compete for a lease. conn is its own, so that it can be watched.
+// replica returns one of several managers that compete for a lease. Each has its own conn, so that a test can
+// observe its requests.
 func replica(t *testing.T, conn client.Conn, name string) *manager.Manager {
 	lock := leaselock.New(conn, types.NamespacedName{Namespace: "default", Name: "operator"}, leaselock.Options{})
 	e, err := leaderelection.New(lock, leaderelection.Options{Identity: name})
@@ -61,8 +63,8 @@ func hooked(t *testing.T, name string) (*webhook.Server, func() string) {
 	}
 }
 
-// Webhooks answer on the leader and on the standby; reconcilers run on the leader only, and on the other one
-// when it has gone.
+// Webhooks are served on the leader and on the standby; reconcilers run on the leader only, and on the
+// standby after the leader has stopped.
 func TestStandbysServeWebhooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
@@ -99,16 +101,16 @@ func TestStandbysServeWebhooks(t *testing.T) {
 // lists counts what one replica reads.
 type lists struct {
 	client.Conn
-	streams int
+	streams atomic.Int64
 }
 
 func (l *lists) Stream(ctx context.Context, r *client.Request) (*client.Stream, error) {
-	l.streams++
+	l.streams.Add(1)
 	return l.Conn.Stream(ctx, r)
 }
 
-// A standby has its caches full before it leads: the first reconcile comes within a second of the leader's
-// end, and nothing is read again for it.
+// A standby fills its caches before it leads: the first reconcile starts within a second of the leader's end,
+// and nothing is read again for it.
 func TestStandbysAreWarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const objects = 5000
@@ -118,8 +120,8 @@ func TestStandbysAreWarm(t *testing.T) {
 			_, err := api.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", fmt.Sprint("m", i))})
 			require.NoError(t, err)
 		}
-		var first time.Time
-		handled := 0
+		var handled atomic.Int64
+		var first atomic.Pointer[time.Time]
 		conn := &lists{Conn: c.Conn()}
 		var stops []func()
 		for i, name := range []string{"one", "two"} {
@@ -129,8 +131,8 @@ func TestStandbysAreWarm(t *testing.T) {
 			}
 			reconciler := reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
 				if name == "two" && req.Namespace == "default" {
-					if handled++; handled == 1 {
-						first = time.Now()
+					if handled.Add(1) == 1 {
+						first.Store(new(time.Now()))
 					}
 				}
 				return reconcile.Result{}, nil
@@ -140,14 +142,14 @@ func TestStandbysAreWarm(t *testing.T) {
 			stops = append(stops, c.Run(m))
 			c.Sleep(10 * time.Second)
 		}
-		require.Zero(t, handled)
-		opened := conn.streams
+		require.Zero(t, handled.Load())
+		opened := conn.streams.Load()
 		require.Positive(t, opened, "the standby watches")
 		ended := time.Now()
 		stops[0]()
 		c.Sleep(5 * time.Second)
-		require.Equal(t, objects, handled)
-		require.Less(t, first.Sub(ended), time.Second)
-		require.Equal(t, opened, conn.streams)
+		require.EqualValues(t, objects, handled.Load())
+		require.Less(t, first.Load().Sub(ended), time.Second)
+		require.Equal(t, opened, conn.streams.Load())
 	})
 }

@@ -26,6 +26,9 @@ func (m *Manager) Run(ctx context.Context) error {
 	if m.parent != nil {
 		return errors.New("manager: a Manager returned by As runs with its parent")
 	}
+	if m.err != nil {
+		return m.err
+	}
 	stopping, stop := context.WithCancel(ctx)
 	defer stop()
 	r := &run{Manager: m, stop: stop}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,8 +29,8 @@ import (
 	"github.com/keelson-dev/keelson/leaderelection"
 )
 
-// A runnable that fails with the end of a context of its own, such as the timeout of a request, stops the
-// manager like any other, and is named.
+// A runnable that fails because its own context ended, such as the timeout of a request, stops the manager
+// like any other failure, and the error names it.
 func TestATimeoutOfARunnableIsAFailure(t *testing.T) {
 	for _, led := range []bool{true, false} {
 		for _, elect := range []bool{true, false} {
@@ -68,7 +69,7 @@ func TestATimeoutOfARunnableIsAFailure(t *testing.T) {
 	}
 }
 
-// What fails while the manager stops is returned, beside what made it stop.
+// Errors during the stop are returned together with the error that caused it.
 func TestFailuresOfTheStopAreReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
@@ -90,8 +91,8 @@ func TestFailuresOfTheStopAreReturned(t *testing.T) {
 	})
 }
 
-// While reconciles in progress finish, webhooks answer, events are written and informers deliver changes. The
-// lease is released after that.
+// While reconciles in progress finish, webhooks are served, events are written and informers deliver changes.
+// The lease is released after that.
 func TestTheStopIsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
@@ -118,7 +119,7 @@ func TestTheStopIsInOrder(t *testing.T) {
 			if err != nil {
 				return reconcile.Result{}, err
 			}
-			// Another writer's change comes through the watch.
+			// A change of another writer is delivered by the watch.
 			controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "b")})
 			time.Sleep(time.Second)
 			there, err := list.Has(types.NamespacedName{Namespace: "default", Name: "b"})
@@ -142,7 +143,7 @@ func TestTheStopIsInOrder(t *testing.T) {
 	})
 }
 
-// A reconcile that goes on for longer than the grace is cut off.
+// A reconcile that takes longer than the grace period is cancelled.
 func TestGraceIsBounded(t *testing.T) {
 	for grace, want := range map[time.Duration]time.Duration{0: manager.DefaultGrace, time.Minute: time.Minute, -1: 0} {
 		synctest.Test(t, func(t *testing.T) {
@@ -164,7 +165,7 @@ func TestGraceIsBounded(t *testing.T) {
 	}
 }
 
-// What does not return in time is left behind and named; the rest is stopped in order all the same.
+// Runnables that do not return in time are abandoned and named; the others are stopped in order nevertheless.
 func TestNotDrained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
@@ -189,7 +190,7 @@ func TestNotDrained(t *testing.T) {
 	})
 }
 
-// A leader that is replaced stops at once: it has no grace.
+// A leader that is replaced stops immediately, without a grace period.
 func TestALostLeaseCutsOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
@@ -213,7 +214,7 @@ func TestALostLeaseCutsOff(t *testing.T) {
 	})
 }
 
-// The reconciles of a manager in a manager have the grace of both.
+// The reconciles of a manager within a manager have the grace period of both.
 func TestGraceOfAManagerInAManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
@@ -234,7 +235,7 @@ func TestGraceOfAManagerInAManager(t *testing.T) {
 	})
 }
 
-// A runnable that has returned, such as the manager of a cluster that has left, is forgotten.
+// A runnable that has returned, such as the manager of a removed cluster, is dropped.
 func TestReturnedRunnablesAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
@@ -262,7 +263,7 @@ func TestReturnedRunnablesAreForgotten(t *testing.T) {
 	})
 }
 
-// As shares its manager's life.
+// What is added to a view of As starts and stops with its manager.
 func TestWhatAsReturnsIsNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
@@ -271,7 +272,7 @@ func TestWhatAsReturnsIsNotRun(t *testing.T) {
 	})
 }
 
-// An informer that cannot sync, for want of a right, holds up the controllers that need it, and no others.
+// An informer that cannot sync for lack of a permission blocks the controllers that need it, and no others.
 func TestAMissingRightHoldsUpOneController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
@@ -324,7 +325,7 @@ func TestAMissingRightHoldsUpOneController(t *testing.T) {
 	})
 }
 
-// A channel of a controller on all replicas is heard on all.
+// A channel source of a controller that runs on all replicas delivers on all of them.
 func TestChannelsOfAllReplicas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
@@ -349,7 +350,7 @@ func TestChannelsOfAllReplicas(t *testing.T) {
 	})
 }
 
-// Without a logger of its own a program hears of what goes wrong, and of nothing else.
+// Without a configured logger warnings and errors are logged, and nothing else.
 func TestWarningsAreLoggedByDefault(t *testing.T) {
 	var log logged
 	before := slog.Default()
@@ -370,11 +371,12 @@ func TestWarningsAreLoggedByDefault(t *testing.T) {
 	})
 }
 
-// Reconcilers have the logger and the id of their run from the context.
+// Reconcilers get the logger and the id of their run from the context.
 func TestReconcilersHaveALogger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
 		var log logged
+		var mu sync.Mutex
 		ids := map[string]bool{}
 		for range 2 {
 			m := manager.New(c.Conn(), manager.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -384,8 +386,10 @@ func TestReconcilersHaveALogger(t *testing.T) {
 				}
 				id := reconcile.ID(ctx)
 				require.NotEmpty(t, id)
+				mu.Lock()
 				require.False(t, ids[id], "two replicas have one id")
 				ids[id] = true
+				mu.Unlock()
 				reconcile.Logger(ctx).Info("looking")
 				require.Contains(t, log.String(), "msg=looking controller=maps namespace=default name=a reconcileID="+id)
 				return reconcile.Result{}, nil
@@ -395,6 +399,8 @@ func TestReconcilersHaveALogger(t *testing.T) {
 		}
 		controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "a")})
 		c.Settle()
+		mu.Lock()
+		defer mu.Unlock()
 		require.Len(t, ids, 2)
 		require.Empty(t, reconcile.ID(t.Context()))
 		require.Equal(t, slog.Default(), reconcile.Logger(t.Context()))

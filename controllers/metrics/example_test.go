@@ -28,6 +28,6 @@ func Example() {
 		}
 	}
 	// Output:
-	// workqueue_adds_total{name="thumbnails"} 2
-	// workqueue_depth{name="thumbnails"} 1
+	// workqueue_adds_total{controller="thumbnails",name="thumbnails"} 2
+	// workqueue_depth{controller="thumbnails",name="thumbnails",priority="0"} 1
 }

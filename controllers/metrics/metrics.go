@@ -3,12 +3,13 @@
 // dashboards and alerts work.
 //
 //	m := metrics.New()
-//	elector, err := leaderelection.New(lock, leaderelection.Options{Metrics: m.Leader("my-operator")})
 //	mgr := manager.New(conn, manager.Options{
-//		Elector: elector, Monitor: m, Informers: informers.SetOptions{Metrics: m.Informers()},
+//		Lease: lease, Monitor: m, Informers: informers.SetOptions{Metrics: m.Informers()},
 //	})
+//	hooks := webhook.New(webhook.Options{Metrics: m.Webhooks()})
 //	mux.Handle("GET /metrics", m)
 //	mux.Handle("GET /debug/queues", m.Queues())
+//	mux.Handle("GET /debug/caches", m.Caches())
 //
 // It is the only package of the toolkit that imports the Prometheus library, so that programs without it do
 // not link it.
@@ -22,6 +23,7 @@ import (
 	"strconv"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -31,6 +33,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/controllers/controller"
+	"github.com/keelson-dev/keelson/controllers/webhook"
 	"github.com/keelson-dev/keelson/informers"
 	"github.com/keelson-dev/keelson/leaderelection"
 	"github.com/keelson-dev/keelson/workqueue"
@@ -46,19 +49,34 @@ type Metrics struct {
 	adds, retries          *prometheus.CounterVec
 	queueTimes, workTimes  *prometheus.HistogramVec
 	reconciles, failed     *prometheus.CounterVec
+	terminal, panicked     *prometheus.CounterVec
+	timedOut               *prometheus.CounterVec
 	reconcileTimes         *prometheus.HistogramVec
-	active                 *prometheus.GaugeVec
+	active, concurrency    *prometheus.GaugeVec
 	leading                *prometheus.GaugeVec
 	slowPath               *prometheus.CounterVec
 	lists, events, retried *prometheus.CounterVec
+	listTimes              *prometheus.HistogramVec
 	unsynced               *prometheus.GaugeVec
 	slowHandlers           *prometheus.CounterVec
 	handlerTimes           *prometheus.HistogramVec
 	requests, tried        *prometheus.CounterVec
-	requestTimes           *prometheus.HistogramVec
+	requestTimes, queued   *prometheus.HistogramVec
+	limit                  prometheus.Gauge
+	webhooks               webhooks
 
 	mu     sync.Mutex
 	queues []namedQueue // ordered by name
+	// sets are weak because a set of another cluster may end long before the program.
+	sets []weak.Pointer[informers.Set]
+}
+
+// webhooks are the metrics of webhook servers.
+type webhooks struct {
+	requests            *prometheus.CounterVec
+	active              *prometheus.GaugeVec
+	times               *prometheus.HistogramVec
+	panics, conversions prometheus.Counter
 }
 
 // namedQueue is the queue of one controller.
@@ -72,36 +90,60 @@ func New() *Metrics {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	queueBuckets := prometheus.ExponentialBuckets(10e-9, 10, 12)
+	clientBuckets := []float64{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60}
 	m := &Metrics{
 		registry: r, page: promhttp.HandlerFor(r, promhttp.HandlerOpts{}),
 
-		depth:      gauge(r, "workqueue_depth", "Keys waiting for a worker.", "name"),
-		adds:       counter(r, "workqueue_adds_total", "Keys added to the queue.", "name"),
-		retries:    counter(r, "workqueue_retries_total", "Keys added with a delay or a rate limit.", "name"),
-		queueTimes: histogram(r, "workqueue_queue_duration_seconds", "Time a key waited for a worker.", queueBuckets, "name"),
-		workTimes:  histogram(r, "workqueue_work_duration_seconds", "Time a worker took for a key.", queueBuckets, "name"),
+		depth:      gauge(r, "workqueue_depth", "Keys waiting for a worker.", "name", "controller", "priority"),
+		adds:       counter(r, "workqueue_adds_total", "Keys added to the queue.", "name", "controller"),
+		retries:    counter(r, "workqueue_retries_total", "Keys added with a delay or a rate limit.", "name", "controller"),
+		queueTimes: histogram(r, "workqueue_queue_duration_seconds", "Time a key waited for a worker.", queueBuckets, "name", "controller"),
+		workTimes:  histogram(r, "workqueue_work_duration_seconds", "Time a worker took for a key.", queueBuckets, "name", "controller"),
 
-		reconciles: counter(r, "controller_runtime_reconcile_total", "Reconciles by outcome.", "controller", "result"),
-		failed:     counter(r, "controller_runtime_reconcile_errors_total", "Reconciles that failed.", "controller"),
-		reconcileTimes: histogram(r, "controller_runtime_reconcile_time_seconds", "Time a reconcile took.",
-			[]float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}, "controller"),
-		active: gauge(r, "controller_runtime_active_workers", "Reconciles in progress.", "controller"),
+		reconciles:  counter(r, "controller_runtime_reconcile_total", "Reconciles by result.", "controller", "result"),
+		failed:      counter(r, "controller_runtime_reconcile_errors_total", "Reconciles that failed.", "controller"),
+		terminal:    counter(r, "controller_runtime_terminal_reconcile_errors_total", "Reconciles that failed and are not retried.", "controller"),
+		panicked:    counter(r, "controller_runtime_reconcile_panics_total", "Reconciles that panicked.", "controller"),
+		timedOut:    counter(r, "controller_runtime_reconcile_timeouts_total", "Reconciles canceled by their timeout.", "controller"),
+		active:      gauge(r, "controller_runtime_active_workers", "Reconciles in progress.", "controller"),
+		concurrency: gauge(r, "controller_runtime_max_concurrent_reconciles", "Keys that may be reconciled at once.", "controller"),
+		reconcileTimes: histogram(r, "controller_runtime_reconcile_time_seconds", "Time a reconcile took.", []float64{
+			0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75,
+			2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
+		}, "controller"),
 
 		leading:  gauge(r, "leader_election_master_status", "1 on the leader, 0 on other replicas.", "name"),
 		slowPath: counter(r, "leader_election_slowpath_total", "Renewals that had to read the lease first.", "name"),
 
 		lists:        counter(r, "reflector_lists_total", "Complete reads of a collection.", "name"),
+		listTimes:    histogram(r, "reflector_list_duration_seconds", "Time a complete read of a collection took.", prometheus.ExponentialBuckets(0.001, 4, 10), "name"),
 		events:       counter(r, "informer_events_total", "Watch events received.", "name", "type"),
 		unsynced:     gauge(r, "informer_unsynced", "Informers that have not synced or whose resource is not served.", "name"),
 		retried:      counter(r, "informer_failures_total", "Failed requests that informers retried.", "name"),
 		slowHandlers: counter(r, "informer_slow_handlers_total", "Times the backlog of a handler exceeded its limit.", "name", "handler"),
 		handlerTimes: histogram(r, "informer_handler_duration_seconds", "Time a handler took for an event.", queueBuckets, "name", "handler"),
+
+		requests:     counter(r, "rest_client_requests_total", "Requests to the API server, by status code.", "code", "method", "host"),
+		tried:        counter(r, "rest_client_request_retries_total", "Retried requests to the API server.", "code", "verb", "host"),
+		requestTimes: histogram(r, "rest_client_request_duration_seconds", "Time until the response.", clientBuckets, "verb", "host"),
+		queued:       histogram(r, "rest_client_rate_limiter_duration_seconds", "Time that delayed requests waited to be sent.", clientBuckets, "verb", "host"),
+		limit: promauto.With(r).NewGauge(prometheus.GaugeOpts{
+			Name: "rest_client_in_flight_limit", Help: "Requests that may be in flight at once; adapts to the server's load.",
+		}),
+
+		webhooks: webhooks{
+			requests: counter(r, "controller_runtime_webhook_requests_total", "Requests to webhooks, by status code.", "webhook", "code"),
+			active:   gauge(r, "controller_runtime_webhook_requests_in_flight", "Requests being served.", "webhook"),
+			times:    histogram(r, "controller_runtime_webhook_latency_seconds", "Time a request took.", queueBuckets, "webhook"),
+			panics: promauto.With(r).NewCounter(prometheus.CounterOpts{
+				Name: "controller_runtime_webhook_panics_total", Help: "Panics of admission webhooks.",
+			}),
+			conversions: promauto.With(r).NewCounter(prometheus.CounterOpts{
+				Name: "controller_runtime_conversion_webhook_panics_total", Help: "Panics of conversion webhooks.",
+			}),
+		},
 	}
-	m.requests = counter(r, "rest_client_requests_total", "Requests to the API server, by status code.", "code", "method")
-	m.tried = counter(r, "rest_client_request_retries_total", "Retried requests to the API server.", "code", "verb")
-	m.requestTimes = histogram(r, "rest_client_request_duration_seconds", "Time until the response.",
-		[]float64{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60}, "verb")
-	r.MustRegister(inProgress{m})
+	r.MustRegister(inProgress{m}, informerGauges{m})
 	return m
 }
 
@@ -111,17 +153,57 @@ func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.page.Ser
 // Registry returns the registry, for the program's own metrics.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
 
-// Queue implements manager.Monitor; it also measures queues that belong to no controller.
+// Queue implements manager.Monitor; it also measures queues that belong to no controller. The labels name and
+// controller are both name. After 25 different priorities, the label priority of further ones is
+// "exceeded_cardinality_limit".
 func (m *Metrics) Queue(name string) *workqueue.Metrics {
-	depth, adds, retries := m.depth.WithLabelValues(name), m.adds.WithLabelValues(name), m.retries.WithLabelValues(name)
-	queued, worked := m.queueTimes.WithLabelValues(name), m.workTimes.WithLabelValues(name)
+	adds, retries := m.adds.WithLabelValues(name, name), m.retries.WithLabelValues(name, name)
+	queued, worked := m.queueTimes.WithLabelValues(name, name), m.workTimes.WithLabelValues(name, name)
+	depths := &depths{vec: m.depth, name: name, byPriority: map[int]prometheus.Gauge{}}
+	depths.of(0)
 	return &workqueue.Metrics{
-		Depth:         func(_, delta int) { depth.Add(float64(delta)) },
+		Depth:         func(priority, delta int) { depths.of(priority).Add(float64(delta)) },
 		Adds:          adds.Inc,
 		Retries:       retries.Inc,
 		QueueDuration: func(d time.Duration) { queued.Observe(d.Seconds()) },
 		WorkDuration:  func(d time.Duration) { worked.Observe(d.Seconds()) },
 	}
+}
+
+// maxPriorities is the number of priorities of a queue with a series each, as in controller-runtime.
+const maxPriorities = 25
+
+// depths are the gauges of one queue. A priority keeps its gauge, so that their sum stays right.
+type depths struct {
+	vec  *prometheus.GaugeVec
+	name string
+
+	mu         sync.RWMutex
+	byPriority map[int]prometheus.Gauge
+	rest       prometheus.Gauge // of the priorities that came too late for a series
+}
+
+func (d *depths) of(priority int) prometheus.Gauge {
+	d.mu.RLock()
+	g := d.byPriority[priority]
+	d.mu.RUnlock()
+	if g != nil {
+		return g
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if g := d.byPriority[priority]; g != nil {
+		return g
+	}
+	if len(d.byPriority) == maxPriorities {
+		if d.rest == nil {
+			d.rest = d.vec.WithLabelValues(d.name, d.name, "exceeded_cardinality_limit")
+		}
+		return d.rest
+	}
+	g = d.vec.WithLabelValues(d.name, d.name, strconv.Itoa(priority))
+	d.byPriority[priority] = g
+	return g
 }
 
 // Controller implements manager.Monitor.
@@ -132,18 +214,51 @@ func (m *Metrics) Controller(name string, q *workqueue.Queue[types.NamespacedNam
 	slices.SortStableFunc(m.queues, func(a, b namedQueue) int { return cmp.Compare(a.name, b.name) })
 }
 
+// InformerSet implements manager.Monitor; it also measures sets that belong to no manager. What a set holds
+// and what waits for its handlers is read on each scrape while the set is in use.
+func (m *Metrics) InformerSet(s *informers.Set) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sets = append(m.sets, weak.Make(s))
+}
+
 // Reconciles implements manager.Monitor; it is for controller.Options.Metrics.
 func (m *Metrics) Reconciles() controller.Metrics {
 	return controller.Metrics{
+		Started: m.started,
 		Reconciled: func(name, outcome string, took time.Duration) {
-			m.reconciles.WithLabelValues(name, outcome).Inc()
-			if outcome != "success" && outcome != "requeue_after" {
+			result := outcome
+			switch outcome {
+			case "success", "requeue_after":
+			case "terminal_error":
+				m.terminal.WithLabelValues(name).Inc()
+				result = "error"
+			case "panic":
+				m.panicked.WithLabelValues(name).Inc()
+				result = "error"
+			}
+			m.reconciles.WithLabelValues(name, result).Inc()
+			if result == "error" {
 				m.failed.WithLabelValues(name).Inc()
 			}
 			m.reconcileTimes.WithLabelValues(name).Observe(took.Seconds())
 		},
-		Active: func(name string, delta int) { m.active.WithLabelValues(name).Add(float64(delta)) },
+		TimedOut: func(name string) { m.timedOut.WithLabelValues(name).Inc() },
+		Active:   func(name string, delta int) { m.active.WithLabelValues(name).Add(float64(delta)) },
 	}
+}
+
+// started gives every series of a controller a value, so that rates are known from the first reconcile on.
+func (m *Metrics) started(name string, concurrency int) {
+	m.concurrency.WithLabelValues(name).Set(float64(concurrency))
+	for _, result := range []string{"error", "requeue", "requeue_after", "success"} {
+		m.reconciles.WithLabelValues(name, result)
+	}
+	for _, c := range []*prometheus.CounterVec{m.failed, m.terminal, m.panicked, m.timedOut} {
+		c.WithLabelValues(name)
+	}
+	m.active.WithLabelValues(name)
+	m.reconcileTimes.WithLabelValues(name)
 }
 
 // Leader returns the hooks for leaderelection.Options.Metrics; name is the name of the lease.
@@ -165,8 +280,11 @@ func (m *Metrics) Leader(name string) leaderelection.Metrics {
 // "deployments.apps".
 func (m *Metrics) Informers() informers.Metrics {
 	return informers.Metrics{
-		Event:    func(resource, typ string) { m.events.WithLabelValues(resource, typ).Inc() },
-		Read:     func(resource string, _ bool) { m.lists.WithLabelValues(resource).Inc() },
+		Event: func(resource, typ string) { m.events.WithLabelValues(resource, typ).Inc() },
+		Read: func(resource string, _ bool, took time.Duration) {
+			m.lists.WithLabelValues(resource).Inc()
+			m.listTimes.WithLabelValues(resource).Observe(took.Seconds())
+		},
 		Unsynced: func(resource string, delta int) { m.unsynced.WithLabelValues(resource).Add(float64(delta)) },
 		Failed:   func(resource string) { m.retried.WithLabelValues(resource).Inc() },
 		Slow:     func(resource, handler string, _ int) { m.slowHandlers.WithLabelValues(resource, handler).Inc() },
@@ -176,7 +294,8 @@ func (m *Metrics) Informers() informers.Metrics {
 	}
 }
 
-// Client returns the hooks for rest.Options.Metrics. The code of a request without a response is "<error>".
+// Client returns the hooks for rest.Options.Metrics. The code of a request without a response is "<error>";
+// the label verb is, as in Kubernetes components, the HTTP method.
 func (m *Metrics) Client() rest.Metrics {
 	text := func(code int) string {
 		if code == 0 {
@@ -185,11 +304,34 @@ func (m *Metrics) Client() rest.Metrics {
 		return strconv.Itoa(code)
 	}
 	return rest.Metrics{
-		Request: func(verb, _ string, code int, took time.Duration) {
-			m.requests.WithLabelValues(text(code), verb).Inc()
-			m.requestTimes.WithLabelValues(verb).Observe(took.Seconds())
+		Request: func(t rest.Target, code int, took time.Duration) {
+			m.requests.WithLabelValues(text(code), t.Method, t.Host).Inc()
+			m.requestTimes.WithLabelValues(t.Method, t.Host).Observe(took.Seconds())
 		},
-		Retry: func(verb, _ string, code int) { m.tried.WithLabelValues(text(code), verb).Inc() },
+		Retry: func(t rest.Target, code int) { m.tried.WithLabelValues(text(code), t.Method, t.Host).Inc() },
+		Queued: func(t rest.Target, waited time.Duration) {
+			m.queued.WithLabelValues(t.Method, t.Host).Observe(waited.Seconds())
+		},
+		Limit: func(inFlight int) { m.limit.Set(float64(inFlight)) },
+	}
+}
+
+// Webhooks returns the hooks for webhook.Options.Metrics. The label webhook is the path.
+func (m *Metrics) Webhooks() webhook.Metrics {
+	w := &m.webhooks
+	return webhook.Metrics{
+		Active: func(path string, delta int) { w.active.WithLabelValues(path).Add(float64(delta)) },
+		Served: func(path string, code int, took time.Duration) {
+			w.requests.WithLabelValues(path, strconv.Itoa(code)).Inc()
+			w.times.WithLabelValues(path).Observe(took.Seconds())
+		},
+		Panicked: func(_ string, conversion bool) {
+			if conversion {
+				w.conversions.Inc()
+			} else {
+				w.panics.Inc()
+			}
+		},
 	}
 }
 
@@ -223,8 +365,8 @@ func (m *Metrics) allQueues() []namedQueue {
 type inProgress struct{ m *Metrics }
 
 var (
-	unfinished = prometheus.NewDesc("workqueue_unfinished_work_seconds", "Total time of the reconciles in progress.", []string{"name"}, nil)
-	longest    = prometheus.NewDesc("workqueue_longest_running_processor_seconds", "Time of the longest reconcile in progress.", []string{"name"}, nil)
+	unfinished = prometheus.NewDesc("workqueue_unfinished_work_seconds", "Total time of the reconciles in progress.", []string{"name", "controller"}, nil)
+	longest    = prometheus.NewDesc("workqueue_longest_running_processor_seconds", "Time of the longest reconcile in progress.", []string{"name", "controller"}, nil)
 )
 
 // Describe implements prometheus.Collector.
@@ -243,9 +385,73 @@ func (p inProgress) Collect(ch chan<- prometheus.Metric) {
 			s := all[i].queue.Stats()
 			sum, most = sum+s.UnfinishedWork, max(most, s.LongestRunning)
 		}
-		ch <- prometheus.MustNewConstMetric(unfinished, prometheus.GaugeValue, sum.Seconds(), name)
-		ch <- prometheus.MustNewConstMetric(longest, prometheus.GaugeValue, most.Seconds(), name)
+		ch <- prometheus.MustNewConstMetric(unfinished, prometheus.GaugeValue, sum.Seconds(), name, name)
+		ch <- prometheus.MustNewConstMetric(longest, prometheus.GaugeValue, most.Seconds(), name, name)
 	}
+}
+
+// informerGauges collects what informers hold, which is read from the sets on each scrape.
+type informerGauges struct{ m *Metrics }
+
+var (
+	held     = prometheus.NewDesc("informer_objects", "Objects held.", []string{"name"}, nil)
+	size     = prometheus.NewDesc("informer_bytes", "Encoded size of the objects held.", []string{"name"}, nil)
+	overlaid = prometheus.NewDesc("informer_overlay_objects", "Own writes that the watch has not delivered yet.", []string{"name"}, nil)
+	silent   = prometheus.NewDesc("informer_silence_seconds", "Time since the last event or bookmark, the bound on how stale the copy is.", []string{"name"}, nil)
+	backlog  = prometheus.NewDesc("informer_handler_backlog", "Objects whose changes wait for the handler.", []string{"name", "handler"}, nil)
+	behind   = prometheus.NewDesc("informer_handler_behind_seconds", "Time that the backlog of the handler has been non-empty.", []string{"name", "handler"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (informerGauges) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{held, size, overlaid, silent, backlog, behind} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector. Informers of one resource share their series, and so do their
+// handlers of one name: numbers are sums, times the longest.
+func (g informerGauges) Collect(ch chan<- prometheus.Metric) {
+	type handler struct{ resource, name string }
+	informed, handled := map[string]informers.Status{}, map[handler]informers.HandlerStatus{}
+	for _, s := range g.m.allSets() {
+		for _, i := range s.Status() {
+			sum := informed[i.Resource]
+			sum.Objects, sum.Bytes, sum.Overlay = sum.Objects+i.Objects, sum.Bytes+i.Bytes, sum.Overlay+i.Overlay
+			sum.Silent = max(sum.Silent, i.Silent)
+			informed[i.Resource] = sum
+			for _, h := range i.Handlers {
+				key := handler{i.Resource, h.Name}
+				sum := handled[key]
+				handled[key] = informers.HandlerStatus{Backlog: sum.Backlog + h.Backlog, Behind: max(sum.Behind, h.Behind)}
+			}
+		}
+	}
+	for resource, s := range informed {
+		ch <- prometheus.MustNewConstMetric(held, prometheus.GaugeValue, float64(s.Objects), resource)
+		ch <- prometheus.MustNewConstMetric(size, prometheus.GaugeValue, float64(s.Bytes), resource)
+		ch <- prometheus.MustNewConstMetric(overlaid, prometheus.GaugeValue, float64(s.Overlay), resource)
+		ch <- prometheus.MustNewConstMetric(silent, prometheus.GaugeValue, s.Silent.Seconds(), resource)
+	}
+	for key, h := range handled {
+		ch <- prometheus.MustNewConstMetric(backlog, prometheus.GaugeValue, float64(h.Backlog), key.resource, key.name)
+		ch <- prometheus.MustNewConstMetric(behind, prometheus.GaugeValue, h.Behind.Seconds(), key.resource, key.name)
+	}
+}
+
+// allSets returns the sets that are in use, and drops the others.
+func (m *Metrics) allSets() []*informers.Set {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []*informers.Set
+	m.sets = slices.DeleteFunc(m.sets, func(p weak.Pointer[informers.Set]) bool {
+		s := p.Value()
+		if s != nil {
+			all = append(all, s)
+		}
+		return s == nil
+	})
+	return all
 }
 
 func counter(r *prometheus.Registry, name, help string, labels ...string) *prometheus.CounterVec {

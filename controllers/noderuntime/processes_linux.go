@@ -67,8 +67,9 @@ func endTrees(match func(pid int) bool, d time.Duration) error {
 			}
 			p, ok := openProcess(pid, func() bool {
 				parent, _ := stat(pid)
-				_, below := tree[parent]
-				return below || match(pid)
+				held, below := tree[parent]
+				// The pid of a parent that has ended may be another process's by now.
+				return below && !held.ended(0) || match(pid)
 			})
 			if !ok {
 				continue

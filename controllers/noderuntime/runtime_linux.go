@@ -198,7 +198,7 @@ func (r *Runtime) writeConfig() error {
 	return os.WriteFile(r.paths.config, []byte(config), 0o644)
 }
 
-// hasCapability tells whether this process holds a capability.
+// hasCapability reports whether this process has a capability.
 func hasCapability(n int) bool {
 	b, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -249,7 +249,7 @@ func (r *Runtime) makeBridge() error {
 	}
 	address := netip.PrefixFrom(Gateway(r.opts.PodCIDR), r.opts.PodCIDR.Bits()).String()
 	if device, err := net.InterfaceByName(r.opts.Bridge); err == nil {
-		// Left by a killed run, or somebody else's.
+		// Left by a killed run, or of another program.
 		addrs, _ := device.Addrs()
 		if !slices.ContainsFunc(addrs, func(a net.Addr) bool { return a.String() == address }) {
 			return fmt.Errorf("noderuntime: the device %s is there already without the address %s: it belongs to something else", r.opts.Bridge, address)
@@ -269,9 +269,9 @@ func (r *Runtime) makeBridge() error {
 	_ = os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644)
 	// Traffic between pods on the bridge must pass the kernel's rules, or services do not work from pods.
 	_ = os.WriteFile("/proc/sys/net/bridge/bridge-nf-call-iptables", []byte("1"), 0o644)
-	// A service address leads back to the bridge the pod is on: without this the pod is told of a better
-	// route before the packet is refused, and waits for an answer instead of learning that the service has no
-	// endpoints.
+	// A service address leads back to the bridge the pod is on: without this the pod receives a redirect to a
+	// better route before the packet is refused, and waits for an answer instead of learning that the service
+	// has no endpoints.
 	for _, device := range []string{"all", r.opts.Bridge} {
 		_ = os.WriteFile("/proc/sys/net/ipv4/conf/"+device+"/send_redirects", []byte("0"), 0o644)
 	}

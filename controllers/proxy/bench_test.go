@@ -1,41 +1,100 @@
-package proxy
+package proxy_test
 
 import (
 	"fmt"
+	"net/netip"
+	"runtime"
 	"testing"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/controllers/proxy"
+	"github.com/keelson-dev/keelson/controllers/proxytest"
 )
 
-// BenchmarkOneChange changes the endpoints of one of 5,000 Services with 10 endpoints each: what a sync costs
-// besides the kernel.
+// many is a table of n Services with eps endpoints each.
+func many(n, eps int) *proxy.Table {
+	t := proxy.NewTable(proxy.IPv4, proxy.Node{Name: proxytest.NodeName})
+	for i := range n {
+		setMany(t, i, eps)
+	}
+	return t
+}
+
+func setMany(t *proxy.Table, i, eps int) {
+	svc, slice := manyObjects(i, eps)
+	t.Set(types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}, svc, []*discoveryv1.EndpointSlice{slice})
+}
+
+func manyObjects(i, eps int) (*corev1.Service, *discoveryv1.EndpointSlice) {
+	addr := netip.AddrFrom4([4]byte{10, byte(96 + i>>16), byte(i >> 8), byte(i)})
+	svc := proxytest.Service(fmt.Sprintf("s%05d", i), addr.String(), nil, corev1.ServicePort{Port: 80, Protocol: tcp})
+	list := make([]proxytest.Endpoint, eps)
+	for j := range list {
+		list[j] = proxytest.Endpoint{IP: netip.AddrFrom4([4]byte{10, byte(200 + j), byte(i >> 8), byte(i)}).String(), Node: "there"}
+	}
+	return svc, proxytest.Slice(svc, discoveryv1.AddressTypeIPv4, list...)
+}
+
+// BenchmarkOneChange changes the endpoints of one Service among many, with 10 endpoints each: what it costs
+// in the process of the proxy, from the objects to the text for the kernel.
 func BenchmarkOneChange(b *testing.B) {
 	for _, mode := range modes {
+		for _, n := range []int{1000, 10_000, 50_000} {
+			b.Run(fmt.Sprintf("%s/%d", mode, n), func(b *testing.B) {
+				eps := 10
+				if n > 10_000 {
+					eps = 5
+				}
+				t, cfg := many(n, eps), proxytest.Config(mode, proxy.IPv4)
+				t.Take()
+				svc, more := manyObjects(n/2, eps)
+				_, less := manyObjects(n/2, eps-1)
+				key := types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					t.Set(key, svc, []*discoveryv1.EndpointSlice{[]*discoveryv1.EndpointSlice{less, more}[i%2]})
+					if text, err := proxy.Script(mode, cfg, t.Take()); text == "" || err != nil {
+						b.Fatal("nothing has changed", err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkAll renders everything, as at the start.
+func BenchmarkAll(b *testing.B) {
+	for _, mode := range modes {
 		b.Run(string(mode), func(b *testing.B) {
-			plan := func(i, eps int) []*ServicePort {
-				svc := service(fmt.Sprintf("s%05d", i), fmt.Sprintf("10.96.%d.%d", i/250, i%250+1), nil, corev1.ServicePort{Port: 80, Protocol: tcp})
-				var list []where
-				for j := range eps {
-					list = append(list, where{ip: fmt.Sprintf("10.244.%d.%d", i%250, j+1)})
-				}
-				return Plan(IPv4, svc, []*discoveryv1.EndpointSlice{slice(svc, discoveryv1.AddressTypeIPv4, list...)}, Node{Name: "here"})
-			}
-			var ports []*ServicePort
-			for i := range 5000 {
-				ports = append(ports, plan(i, 10)...)
-			}
-			compiler := NewCompiler(config(mode))
-			last := compiler.Compile(ports)
+			t := many(10_000, 10)
 			b.ReportAllocs()
-			for n := 0; b.Loop(); n++ {
-				ports[2500] = plan(2500, 9+n%2)[0]
-				rules := compiler.Compile(ports)
-				if rules.Changes(last) == "" {
-					b.Fatal("nothing has changed")
+			for b.Loop() {
+				if _, err := proxy.Script(mode, proxytest.Config(mode, proxy.IPv4), t.All()); err != nil {
+					b.Fatal(err)
 				}
-				last = rules
 			}
 		})
 	}
+}
+
+// TestTableIsSmall: a Service with 5 endpoints takes at most 1 KiB in the table.
+func TestTableIsSmall(t *testing.T) {
+	const n = 20_000
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	table := many(n, 5)
+	table.Take()
+	if each := (heap() - before) / n; each > 1024 {
+		t.Errorf("%d bytes per Service", each)
+	} else {
+		t.Logf("%d bytes per Service", each)
+	}
+	runtime.KeepAlive(table)
 }

@@ -7,10 +7,11 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/controllers/proxy"
 )
 
-// What a Service means on a node, and the rules for it, are computed without touching the system.
+// What a Service means on a node, and the rules for a change of it, are computed without touching the system.
 func Example() {
 	svc := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
@@ -21,16 +22,25 @@ func Example() {
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.244.0.5"}}},
 		Ports:       []discoveryv1.EndpointPort{{Port: new(int32(8080))}},
 	}
-	ports := proxy.Plan(proxy.IPv4, svc, []*discoveryv1.EndpointSlice{eps}, proxy.Node{Name: "node-1"})
-	fmt.Println(ports[0].Name, ports[0].ClusterIP, ports[0].Cluster)
+	table := proxy.NewTable(proxy.IPv4, proxy.Node{Name: "node-1"})
+	key := types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
+	table.Set(key, svc, []*discoveryv1.EndpointSlice{eps})
+	for _, p := range table.Service(key) {
+		fmt.Println(p.Name, p.ClusterIP, p.Cluster)
+	}
+	table.Take() // what was added, for the kernel
 
-	rules := proxy.NewCompiler(proxy.Config{Mode: proxy.NFTables, Family: proxy.IPv4, MasqueradeBit: 14}).Compile(ports)
-	for line := range strings.Lines(rules.Text()) {
-		if strings.Contains(line, "service-ips { 10.96.0.20") {
-			fmt.Print(line)
+	eps.Endpoints[0].Addresses = []string{"10.244.0.6"}
+	table.Set(key, svc, []*discoveryv1.EndpointSlice{eps})
+	change, err := proxy.Script(proxy.NFTables, proxy.Config{Family: proxy.IPv4, MasqueradeBit: 14}, table.Take())
+	for line := range strings.Lines(change) {
+		if strings.HasPrefix(line, "add rule") {
+			fmt.Print(strings.TrimPrefix(line, "add rule ip kube-proxy service-PFISGYVC-default/web/tcp/ "))
 		}
 	}
+	fmt.Println(err)
 	// Output:
 	// default/web 10.96.0.20 [10.244.0.5:8080]
-	// add element ip kube-proxy service-ips { 10.96.0.20 . tcp . 80 comment "default/web" : goto service-PFISGYVC-default/web/tcp/ }
+	// meta l4proto tcp dnat ip to numgen random mod 1 map { 0 : 10.244.0.6 . 8080 }
+	// <nil>
 }

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -26,110 +25,131 @@ const (
 	nodePortsOfNode = "kubernetes service nodeports; NOTE: this must be the last rule in this chain"
 )
 
-// iptJump is a rule in a chain of the kernel that leads to one of ours. front says which end of the chain it
-// is put at.
+// iptJump is a rule in a chain of the kernel that leads to one of ours.
 type iptJump struct {
 	table, from, to, comment string
 	match                    []string
-	front                    bool
 }
 
-// args are the arguments of iptables after -C, -I, -A or -D and the chain.
-func (j iptJump) args() []string {
-	return append(append(slices.Clone(j.match), "-m", "comment", "--comment", j.comment), "-j", j.to)
+// rule is the jump in the syntax of iptables-restore.
+func (j iptJump) rule() string {
+	return strings.Join(append(slices.Clone(j.match), "-m", "comment", "--comment", strconv.Quote(j.comment), "-j", j.to), " ")
 }
+
+// is reports whether a rule with the target of the jump is the jump.
+func (j iptJump) is(rule string) bool { return strings.Contains(rule, strconv.Quote(j.comment)) }
 
 var fresh = []string{"-m", "conntrack", "--ctstate", "NEW"}
 
 // iptJumps are the entries into the proxy's chains, in the order they are made.
 var iptJumps = []iptJump{
-	{tableFilter, "INPUT", iptExternal, "kubernetes externally-visible service portals", fresh, true},
-	{tableFilter, "FORWARD", iptExternal, "kubernetes externally-visible service portals", fresh, true},
-	{tableFilter, "INPUT", iptNodePorts, "kubernetes health check service ports", nil, true},
-	{tableFilter, "FORWARD", iptServices, "kubernetes service portals", fresh, true},
-	{tableFilter, "OUTPUT", iptServices, "kubernetes service portals", fresh, true},
-	{tableFilter, "FORWARD", iptForward, "kubernetes forwarding rules", nil, true},
-	{tableFilter, "INPUT", iptFirewall, "kubernetes load balancer firewall", fresh, true},
-	{tableFilter, "OUTPUT", iptFirewall, "kubernetes load balancer firewall", fresh, true},
-	{tableFilter, "FORWARD", iptFirewall, "kubernetes load balancer firewall", fresh, true},
-	{tableFilter, "INPUT", iptLocalnet, "kubernetes localnet firewall", nil, true},
-	{tableFilter, "OUTPUT", iptLocalnet, "kubernetes localnet firewall", nil, true},
-	{tableNAT, "OUTPUT", iptServices, "kubernetes service portals", nil, true},
-	{tableNAT, "PREROUTING", iptServices, "kubernetes service portals", nil, true},
-	{tableNAT, "POSTROUTING", iptPostrouting, "kubernetes postrouting rules", nil, true},
+	{tableFilter, "INPUT", iptExternal, "kubernetes externally-visible service portals", fresh},
+	{tableFilter, "FORWARD", iptExternal, "kubernetes externally-visible service portals", fresh},
+	{tableFilter, "INPUT", iptNodePorts, "kubernetes health check service ports", nil},
+	{tableFilter, "FORWARD", iptServices, "kubernetes service portals", fresh},
+	{tableFilter, "OUTPUT", iptServices, "kubernetes service portals", fresh},
+	{tableFilter, "FORWARD", iptForward, "kubernetes forwarding rules", nil},
+	{tableFilter, "INPUT", iptFirewall, "kubernetes load balancer firewall", fresh},
+	{tableFilter, "OUTPUT", iptFirewall, "kubernetes load balancer firewall", fresh},
+	{tableFilter, "FORWARD", iptFirewall, "kubernetes load balancer firewall", fresh},
+	{tableFilter, "INPUT", iptLocalnet, "kubernetes localnet firewall", nil},
+	{tableFilter, "OUTPUT", iptLocalnet, "kubernetes localnet firewall", nil},
+	{tableNAT, "OUTPUT", iptServices, "kubernetes service portals", nil},
+	{tableNAT, "PREROUTING", iptServices, "kubernetes service portals", nil},
+	{tableNAT, "POSTROUTING", iptPostrouting, "kubernetes postrouting rules", nil},
 }
 
-// iptRules is the content of the tables.
-type iptRules struct{ tables map[string]*iptTable }
+// iptTables are the tables in the order in which they are written.
+var iptTables = []string{tableFilter, tableNAT, tableMangle}
 
-type iptTable struct{ chains map[string]*chain }
-
-// sharedLine is a rule a port adds to a chain that all ports share.
-type sharedLine struct{ table, chain, rule string }
-
-// iptables joins the rules all Services share with their blocks.
-func (c *Compiler) iptables(blocks []*block) *iptRules {
-	r := &iptRules{tables: map[string]*iptTable{}}
-	declare := func(table string, names ...string) {
-		t := &iptTable{chains: map[string]*chain{}}
-		for _, n := range names {
-			t.chains[n] = &chain{}
-		}
-		r.tables[table] = t
-	}
-	declare(tableFilter, iptCanary, iptServices, iptExternal, iptForward, iptNodePorts, iptFirewall, iptLocalnet)
-	declare(tableNAT, iptCanary, iptServices, iptNodePorts, iptPostrouting, iptMarkMasq)
-	declare(tableMangle, iptCanary)
-	for _, b := range blocks {
-		maps.Copy(r.tables[tableNAT].chains, b.chains) // filter has shared chains only
-		for _, l := range b.shared {
-			r.tables[l.table].chains[l.chain].add("%s", l.rule)
-		}
-	}
-	c.iptShared(r)
-	return r
+// iptShared are the chains that all ports share, by table.
+var iptShared = map[string][]string{
+	tableFilter: {iptCanary, iptServices, iptExternal, iptForward, iptNodePorts, iptFirewall, iptLocalnet},
+	tableNAT:    {iptCanary, iptServices, iptNodePorts, iptPostrouting, iptMarkMasq},
+	tableMangle: {iptCanary},
 }
 
-func (c *Compiler) iptShared(r *iptRules) {
-	nat, filter := r.tables[tableNAT].chains, r.tables[tableFilter].chains
-	services := nat[iptServices]
-	if c.cfg.AllNodePortAddrs {
+// iptRenderer turns ports into text for iptables-restore. It keeps nothing: what a change removes is rendered
+// from the port as it was.
+type iptRenderer struct {
+	cfg Config
+	// bare leaves out comments, which cost time when there are many rules.
+	bare bool
+	// rules are the numbers of rules by table in the last text of all, or how many more than before there are
+	// after the last text of changes.
+	rules map[string]int
+	// written are the numbers of rules in the last text, by table.
+	written map[string]int
+}
+
+// iptBlock is what belongs to one port: chains of its own in table nat, and lines in chains that all ports
+// share.
+type iptBlock struct {
+	chains []iptChain
+	shared []iptLine
+}
+
+type iptChain struct {
+	name  string
+	rules []string
+}
+
+type iptLine struct{ table, chain, rule string }
+
+func (c *iptChain) add(format string, args ...any) {
+	// A part that is left out leaves a space.
+	c.rules = append(c.rules, strings.TrimSpace(fmt.Sprintf(format, args...)))
+}
+
+func (b *iptBlock) find(chain string) *iptChain {
+	for i := range b.chains {
+		if b.chains[i].name == chain {
+			return &b.chains[i]
+		}
+	}
+	return nil
+}
+
+// base are the lines in shared chains that do not come from ports.
+func (r *iptRenderer) base() (lines []iptLine) {
+	add := func(table, chain, format string, args ...any) {
+		lines = append(lines, iptLine{table, chain, fmt.Sprintf(format, args...)})
+	}
+	if r.cfg.AllNodePortAddrs {
 		match := "-m addrtype --dst-type LOCAL"
-		if !c.cfg.LocalhostNodePorts || c.cfg.Family == IPv6 {
-			match += " ! -d " + c.localhost()
+		if !r.cfg.LocalhostNodePorts || r.cfg.Family == IPv6 {
+			match += " ! -d " + r.localhost()
 		}
-		services.add("-m comment --comment %q %s -j %s", nodePortsOfNode, match, iptNodePorts)
+		add(tableNAT, iptServices, "-m comment --comment %q %s -j %s", nodePortsOfNode, match, iptNodePorts)
 	} else {
-		for _, a := range c.cfg.NodePortAddrs {
-			if c.cfg.Family.of(a) {
-				services.add("-m comment --comment %q -d %s -j %s", nodePortsOfNode, a, iptNodePorts)
+		for _, a := range r.cfg.NodePortAddrs {
+			if r.cfg.Family.of(a) {
+				add(tableNAT, iptServices, "-m comment --comment %q -d %s -j %s", nodePortsOfNode, a, iptNodePorts)
 			}
 		}
 	}
-	mark := c.cfg.mark()
-	nat[iptMarkMasq].add("-j MARK --or-mark %s", mark)
-	post := nat[iptPostrouting]
-	post.add("-m mark ! --mark %s/%s -j RETURN", mark, mark)
-	post.add("-j MARK --xor-mark %s", mark)
-	post.add("-m comment --comment %q -j MASQUERADE --random-fully", "kubernetes service traffic requiring SNAT")
-
-	forward := filter[iptForward]
-	if !c.cfg.AcceptInvalid {
+	mark := r.cfg.mark()
+	add(tableNAT, iptMarkMasq, "-j MARK --or-mark %s", mark)
+	add(tableNAT, iptPostrouting, "-m mark ! --mark %s/%s -j RETURN", mark, mark)
+	add(tableNAT, iptPostrouting, "-j MARK --xor-mark %s", mark)
+	add(tableNAT, iptPostrouting, "-m comment --comment %q -j MASQUERADE --random-fully", "kubernetes service traffic requiring SNAT")
+	if !r.cfg.AcceptInvalid {
 		// An invalid packet would be let through untranslated, and the client would end the connection over
 		// it.
-		forward.add("-m conntrack --ctstate INVALID -j DROP")
+		add(tableFilter, iptForward, "-m conntrack --ctstate INVALID -j DROP")
 	}
-	forward.add("-m comment --comment %q -m mark --mark %s/%s -j ACCEPT", "kubernetes forwarding rules", mark, mark)
-	forward.add("-m comment --comment %q -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT", "kubernetes forwarding conntrack rule")
-	if c.cfg.LocalhostNodePorts && c.cfg.Family == IPv4 {
+	add(tableFilter, iptForward, "-m comment --comment %q -m mark --mark %s/%s -j ACCEPT", "kubernetes forwarding rules", mark, mark)
+	add(tableFilter, iptForward, "-m comment --comment %q -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT", "kubernetes forwarding conntrack rule")
+	if r.cfg.LocalhostNodePorts && r.cfg.Family == IPv4 {
 		// route_localnet, which node ports on localhost need, would let neighbours reach what listens on
 		// localhost only.
-		filter[iptLocalnet].add("-m comment --comment %q -d 127.0.0.0/8 ! -s 127.0.0.0/8 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP", "block incoming localnet connections")
+		add(tableFilter, iptLocalnet, "-m comment --comment %q -d 127.0.0.0/8 ! -s 127.0.0.0/8 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP", "block incoming localnet connections")
 	}
+	return lines
 }
 
-func (c *Compiler) localhost() string {
-	if c.cfg.Family == IPv6 {
+func (r *iptRenderer) localhost() string {
+	if r.cfg.Family == IPv6 {
 		return "::1/128"
 	}
 	return "127.0.0.0/8"
@@ -143,105 +163,119 @@ func iptEndpointChain(n PortName, ep netip.AddrPort) string {
 	return "KUBE-SEP-" + hash(n.String()+n.protocol()+ep.String(), 16)
 }
 
-// iptComment fits what a rule may carry.
-func iptComment(format string, args ...any) string {
+// comment is a match that only explains, with a space after it.
+func (r *iptRenderer) comment(format string, args ...any) string {
+	if r.bare {
+		return ""
+	}
 	s := fmt.Sprintf(format, args...)
-	return "-m comment --comment " + strconv.Quote(s[:min(len(s), 255)])
+	return "-m comment --comment " + strconv.Quote(s[:min(len(s), 255)]) + " "
 }
 
-// iptablesPort writes the chains of one port and its lines in the shared ones.
-func (c *Compiler) iptablesPort(b *block, p *ServicePort) {
-	svc, svl := iptPortChain("KUBE-SVC-", p.Name), iptPortChain("KUBE-SVL-", p.Name)
-	ext, fw := iptPortChain("KUBE-EXT-", p.Name), iptPortChain("KUBE-FW-", p.Name)
-	name, proto := p.Name.String(), p.Name.protocol()
-	line := func(table, chain string, format string, args ...any) {
-		b.shared = append(b.shared, sharedLine{table: table, chain: chain, rule: fmt.Sprintf(format, args...)})
+// port renders the chains of one port and its lines in shared ones; nil renders an empty block.
+func (r *iptRenderer) port(p *ServicePort) *iptBlock {
+	b := &iptBlock{}
+	if p == nil {
+		return b
 	}
-	to := func(a netip.Addr) string { return fmt.Sprintf("-m %s -p %s -d %s --dport %d", proto, proto, a, p.Port) }
-	refuse := func() (what, target string) {
-		if p.AnyEndpoint {
-			return "has no local endpoints", "DROP"
-		}
-		return "has no endpoints", "REJECT"
-	}
-	what, target := refuse()
+	svc, svl, ext := iptPortChain("KUBE-SVC-", p.Name), iptPortChain("KUBE-SVL-", p.Name), iptPortChain("KUBE-EXT-", p.Name)
 	internal := svc
 	if p.InternalLocal {
 		internal = svl
 	}
-	if len(p.internal()) > 0 {
-		line(tableNAT, iptServices, "%s %s -j %s", iptComment("%s cluster IP", name), to(p.ClusterIP), internal)
-	} else {
-		line(tableFilter, iptServices, "%s %s -j %s", iptComment("%s %s", name, what), to(p.ClusterIP), target)
+	for _, ep := range p.endpointsUsed() {
+		r.endpoint(b, p, ep)
 	}
-	if p.External() {
-		reachable := len(p.external()) > 0 || len(p.Cluster) > 0
-		entry := func(a netip.Addr, kind, chain string) {
-			if reachable {
-				line(tableNAT, iptServices, "%s %s -j %s", iptComment("%s %s", name, kind), to(a), chain)
-			}
-			if len(p.external()) == 0 {
-				line(tableFilter, iptExternal, "%s %s -j %s", iptComment("%s %s", name, what), to(a), target)
-			}
-		}
-		for _, a := range p.ExternalIPs {
-			entry(a, "external IP", ext)
-		}
-		for _, a := range p.LoadBalancerIPs {
-			if len(p.SourceRanges) == 0 {
-				entry(a, "loadbalancer IP", ext)
-				continue
-			}
-			entry(a, "loadbalancer IP", fw)
-			if reachable { // otherwise the address is refused, to everybody
-				line(tableFilter, iptFirewall, "%s %s -j DROP", iptComment("%s traffic not accepted by %s", name, fw), to(a))
-			}
-		}
-		if p.NodePort != 0 {
-			onNode := fmt.Sprintf("-m %s -p %s --dport %d", proto, proto, p.NodePort)
-			if reachable {
-				line(tableNAT, iptNodePorts, "%s %s -j %s", iptComment("%s", name), onNode, ext)
-			}
-			if len(p.external()) == 0 {
-				line(tableFilter, iptExternal, "%s -m addrtype --dst-type LOCAL %s -j %s", iptComment("%s %s", name, what), onNode, target)
-			}
-		}
-		if p.HealthCheckNodePort != 0 {
-			line(tableFilter, iptNodePorts, "%s -m tcp -p tcp --dport %d -j ACCEPT", iptComment("%s health check node port", name), p.HealthCheckNodePort)
-		}
-		if reachable {
-			c.iptExternal(b.chain(ext), p, svc, svl)
-			if len(p.SourceRanges) > 0 && len(p.LoadBalancerIPs) > 0 {
-				c.iptFirewall(b.chain(fw), p, ext)
-			}
+	if p.usesCluster() {
+		r.balance(b, svc, p, p.Cluster, internal == svc)
+	}
+	if p.usesLocal() {
+		r.balance(b, svl, p, p.Local, internal == svl)
+	}
+	if p.External() && p.reachable() {
+		r.external(b, ext, p, svc, svl)
+	}
+	r.lines(b, p, internal, ext)
+	return b
+}
+
+// lines renders what leads to the chains of a port.
+func (r *iptRenderer) lines(b *iptBlock, p *ServicePort, internal, ext string) {
+	name, proto := p.Name.String(), p.Name.protocol()
+	line := func(table, chain, format string, args ...any) {
+		b.shared = append(b.shared, iptLine{table, chain, fmt.Sprintf(format, args...)})
+	}
+	to := func(a netip.Addr) string { return fmt.Sprintf("-m %s -p %s -d %s --dport %d", proto, proto, a, p.Port) }
+	what, target := "has no endpoints", "REJECT"
+	if p.AnyEndpoint {
+		what, target = "has no local endpoints", "DROP"
+	}
+	if p.ClusterIP.IsValid() {
+		if len(p.internal()) > 0 {
+			line(tableNAT, iptServices, "%s%s -j %s", r.comment("%s cluster IP", name), to(p.ClusterIP), internal)
+		} else {
+			line(tableFilter, iptServices, "%s%s -j %s", r.comment("%s %s", name, what), to(p.ClusterIP), target)
 		}
 	}
-	used := map[netip.AddrPort]bool{}
-	if len(p.Cluster) > 0 && (!p.InternalLocal || p.External()) {
-		c.iptBalance(b.chain(svc), p, p.Cluster, internal == svc)
-		for _, ep := range p.Cluster {
-			used[ep] = true
+	entry := func(a netip.Addr, kind, chain string) {
+		if p.reachable() {
+			line(tableNAT, iptServices, "%s%s -j %s", r.comment("%s %s", name, kind), to(a), chain)
+		}
+		if len(p.external()) == 0 {
+			line(tableFilter, iptExternal, "%s%s -j %s", r.comment("%s %s", name, what), to(a), target)
 		}
 	}
-	if len(p.Local) > 0 && (p.InternalLocal || p.ExternalLocal) {
-		c.iptBalance(b.chain(svl), p, p.Local, internal == svl)
-		for _, ep := range p.Local {
-			used[ep] = true
+	for _, a := range p.ExternalIPs {
+		entry(a, "external IP", ext)
+	}
+	r.balancerLines(b, p, ext, entry, to)
+	if p.NodePort != 0 {
+		onNode := fmt.Sprintf("-m %s -p %s --dport %d", proto, proto, p.NodePort)
+		if p.reachable() {
+			line(tableNAT, iptNodePorts, "%s%s -j %s", r.comment("%s", name), onNode, ext)
+		}
+		if len(p.external()) == 0 {
+			line(tableFilter, iptExternal, "%s-m addrtype --dst-type LOCAL %s -j %s", r.comment("%s %s", name, what), onNode, target)
 		}
 	}
-	for ep := range used {
-		iptEndpoint(b, p, ep)
+	if p.HealthCheckNodePort != 0 {
+		line(tableFilter, iptNodePorts, "%s-m tcp -p tcp --dport %d -j ACCEPT", r.comment("%s health check node port", name), p.HealthCheckNodePort)
 	}
 }
 
-// iptIsLocal matches traffic of pods; not negates. It is empty if nobody said how to tell.
-func (c *Compiler) iptIsLocal(not bool) string {
+// balancerLines renders the load balancers' addresses, with a chain that refuses other clients if the Service
+// restricts them.
+func (r *iptRenderer) balancerLines(b *iptBlock, p *ServicePort, ext string, entry func(a netip.Addr, kind, chain string), to func(netip.Addr) string) {
+	const kind = "loadbalancer IP"
+	if len(p.LoadBalancerIPs) == 0 {
+		return
+	}
+	if len(p.SourceRanges) == 0 {
+		for _, a := range p.LoadBalancerIPs {
+			entry(a, kind, ext)
+		}
+		return
+	}
+	fw := iptPortChain("KUBE-FW-", p.Name)
+	for _, a := range p.LoadBalancerIPs {
+		entry(a, kind, fw)
+		if p.reachable() { // otherwise the address is refused, to all clients
+			b.shared = append(b.shared, iptLine{tableFilter, iptFirewall, fmt.Sprintf("%s%s -j DROP", r.comment("%s traffic not accepted by %s", p.Name, fw), to(a))})
+		}
+	}
+	if p.reachable() {
+		r.firewall(b, fw, p, ext)
+	}
+}
+
+// isLocal matches traffic of pods; not negates. It is empty if local traffic cannot be detected.
+func (r *iptRenderer) isLocal(not bool) string {
 	bang := ""
 	if not {
 		bang = "! "
 	}
-	d := c.cfg.DetectLocal
-	if p, ok := d.cidr(c.cfg.Family); ok {
+	d := r.cfg.DetectLocal
+	if p, ok := d.cidr(r.cfg.Family); ok {
 		return bang + "-s " + p.String()
 	}
 	if d.Bridge != "" {
@@ -253,20 +287,21 @@ func (c *Compiler) iptIsLocal(not bool) string {
 	return ""
 }
 
-func (c *Compiler) iptExternal(ch *chain, p *ServicePort, svc, svl string) {
-	name := p.Name.String()
+func (r *iptRenderer) external(b *iptBlock, chain string, p *ServicePort, svc, svl string) {
+	ch, name := iptChain{name: chain}, p.Name.String()
+	defer func() { b.chains = append(b.chains, ch) }()
 	if !p.ExternalLocal {
-		ch.add("%s -j %s", iptComment("masquerade traffic for %s external destinations", name), iptMarkMasq)
+		ch.add("%s-j %s", r.comment("masquerade traffic for %s external destinations", name), iptMarkMasq)
 		ch.add("-j %s", svc)
 		return
 	}
 	// Pods and the node itself are inside, whatever address they use: they get any endpoint.
 	if len(p.Cluster) > 0 {
-		if from := c.iptIsLocal(false); from != "" {
-			ch.add("%s %s -j %s", iptComment("pod traffic for %s external destinations", name), from, svc)
+		if from := r.isLocal(false); from != "" {
+			ch.add("%s%s -j %s", r.comment("pod traffic for %s external destinations", name), from, svc)
 		}
-		ch.add("%s -m addrtype --src-type LOCAL -j %s", iptComment("masquerade LOCAL traffic for %s external destinations", name), iptMarkMasq)
-		ch.add("%s -m addrtype --src-type LOCAL -j %s", iptComment("route LOCAL traffic for %s external destinations", name), svc)
+		ch.add("%s-m addrtype --src-type LOCAL -j %s", r.comment("masquerade LOCAL traffic for %s external destinations", name), iptMarkMasq)
+		ch.add("%s-m addrtype --src-type LOCAL -j %s", r.comment("route LOCAL traffic for %s external destinations", name), svc)
 	}
 	// Others keep their address, because the endpoint is here.
 	if len(p.Local) > 0 {
@@ -274,36 +309,39 @@ func (c *Compiler) iptExternal(ch *chain, p *ServicePort, svc, svl string) {
 	}
 }
 
-func (c *Compiler) iptFirewall(ch *chain, p *ServicePort, ext string) {
-	comment := iptComment("%s loadbalancer IP", p.Name)
-	node := false
-	for _, r := range p.SourceRanges {
-		ch.add("%s -s %s -j %s", comment, r, ext)
-		node = node || slices.ContainsFunc(c.cfg.NodeAddrs, r.Contains)
+func (r *iptRenderer) firewall(b *iptBlock, chain string, p *ServicePort, ext string) {
+	ch := iptChain{name: chain}
+	comment := r.comment("%s loadbalancer IP", p.Name)
+	for _, rg := range p.SourceRanges {
+		ch.add("%s-s %s -j %s", comment, rg, ext)
 	}
-	if node {
+	if r.cfg.holdsNode(p.SourceRanges) {
 		// The node may be given the balancer's own address as source when it uses it.
 		for _, a := range p.LoadBalancerIPs {
-			ch.add("%s -s %s -j %s", comment, a, ext)
+			ch.add("%s-s %s -j %s", comment, a, ext)
 		}
 	}
-	ch.add("%s", iptComment("other traffic to %s will be dropped by %s", p.Name, iptFirewall))
+	if !r.bare {
+		ch.add("%s", r.comment("other traffic to %s will be dropped by %s", p.Name, iptFirewall))
+	}
+	b.chains = append(b.chains, ch)
 }
 
-func (c *Compiler) iptBalance(ch *chain, p *ServicePort, eps []netip.AddrPort, internal bool) {
+func (r *iptRenderer) balance(b *iptBlock, chain string, p *ServicePort, eps []netip.AddrPort, internal bool) {
+	ch := iptChain{name: chain}
 	name, proto := p.Name.String(), p.Name.protocol()
-	if internal {
-		to := fmt.Sprintf("%s -m %s -p %s -d %s --dport %d", iptComment("%s cluster IP", name), proto, proto, p.ClusterIP, p.Port)
-		if c.cfg.MasqueradeAll {
+	if internal && p.ClusterIP.IsValid() {
+		to := fmt.Sprintf("%s-m %s -p %s -d %s --dport %d", r.comment("%s cluster IP", name), proto, proto, p.ClusterIP, p.Port)
+		if r.cfg.MasqueradeAll {
 			ch.add("%s -j %s", to, iptMarkMasq)
-		} else if from := c.iptIsLocal(true); from != "" {
+		} else if from := r.isLocal(true); from != "" {
 			ch.add("%s %s -j %s", to, from, iptMarkMasq)
 		}
 	}
 	if p.AffinitySeconds > 0 {
 		for _, ep := range eps {
 			sep := iptEndpointChain(p.Name, ep)
-			ch.add("%s -m recent --name %s --rcheck --seconds %d --reap -j %s", iptComment("%s -> %s", name, ep), sep, p.AffinitySeconds, sep)
+			ch.add("%s-m recent --name %s --rcheck --seconds %d --reap -j %s", r.comment("%s -> %s", name, ep), sep, p.AffinitySeconds, sep)
 		}
 	}
 	for i, ep := range eps {
@@ -312,64 +350,195 @@ func (c *Compiler) iptBalance(ch *chain, p *ServicePort, eps []netip.AddrPort, i
 			// Each rule gets its share of what the ones before it left over.
 			pick = fmt.Sprintf("-m statistic --mode random --probability %0.10f ", 1/float64(left))
 		}
-		ch.add("%s %s-j %s", iptComment("%s -> %s", name, ep), pick, iptEndpointChain(p.Name, ep))
+		ch.add("%s%s-j %s", r.comment("%s -> %s", name, ep), pick, iptEndpointChain(p.Name, ep))
 	}
+	b.chains = append(b.chains, ch)
 }
 
-func iptEndpoint(b *block, p *ServicePort, ep netip.AddrPort) {
+func (r *iptRenderer) endpoint(b *iptBlock, p *ServicePort, ep netip.AddrPort) {
 	sep, proto := iptEndpointChain(p.Name, ep), p.Name.protocol()
-	ch := b.chain(sep)
-	comment := iptComment("%s", p.Name)
+	ch, comment := iptChain{name: sep}, r.comment("%s", p.Name)
 	// An endpoint that reaches itself through its Service must see another address, or it would answer itself
 	// past the node.
-	ch.add("%s -s %s -j %s", comment, ep.Addr(), iptMarkMasq)
+	ch.add("%s-s %s -j %s", comment, ep.Addr(), iptMarkMasq)
 	recent := ""
 	if p.AffinitySeconds > 0 {
 		recent = "-m recent --name " + sep + " --set "
 	}
-	ch.add("%s %s-m %s -p %s -j DNAT --to-destination %s", comment, recent, proto, proto, ep)
+	ch.add("%s%s-m %s -p %s -j DNAT --to-destination %s", comment, recent, proto, proto, ep)
+	b.chains = append(b.chains, ch)
 }
 
-func (r *iptRules) text() string { return r.textWithout(nil) }
-
-// textWithout writes everything and deletes further chains, given by table.
-func (r *iptRules) textWithout(further map[string][]string) string {
-	before := &iptRules{tables: map[string]*iptTable{}}
-	for _, table := range []string{tableFilter, tableNAT, tableMangle} {
-		before.tables[table] = &iptTable{chains: map[string]*chain{}}
-		for _, name := range further[table] {
-			before.tables[table].chains[name] = &chain{}
-		}
-	}
-	return r.changes(before)
-}
-
-// changes is input for iptables-restore --noflush: a chain that is declared there is emptied and filled anew,
+// iptScript is input for iptables-restore --noflush, by table: a chain that is declared there is emptied,
 // others stay as they are.
-func (r *iptRules) changes(from *iptRules) string {
+type iptScript map[string]*iptTable
+
+type iptTable struct {
+	// declare are the chains that are declared. They are sorted in the text: iptables keeps chains in a
+	// sorted list, which it searches from one end.
+	declare       []string
+	rules, remove strings.Builder
+	written       int // rules that are added
+}
+
+func newIPTScript() iptScript {
+	s := iptScript{}
+	for _, table := range iptTables {
+		s[table] = &iptTable{}
+	}
+	return s
+}
+
+func (t *iptTable) empty(chain string) {
+	t.declare = append(t.declare, chain)
+}
+
+// rule writes a command such as -A, -I or -D.
+func (t *iptTable) rule(command, chain, rule string) {
+	if command != "-D" {
+		t.written++
+	}
+	for _, part := range []string{command, " ", chain, " ", rule, "\n"} {
+		t.rules.WriteString(part)
+	}
+}
+
+// jump writes an entry into the proxy's chains, which is not counted as a rule.
+func (t *iptTable) jump(j iptJump) {
+	t.rule("-I", j.from+" 1", j.rule())
+	t.written--
+}
+
+func (t *iptTable) fill(c *iptChain) {
+	t.empty(c.name)
+	for _, rule := range c.rules {
+		t.rule("-A", c.name, rule)
+	}
+}
+
+// drop deletes a chain. Rules that refer to it must be gone by then.
+func (t *iptTable) drop(chain string) {
+	t.empty(chain)
+	t.remove.WriteString("-X " + chain + "\n")
+}
+
+// written are the numbers of rules that are added, by table.
+func (s iptScript) written() map[string]int {
+	out := map[string]int{}
+	for name, t := range s {
+		out[name] = t.written
+	}
+	return out
+}
+
+func (s iptScript) text() string {
 	var w strings.Builder
-	for _, table := range []string{tableFilter, tableNAT, tableMangle} {
-		r.tables[table].changes(&w, table, from.tables[table])
+	for _, name := range iptTables {
+		t := s[name]
+		if len(t.declare)+t.rules.Len() == 0 {
+			continue
+		}
+		w.WriteString("*" + name + "\n")
+		slices.Sort(t.declare)
+		for _, chain := range t.declare {
+			w.WriteString(":" + chain + " - [0:0]\n")
+		}
+		for _, part := range []string{t.rules.String(), t.remove.String(), "COMMIT\n"} {
+			w.WriteString(part)
+		}
 	}
 	return w.String()
 }
 
-func (t *iptTable) changes(w *strings.Builder, table string, before *iptTable) {
-	changed, gone := changedChains(t.chains, before.chains), missing(before.chains, t.chains)
-	if len(changed)+len(gone) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "*%s\n", table)
-	for _, name := range slices.Concat(changed, gone) {
-		fmt.Fprintf(w, ":%s - [0:0]\n", name)
-	}
-	for _, name := range changed {
-		for _, rule := range t.chains[name].rules {
-			fmt.Fprintf(w, "-A %s %s\n", name, rule)
+// all is text that writes everything, adds jumps from the chains of the kernel, and deletes those of the
+// chains that exist, by table, that are not needed any more.
+func (r *iptRenderer) all(d *Delta, exist map[string][]string, jumps []iptJump) string {
+	s := newIPTScript()
+	r.rules = map[string]int{}
+	wanted := map[string]bool{}
+	for table, chains := range iptShared {
+		for _, name := range chains {
+			s[table].empty(name)
+			wanted[table+name] = true
 		}
 	}
-	for _, name := range gone {
-		fmt.Fprintf(w, "-X %s\n", name)
+	// Lines of ports are put in front of others, as those of later changes are.
+	base := r.base()
+	lines := func(list []iptLine) {
+		for _, l := range list {
+			s[l.table].rule("-A", l.chain, l.rule)
+			r.rules[l.table]++
+		}
 	}
-	w.WriteString("COMMIT\n")
+	for _, c := range d.Ports {
+		b := r.port(c.Now)
+		for i := range b.chains {
+			s[tableNAT].fill(&b.chains[i])
+			wanted[tableNAT+b.chains[i].name] = true
+			r.rules[tableNAT] += len(b.chains[i].rules)
+		}
+		lines(b.shared)
+	}
+	lines(base)
+	for _, j := range slices.Backward(jumps) {
+		s[j.table].jump(j)
+	}
+	for table, chains := range exist {
+		for _, name := range chains {
+			if !wanted[table+name] {
+				s[table].drop(name)
+			}
+		}
+	}
+	r.written = s.written()
+	return s.text()
+}
+
+// changes is text that writes a change. The order of rules in shared chains does not matter, except that
+// those of ports come first, because no two ports have an address in common: so single lines are inserted at
+// the beginning and deleted.
+func (r *iptRenderer) changes(d *Delta) string {
+	s := newIPTScript()
+	r.rules = map[string]int{}
+	var off, on []iptLine
+	nat := s[tableNAT]
+	for _, c := range d.Ports {
+		was, now := r.port(c.Was), r.port(c.Now)
+		for i := range now.chains {
+			ch := &now.chains[i]
+			before := was.find(ch.name)
+			if before == nil || !slices.Equal(before.rules, ch.rules) {
+				nat.fill(ch)
+			}
+			r.rules[tableNAT] += len(ch.rules)
+		}
+		for i := range was.chains {
+			if now.find(was.chains[i].name) == nil {
+				nat.drop(was.chains[i].name)
+			}
+			r.rules[tableNAT] -= len(was.chains[i].rules)
+		}
+		off = append(off, without(was.shared, now.shared)...)
+		on = append(on, without(now.shared, was.shared)...)
+	}
+	for _, l := range off {
+		s[l.table].rule("-D", l.chain, l.rule)
+		r.rules[l.table]--
+	}
+	for _, l := range on {
+		s[l.table].rule("-I", l.chain+" 1", l.rule)
+		r.rules[l.table]++
+	}
+	r.written = s.written()
+	return s.text()
+}
+
+// without are the lines of a that b does not have.
+func without(a, b []iptLine) (out []iptLine) {
+	for _, l := range a {
+		if !slices.Contains(b, l) {
+			out = append(out, l)
+		}
+	}
+	return out
 }

@@ -15,20 +15,22 @@ import (
 
 // Kernel is the part of the node that the proxy reads and changes. [NewKernel] returns the real one.
 type Kernel interface {
-	// Run runs nft, iptables, iptables-restore or their IPv6 forms and returns what was printed. A command
-	// that fails is a *CommandError.
+	// Run runs nft, ipset, iptables, iptables-restore or the IPv6 forms of these and returns what was
+	// printed. A command that fails is a *CommandError.
 	Run(ctx context.Context, stdin []byte, name string, args ...string) ([]byte, error)
 	// SetSysctl sets a parameter such as net/ipv4/ip_forward; the error wraps fs.ErrNotExist if the kernel
 	// has none of that name.
 	SetSysctl(name, value string) error
 	// Sysctl reads a parameter.
 	Sysctl(name string) (string, error)
-	// Addrs are the addresses of the node's interfaces.
+	// Addrs are the addresses of the node's interfaces, except for IPVSDevice.
 	Addrs() ([]netip.Addr, error)
 	// Listen listens on the node.
 	Listen(ctx context.Context, network, address string) (net.Listener, error)
 	// DeleteFlows deletes the matching flows of a family from connection tracking and returns their number.
 	DeleteFlows(f Family, match func(Flow) bool) (int, error)
+	// IPVS returns what mode ipvs needs; the error wraps ErrNoIPVS if the kernel does not have it.
+	IPVS() (IPVSKernel, error)
 }
 
 // Flow is a UDP flow of connection tracking.

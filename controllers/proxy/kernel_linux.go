@@ -71,7 +71,7 @@ func (k *linux) in(f func() error) error {
 	}
 	result := make(chan error, 1)
 	go func() {
-		// The goroutine ends with the thread locked, so the thread ends too and nobody inherits the
+		// The goroutine ends with the thread locked, so the thread ends too and no goroutine inherits the
 		// namespace.
 		runtime.LockOSThread()
 		fd, err := unix.Open(k.netns, unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -116,15 +116,20 @@ func (k *linux) Sysctl(name string) (value string, err error) {
 
 func (k *linux) Addrs() (out []netip.Addr, err error) {
 	err = k.in(func() error {
-		list, err := net.InterfaceAddrs()
+		skip := -1 // it has the addresses of Services
+		if link, err := netlink.LinkByName(IPVSDevice); err == nil {
+			skip = link.Attrs().Index
+		}
+		list, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
+		if err != nil {
+			return err
+		}
 		for _, a := range list {
-			if n, ok := a.(*net.IPNet); ok {
-				if ip, ok := netip.AddrFromSlice(n.IP); ok {
-					out = append(out, ip.Unmap())
-				}
+			if ip, ok := netip.AddrFromSlice(a.IP); ok && a.LinkIndex != skip {
+				out = append(out, ip.Unmap())
 			}
 		}
-		return err
+		return nil
 	})
 	return out, err
 }

@@ -57,7 +57,17 @@ func (n PortName) Compare(o PortName) int {
 }
 
 // protocol is the name the kernel's tools use: tcp, udp or sctp.
-func (n PortName) protocol() string { return strings.ToLower(string(n.Protocol)) }
+func (n PortName) protocol() string {
+	switch n.Protocol {
+	case corev1.ProtocolTCP:
+		return "tcp"
+	case corev1.ProtocolUDP:
+		return "udp"
+	case corev1.ProtocolSCTP:
+		return "sctp"
+	}
+	return strings.ToLower(string(n.Protocol))
+}
 
 // ServicePort is the forwarding of one port of a Service on one node in one family: its addresses and
 // endpoints.
@@ -84,9 +94,14 @@ type ServicePort struct {
 	Cluster, Local []netip.AddrPort
 	// Serving are all serving endpoints regardless of policies and hints. Established flows to them continue.
 	Serving []netip.AddrPort
+	// Loopbacks are those of Cluster and Local that are on this node, or on an unknown one: they can reach
+	// themselves through the Service.
+	Loopbacks []netip.AddrPort
 	// AnyEndpoint reports whether any node has a usable endpoint. If not, traffic is rejected. If only other
 	// nodes have one and the policy is Local, it is dropped.
 	AnyEndpoint bool
+	// created is when the Service was created, in seconds: it decides conflicts.
+	created int64
 }
 
 // External reports whether the port can be reached from outside of the cluster.

@@ -1,11 +1,10 @@
 package proxy
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -30,105 +29,130 @@ const (
 	nftFirewallIPs       = "firewall-ips"
 	nftClusterIPs        = "cluster-ips"
 	nftNodePortIPs       = "nodeport-ips"
+	nftHairpins          = "hairpin-connections"
 )
 
-// element is one entry of a map, or of a set if it has no verdict.
-type element struct{ in, key, verdict, comment string }
-
-// nftRules is the content of a table.
-type nftRules struct {
-	family   string // ip or ip6
-	chains   map[string]*chain
-	sets     map[string]string // declarations of sets by name; maps are in the same name space
-	isMap    map[string]bool
-	elements map[string]map[string]element // by set and key
+// nftRenderer turns ports into text for nft. It keeps nothing: what a change removes is rendered from the
+// port as it was.
+type nftRenderer struct {
+	cfg Config
+	// rules is the number of rules in the last text of all, or how many more than before there are after the
+	// last text of changes.
+	rules int
 }
 
-func (c *Compiler) ip() string {
-	if c.cfg.Family == IPv6 {
+// nftBlock is what belongs to one port. Chains refer to earlier ones only.
+type nftBlock struct {
+	sets     []nftSet
+	chains   []nftChain
+	elements []nftElement
+}
+
+type nftSet struct{ name, decl string }
+
+// nftChain is a list of rules; a base chain has a hook.
+type nftChain struct {
+	name, hook string
+	rules      []string
+}
+
+// nftElement is one entry of a map, or of a set if it has no verdict.
+type nftElement struct{ in, key, verdict, comment string }
+
+func (b *nftBlock) chain(name string, rules ...string) {
+	b.chains = append(b.chains, nftChain{name: name, rules: rules})
+}
+
+func (b *nftBlock) find(chain string) *nftChain {
+	if b == nil {
+		return nil
+	}
+	for i := range b.chains {
+		if b.chains[i].name == chain {
+			return &b.chains[i]
+		}
+	}
+	return nil
+}
+
+func (b *nftBlock) rules() (n int) {
+	if b != nil {
+		for i := range b.chains {
+			n += len(b.chains[i].rules)
+		}
+	}
+	return n
+}
+
+func (r *nftRenderer) ip() string {
+	if r.cfg.Family == IPv6 {
 		return "ip6"
 	}
 	return "ip"
 }
 
-func (c *Compiler) addrType() string {
-	if c.cfg.Family == IPv6 {
+func (r *nftRenderer) addrType() string {
+	if r.cfg.Family == IPv6 {
 		return "ipv6_addr"
 	}
 	return "ipv4_addr"
 }
 
-// nftables joins the rules all Services share with their blocks.
-func (c *Compiler) nftables(blocks []*block) *nftRules {
-	r := &nftRules{family: c.ip(), chains: map[string]*chain{}, sets: map[string]string{}, isMap: map[string]bool{}, elements: map[string]map[string]element{}}
-	c.nftShared(r)
-	for _, b := range blocks {
-		maps.Copy(r.chains, b.chains)
-		maps.Copy(r.sets, b.sets)
-		for _, e := range b.elements {
-			r.put(e)
-		}
-	}
-	return r
-}
-
-// put adds an element unless there is one of the same key.
-func (r *nftRules) put(e element) {
-	m := r.elements[e.in]
-	if m == nil {
-		m = map[string]element{}
-		r.elements[e.in] = m
-	}
-	if _, taken := m[e.key]; !taken {
-		m[e.key] = e
-	}
-}
-
-func (c *Compiler) nftShared(r *nftRules) {
-	ip, addr := c.ip(), c.addrType()
-	verdicts := func(name, key, comment string) {
-		r.isMap[name] = true
-		r.sets[name] = fmt.Sprintf("type %s : verdict ; comment %q ;", key, comment)
-	}
+// shared are the sets and maps that all ports share.
+func (r *nftRenderer) shared() (sets []nftSet, maps []nftSet) {
+	addr := r.addrType()
 	where := addr + " . inet_proto . inet_service"
+	verdicts := func(name, key, comment string) {
+		maps = append(maps, nftSet{name, fmt.Sprintf("type %s : verdict ; comment %q ;", key, comment)})
+	}
+	verdicts(nftFirewallIPs, where, "destinations that are subject to LoadBalancerSourceRanges")
+	verdicts(nftNoEndpointsOfNode, "inet_proto . inet_service", "vmap to drop or reject packets to service nodeports with no endpoints")
+	verdicts(nftNoEndpoints, where, "vmap to drop or reject packets to services with no endpoints")
 	verdicts(nftServiceIPs, where, "ClusterIP, ExternalIP and LoadBalancer IP traffic")
 	verdicts(nftServiceNodePorts, "inet_proto . inet_service", "NodePort traffic")
-	verdicts(nftNoEndpoints, where, "vmap to drop or reject packets to services with no endpoints")
-	verdicts(nftNoEndpointsOfNode, "inet_proto . inet_service", "vmap to drop or reject packets to service nodeports with no endpoints")
-	verdicts(nftFirewallIPs, where, "destinations that are subject to LoadBalancerSourceRanges")
-	r.sets[nftClusterIPs] = fmt.Sprintf("type %s ; comment %q ;", addr, "Active ClusterIPs")
-	r.sets[nftNodePortIPs] = fmt.Sprintf("type %s ; comment %q ;", addr, "IPs that accept NodePort traffic")
+	sets = []nftSet{
+		{nftClusterIPs, fmt.Sprintf("type %s ; comment %q ;", addr, "Active ClusterIPs")},
+		{nftHairpins, fmt.Sprintf("type %s . %s ; comment %q ;", addr, where, "service hairpin connections")},
+		{nftNodePortIPs, fmt.Sprintf("type %s ; comment %q ;", addr, "IPs that accept NodePort traffic")},
+	}
+	return sets, maps
+}
 
-	chainOf := func(name string, rules ...string) { r.chains[name] = &chain{rules: rules} }
+// base are the shared chains. They refer to each other in their order only.
+func (r *nftRenderer) base() *nftBlock {
+	b, ip, mark := &nftBlock{}, r.ip(), r.cfg.mark()
 	lookup := func(m string) string { return fmt.Sprintf("%s daddr . meta l4proto . th dport vmap @%s", ip, m) }
 	nodePort := fmt.Sprintf("%s daddr @%s", ip, nftNodePortIPs)
-	if c.cfg.AllNodePortAddrs {
+	if r.cfg.AllNodePortAddrs {
 		nodePort = "fib daddr type local " + ip + " daddr != " + map[string]string{"ip": "127.0.0.0/8", "ip6": "::1"}[ip]
 	}
 	byPort := func(m string) string { return nodePort + " meta l4proto . th dport vmap @" + m }
-	chainOf(nftServices, lookup(nftServiceIPs), byPort(nftServiceNodePorts))
-	chainOf(nftEndpointsCheck, lookup(nftNoEndpoints))
-	chainOf(nftNodePortCheck, byPort(nftNoEndpointsOfNode))
-	chainOf(nftFirewallCheck, lookup(nftFirewallIPs))
-	chainOf(nftReject, "reject")
+	b.chain(nftServices, lookup(nftServiceIPs), byPort(nftServiceNodePorts))
+	b.chain(nftEndpointsCheck, lookup(nftNoEndpoints))
+	b.chain(nftNodePortCheck, byPort(nftNoEndpointsOfNode))
+	b.chain(nftFirewallCheck, lookup(nftFirewallIPs))
+	b.chain(nftReject, "reject")
 	check := []string{fmt.Sprintf("%s daddr @%s reject comment %q", ip, nftClusterIPs, "Reject traffic to invalid ports of ClusterIPs")}
 	var ranges []string
-	for _, p := range c.cfg.ServiceCIDRs {
-		if c.cfg.Family.of(p.Addr()) {
-			ranges = append(ranges, p.Masked().String())
+	for _, p := range disjoint(r.cfg.ServiceCIDRs) { // nft refuses ranges that overlap
+		if r.cfg.Family.of(p.Addr()) {
+			ranges = append(ranges, p.String())
 		}
 	}
 	if len(ranges) > 0 {
 		check = append(check, fmt.Sprintf("%s daddr { %s } drop comment %q", ip, strings.Join(ranges, ", "), "Drop traffic to unallocated ClusterIPs"))
 	}
-	chainOf(nftClusterIPCheck, check...)
-	mark := c.cfg.mark()
-	chainOf(nftMarkMasq, "mark set mark or "+mark)
-	// The mark is cleared, so that a packet that is encapsulated and comes by again is not given an address
+	b.chain(nftClusterIPCheck, check...)
+	b.chain(nftMarkMasq, "mark set mark or "+mark)
+	// An endpoint that reaches itself must see another address, or it would answer itself past the node. The
+	// mark is cleared, so that a packet that is encapsulated and comes by again is not given an address
 	// twice.
-	chainOf(nftMasquerading, "mark and "+mark+" == 0 return", "mark set mark xor "+mark, "masquerade fully-random")
+	b.chain(nftMasquerading, fmt.Sprintf("%s saddr . %s daddr . meta l4proto . th dport @%s jump %s", ip, ip, nftHairpins, nftMarkMasq),
+		"mark and "+mark+" == 0 return", "mark set mark xor "+mark, "masquerade fully-random")
 
-	hook := func(name, hook string, rules ...string) { r.chains[name] = &chain{hook: hook, rules: rules} }
+	hook := func(name, hook string, rules ...string) {
+		b.chains = append(b.chains, nftChain{name: name, hook: hook, rules: rules})
+	}
 	fresh := func(name string) string { return "ct state new jump " + name }
 	hook("filter-prerouting-pre-dnat", "type filter hook prerouting priority -110 ;", fresh(nftFirewallCheck))
 	hook("filter-output-pre-dnat", "type filter hook output priority -110 ;", fresh(nftFirewallCheck))
@@ -138,13 +162,24 @@ func (c *Compiler) nftShared(r *nftRules) {
 	hook("nat-prerouting", "type nat hook prerouting priority -100 ;", "jump "+nftServices)
 	hook("nat-output", "type nat hook output priority -100 ;", "jump "+nftServices)
 	hook("nat-postrouting", "type nat hook postrouting priority 100 ;", "jump "+nftMasquerading)
-	if !c.cfg.AllNodePortAddrs {
-		for _, a := range c.cfg.NodePortAddrs {
-			if c.cfg.Family.of(a) {
-				r.put(element{in: nftNodePortIPs, key: a.String()})
+	return b
+}
+
+// nodePorts are the elements of the addresses of node ports.
+func (r *nftRenderer) nodePorts() (keys []string) {
+	if !r.cfg.AllNodePortAddrs {
+		for _, a := range r.cfg.NodePortAddrs {
+			if r.cfg.Family.of(a) {
+				keys = append(keys, a.String())
 			}
 		}
 	}
+	return keys
+}
+
+func nftHairpin(ep Endpoint) string {
+	a := ep.Addr.Addr().String()
+	return a + " . " + a + " . " + PortName{Protocol: ep.Protocol}.protocol() + " . " + strconv.Itoa(int(ep.Addr.Port()))
 }
 
 // nftName is what the chains of a port are named after: a digest that is unique and a name that can be read.
@@ -160,92 +195,93 @@ func nftEndpointName(n PortName, ep netip.AddrPort) string {
 	return hash(s, 8) + "-" + s[:min(len(s), 200)]
 }
 
-// nftablesPort writes the chains and elements of one port.
-func (c *Compiler) nftablesPort(b *block, p *ServicePort) {
-	base := nftName(p.Name)
+// port renders the chains and elements of one port; nil renders nil.
+func (r *nftRenderer) port(p *ServicePort) *nftBlock {
+	if p == nil {
+		return nil
+	}
+	b, base := &nftBlock{}, nftName(p.Name)
 	cluster, local, external := "service-"+base, "local-"+base, "external-"+base
-	firewall := "firewall-" + base
-	comment := p.Name.String()
-	if len(comment) > 120 { // what the kernel keeps with an element is short
-		comment = comment[:120]
-	}
-	put := func(in, key, verdict string) { b.elements = append(b.elements, element{in, key, verdict, comment}) }
-	at := func(a netip.Addr) string { return fmt.Sprintf("%s . %s . %d", a, p.Name.protocol(), p.Port) }
-	onNode := fmt.Sprintf("%s . %d", p.Name.protocol(), p.NodePort)
-	verdict := func() string { // for addresses without an endpoint
-		if p.AnyEndpoint {
-			return "drop" // other nodes have one
-		}
-		return "goto " + nftReject
-	}
-
 	internal := cluster
 	if p.InternalLocal {
 		internal = local
 	}
-	put(nftClusterIPs, p.ClusterIP.String(), "")
-	b.elements[0].comment = "" // several ports share it
-	if len(p.internal()) > 0 {
-		put(nftServiceIPs, at(p.ClusterIP), "goto "+internal)
-	} else {
-		put(nftNoEndpoints, at(p.ClusterIP), verdict())
-	}
-	if p.External() {
-		reachable := len(p.external()) > 0 || len(p.Cluster) > 0
-		for _, a := range slices.Concat(p.ExternalIPs, p.LoadBalancerIPs) {
-			if reachable {
-				put(nftServiceIPs, at(a), "goto "+external)
-			}
-			if len(p.external()) == 0 {
-				put(nftNoEndpoints, at(a), verdict())
-			}
-		}
-		if p.NodePort != 0 {
-			if reachable {
-				put(nftServiceNodePorts, onNode, "goto "+external)
-			}
-			if len(p.external()) == 0 {
-				put(nftNoEndpointsOfNode, onNode, verdict())
-			}
-		}
-		if reachable {
-			c.nftExternal(b.chain(external), p, cluster, local)
-		}
-		if len(p.SourceRanges) > 0 && len(p.LoadBalancerIPs) > 0 {
-			for _, a := range p.LoadBalancerIPs {
-				put(nftFirewallIPs, at(a), "goto "+firewall)
-			}
-			c.nftFirewall(b.chain(firewall), p)
+	if p.AffinitySeconds > 0 {
+		for _, ep := range p.endpointsUsed() {
+			r.affinity(b, p, ep)
 		}
 	}
+	if p.usesCluster() {
+		b.chain(cluster, r.balance(p, p.Cluster, internal == cluster)...)
+	}
+	if p.usesLocal() {
+		b.chain(local, r.balance(p, p.Local, internal == local)...)
+	}
+	if p.External() && p.reachable() {
+		b.chain(external, r.external(p, cluster, local)...)
+	}
+	r.elements(b, p, base, internal, external)
+	return b
+}
 
-	used := map[netip.AddrPort]bool{}
-	if len(p.Cluster) > 0 && (!p.InternalLocal || p.External()) {
-		c.nftBalance(b.chain(cluster), p, p.Cluster, internal == cluster)
-		for _, ep := range p.Cluster {
-			used[ep] = true
+// elements renders what leads to the chains of a port.
+func (r *nftRenderer) elements(b *nftBlock, p *ServicePort, base, internal, external string) {
+	comment := p.Name.String()
+	if len(comment) > 120 { // what the kernel keeps with an element is short
+		comment = comment[:120]
+	}
+	put := func(in, key, verdict string) {
+		b.elements = append(b.elements, nftElement{in, key, verdict, comment})
+	}
+	at := func(a netip.Addr) string {
+		return a.String() + " . " + p.Name.protocol() + " . " + strconv.Itoa(int(p.Port))
+	}
+	verdict := "goto " + nftReject // for addresses without an endpoint
+	if p.AnyEndpoint {
+		verdict = "drop" // other nodes have one
+	}
+	if p.ClusterIP.IsValid() {
+		if len(p.internal()) > 0 {
+			put(nftServiceIPs, at(p.ClusterIP), "goto "+internal)
+		} else {
+			put(nftNoEndpoints, at(p.ClusterIP), verdict)
 		}
 	}
-	if len(p.Local) > 0 && (p.InternalLocal || p.ExternalLocal) {
-		c.nftBalance(b.chain(local), p, p.Local, internal == local)
-		for _, ep := range p.Local {
-			used[ep] = true
+	for _, a := range slices.Concat(p.LoadBalancerIPs, p.ExternalIPs) {
+		if p.reachable() {
+			put(nftServiceIPs, at(a), "goto "+external)
+		}
+		if len(p.external()) == 0 {
+			put(nftNoEndpoints, at(a), verdict)
 		}
 	}
-	for ep := range used {
-		c.nftEndpoint(b, p, ep)
+	if p.NodePort != 0 {
+		onNode := p.Name.protocol() + " . " + strconv.Itoa(int(p.NodePort))
+		if p.reachable() {
+			put(nftServiceNodePorts, onNode, "goto "+external)
+		}
+		if len(p.external()) == 0 {
+			put(nftNoEndpointsOfNode, onNode, verdict)
+		}
+	}
+	if len(p.SourceRanges) > 0 && len(p.LoadBalancerIPs) > 0 {
+		firewall := "firewall-" + base
+		for _, a := range p.LoadBalancerIPs {
+			put(nftFirewallIPs, at(a), "goto "+firewall)
+		}
+		b.chain(firewall, r.firewall(p)...)
 	}
 }
 
-// isLocal matches traffic of pods; not negates. It is empty if nobody said how to tell.
-func (c *Compiler) nftIsLocal(not bool) string {
+// isLocal matches traffic of pods; not negates. It is empty if local traffic cannot be detected.
+func (r *nftRenderer) isLocal(not bool) string {
 	op := ""
 	if not {
 		op = "!= "
 	}
-	d := c.cfg.DetectLocal
-	if p, ok := d.cidr(c.cfg.Family); ok {
-		return fmt.Sprintf("%s saddr %s%s", c.ip(), op, p)
+	d := r.cfg.DetectLocal
+	if p, ok := d.cidr(r.cfg.Family); ok {
+		return fmt.Sprintf("%s saddr %s%s", r.ip(), op, p)
 	}
 	if d.Bridge != "" {
 		return fmt.Sprintf("iifname %s%q", op, d.Bridge)
@@ -256,354 +292,271 @@ func (c *Compiler) nftIsLocal(not bool) string {
 	return ""
 }
 
-// nftExternal is where traffic from outside goes.
-func (c *Compiler) nftExternal(ch *chain, p *ServicePort, cluster, local string) {
+// external is where traffic from outside goes.
+func (r *nftRenderer) external(p *ServicePort, cluster, local string) (rules []string) {
 	if !p.ExternalLocal {
-		ch.add("jump %s", nftMarkMasq)
-		ch.add("goto %s", cluster)
-		return
+		return []string{"jump " + nftMarkMasq, "goto " + cluster}
 	}
 	// Pods and the node itself are inside, whatever address they use: they get any endpoint.
 	if len(p.Cluster) > 0 {
-		if from := c.nftIsLocal(false); from != "" {
-			ch.add("%s goto %s comment %q", from, cluster, "short-circuit pod traffic")
+		if from := r.isLocal(false); from != "" {
+			rules = append(rules, fmt.Sprintf("%s goto %s comment %q", from, cluster, "short-circuit pod traffic"))
 		}
-		ch.add("fib saddr type local jump %s comment %q", nftMarkMasq, "masquerade local traffic")
-		ch.add("fib saddr type local goto %s comment %q", cluster, "short-circuit local traffic")
+		rules = append(rules, fmt.Sprintf("fib saddr type local jump %s comment %q", nftMarkMasq, "masquerade local traffic"),
+			fmt.Sprintf("fib saddr type local goto %s comment %q", cluster, "short-circuit local traffic"))
 	}
 	// Others keep their address, because the endpoint is here.
 	if len(p.Local) > 0 {
-		ch.add("goto %s", local)
+		rules = append(rules, "goto "+local)
 	}
+	return rules
 }
 
-func (c *Compiler) nftFirewall(ch *chain, p *ServicePort) {
-	var list []string
-	node := false
-	for _, r := range p.SourceRanges {
-		list = append(list, r.String())
-		node = node || slices.ContainsFunc(c.cfg.NodeAddrs, r.Contains)
-	}
-	if node {
+func (r *nftRenderer) firewall(p *ServicePort) (rules []string) {
+	list := slices.Clone(p.SourceRanges)
+	if r.cfg.holdsNode(list) {
 		// The node may be given the balancer's own address as source when it uses it.
 		for _, a := range p.LoadBalancerIPs {
-			list = append(list, netip.PrefixFrom(a, a.BitLen()).String())
+			list = append(list, netip.PrefixFrom(a, a.BitLen()))
 		}
 	}
-	for _, r := range list { // not one set: ranges may overlap
-		ch.add("%s saddr %s return", c.ip(), r)
+	for _, rg := range list { // not one set: ranges may overlap
+		rules = append(rules, fmt.Sprintf("%s saddr %s return", r.ip(), rg))
 	}
-	ch.add("drop")
+	return append(rules, "drop")
 }
 
-// nftBalance spreads traffic over endpoints; with internal set it is where the cluster IP leads.
-func (c *Compiler) nftBalance(ch *chain, p *ServicePort, eps []netip.AddrPort, internal bool) {
-	if internal {
-		to := fmt.Sprintf("%s daddr %s %s dport %d", c.ip(), p.ClusterIP, p.Name.protocol(), p.Port)
-		if c.cfg.MasqueradeAll {
-			ch.add("%s jump %s", to, nftMarkMasq)
-		} else if from := c.nftIsLocal(true); from != "" {
-			ch.add("%s %s jump %s", to, from, nftMarkMasq)
+// balance spreads traffic over endpoints; with internal set it is where the cluster IP leads.
+func (r *nftRenderer) balance(p *ServicePort, eps []netip.AddrPort, internal bool) (rules []string) {
+	proto := p.Name.protocol()
+	if internal && p.ClusterIP.IsValid() {
+		to := fmt.Sprintf("%s daddr %s %s dport %d", r.ip(), p.ClusterIP, proto, p.Port)
+		if r.cfg.MasqueradeAll {
+			rules = append(rules, to+" jump "+nftMarkMasq)
+		} else if from := r.isLocal(true); from != "" {
+			rules = append(rules, to+" "+from+" jump "+nftMarkMasq)
 		}
 	}
-	names := make([]string, len(eps))
+	out := make([]byte, 0, 80+40*len(eps))
+	if p.AffinitySeconds > 0 {
+		out = fmt.Appendf(out, "numgen random mod %d vmap {", len(eps))
+		for i, ep := range eps {
+			n := nftEndpointName(p.Name, ep)
+			rules = append(rules, fmt.Sprintf("%s saddr @affinity-%s goto endpoint-%s", r.ip(), n, n))
+			out = fmt.Appendf(out, "%s %d : goto endpoint-%s", comma(i), i, n)
+		}
+		return append(rules, string(append(out, " }"...)))
+	}
+	out = fmt.Appendf(out, "meta l4proto %s dnat %s to numgen random mod %d map {", proto, r.ip(), len(eps))
 	for i, ep := range eps {
-		names[i] = nftEndpointName(p.Name, ep)
+		out = append(out, comma(i)...)
+		out = append(out, ' ')
+		out = strconv.AppendInt(out, int64(i), 10)
+		out = append(out, " : "...)
+		out = ep.Addr().AppendTo(out)
+		out = append(out, " . "...)
+		out = strconv.AppendUint(out, uint64(ep.Port()), 10)
 	}
-	if p.AffinitySeconds > 0 {
-		for _, n := range names {
-			ch.add("%s saddr @affinity-%s goto endpoint-%s", c.ip(), n, n)
-		}
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "numgen random mod %d vmap {", len(names))
-	for i, n := range names {
-		if i > 0 {
-			b.WriteString(" ,")
-		}
-		fmt.Fprintf(&b, " %d : goto endpoint-%s", i, n)
-	}
-	b.WriteString(" }")
-	ch.rules = append(ch.rules, b.String())
+	return append(rules, string(append(out, " }"...)))
 }
 
-func (c *Compiler) nftEndpoint(b *block, p *ServicePort, ep netip.AddrPort) {
+func comma(i int) string {
+	if i == 0 {
+		return ""
+	}
+	return " ,"
+}
+
+// affinity renders the chain of one endpoint that remembers its clients.
+func (r *nftRenderer) affinity(b *nftBlock, p *ServicePort, ep netip.AddrPort) {
 	name := nftEndpointName(p.Name, ep)
-	ch := b.chain("endpoint-" + name)
-	// An endpoint that reaches itself through its Service must see another address, or it would answer itself
-	// past the node.
-	ch.add("%s saddr %s jump %s", c.ip(), ep.Addr(), nftMarkMasq)
-	if p.AffinitySeconds > 0 {
-		b.sets["affinity-"+name] = fmt.Sprintf("type %s ; flags dynamic,timeout ; timeout %ds ;", c.addrType(), p.AffinitySeconds)
-		ch.add("update @affinity-%s { %s saddr }", name, c.ip())
-	}
-	ch.add("meta l4proto %s dnat to %s", p.Name.protocol(), ep)
+	b.sets = append(b.sets, nftSet{"affinity-" + name, fmt.Sprintf("type %s ; flags dynamic,timeout ; timeout %ds ;", r.addrType(), p.AffinitySeconds)})
+	b.chain("endpoint-"+name, fmt.Sprintf("update @affinity-%s { %s saddr }", name, r.ip()), fmt.Sprintf("meta l4proto %s dnat to %s", p.Name.protocol(), ep))
 }
 
-// text replaces the table as a whole.
-func (r *nftRules) text() string {
-	w := &nftScript{family: r.family}
-	// A table that is not there cannot be deleted, so it is made first.
-	w.line("add table", "", "")
-	w.line("delete table", "", "")
+// all is text that writes everything over what is left of another run; nil means that there is nothing.
+func (r *nftRenderer) all(d *Delta, left *nftLeft) string {
+	w := &nftScript{family: r.ip()}
 	w.line("add table", "", `{ comment "rules for kube-proxy" ; }`)
-	r.write(w, nil)
+	sets, maps := r.shared()
+	wanted := map[string]bool{}
+	if left != nil {
+		r.prepare(w, left, d)
+	}
+	want := func(what string, list []nftSet) {
+		for _, s := range list {
+			wanted[s.name] = true
+			w.line("add "+what, s.name, "{ "+s.decl+" }")
+		}
+	}
+	want("map", maps)
+	want("set", sets)
+	r.rules = 0
+	put := func(b *nftBlock) {
+		r.rules += b.rules()
+		want("set", b.sets)
+		for i := range b.chains {
+			wanted[b.chains[i].name] = true
+			w.chain(&b.chains[i])
+		}
+		for _, e := range b.elements {
+			w.add(e)
+		}
+	}
+	put(r.base())
+	for _, key := range r.nodePorts() {
+		w.add(nftElement{in: nftNodePortIPs, key: key})
+	}
+	members(w, nftClusterIPs, d.ClusterIPs, netip.Addr.String)
+	members(w, nftHairpins, d.Loopbacks, nftHairpin)
+	for _, c := range d.Ports {
+		put(r.port(c.Now))
+	}
+	if left != nil {
+		left.deleteUnwanted(w, wanted)
+	}
 	return w.String()
 }
 
-// textOver writes r into a table that another run has left. Sets whose entries the kernel makes, those of
-// session affinity, keep them.
-func (r *nftRules) textOver(left *nftTableLeft) string {
-	w := &nftScript{family: r.family}
-	w.line("add table", "", `{ comment "rules for kube-proxy" ; }`)
-	from := &nftRules{family: r.family, chains: map[string]*chain{}, sets: map[string]string{}}
+// prepare empties what is left of another run, so that everything can be added once more. Sets whose entries
+// the kernel makes, those of session affinity, keep them if they are declared as before.
+func (r *nftRenderer) prepare(w *nftScript, left *nftLeft, d *Delta) {
+	timeouts := map[string]string{}
+	for _, c := range d.Ports {
+		if c.Now.AffinitySeconds > 0 {
+			for _, ep := range c.Now.endpointsUsed() {
+				timeouts["affinity-"+nftEndpointName(c.Now.Name, ep)] = strconv.Itoa(int(c.Now.AffinitySeconds)) + "s"
+			}
+		}
+	}
 	for _, name := range left.chains {
 		w.line("flush chain", name, "")
 	}
-	for _, name := range slices.Sorted(maps.Keys(left.sets)) {
-		set := left.sets[name]
-		decl, wanted := r.sets[name]
-		switch wanted = wanted && r.isMap[name] == set.isMap; {
-		case wanted && set.timeout != "" && strings.Contains(decl, " timeout "+set.timeout+" ;"):
-			from.sets[name] = decl
-		case wanted && set.timeout == "" && !strings.Contains(decl, " timeout "):
-			w.line(w.verb("flush", set.isMap), name, "")
-			from.sets[name] = decl
-		default:
-			w.line(w.verb("flush", set.isMap), name, "")
-			w.line(w.verb("delete", set.isMap), name, "")
+	for i := range left.sets {
+		s := &left.sets[i]
+		if s.timeout == "" {
+			w.line("flush "+s.what, s.name, "")
+		} else if timeouts[s.name] != s.timeout {
+			w.line("delete "+s.what, s.name, "")
+			s.deleted = true
 		}
 	}
-	for _, name := range left.chains {
-		now := r.chains[name]
-		if now == nil {
-			w.line("delete chain", name, "")
-		} else if now.hook == "" { // those with a hook are declared once more: another hook is an error
-			from.chains[name] = &chain{}
+}
+
+// changes is text that writes a change. Chains, sets and elements refer to each other, so the order matters:
+// first everything new is declared and rules change, then elements are removed and added, and at last what
+// nothing refers to any more is deleted.
+func (r *nftRenderer) changes(d *Delta) string {
+	w, off, on, gone := &nftScript{family: r.ip()}, &nftScript{family: r.ip()}, &nftScript{family: r.ip()}, &nftScript{family: r.ip()}
+	r.rules = 0
+	for _, c := range d.Ports {
+		was, now := r.port(c.Was), r.port(c.Now)
+		r.rules += now.rules() - was.rules()
+		r.changeChains(w, gone, was, now)
+		changeElements(off, on, was, now)
+	}
+	removed := func(in string, keys []string) {
+		for _, k := range keys {
+			off.line("delete element", in, "{ "+k+" }")
 		}
 	}
-	r.write(w, from)
+	removed(nftClusterIPs, texts(d.ClusterIPs.Removed, netip.Addr.String))
+	removed(nftHairpins, texts(d.Loopbacks.Removed, nftHairpin))
+	members(on, nftClusterIPs, d.ClusterIPs, netip.Addr.String)
+	members(on, nftHairpins, d.Loopbacks, nftHairpin)
+	for _, part := range []*nftScript{off, on, gone} {
+		w.WriteString(part.String())
+	}
 	return w.String()
 }
 
-// nftTableLeft is what a table holds that another run has left.
-type nftTableLeft struct {
-	chains []string
-	sets   map[string]nftSetLeft
+func texts[K any](list []K, text func(K) string) (out []string) {
+	for _, k := range list {
+		out = append(out, text(k))
+	}
+	return out
 }
 
-type nftSetLeft struct {
-	isMap   bool
-	timeout string // in seconds, as declarations have it; empty if it has none
-}
-
-// parseTable reads the output of nft -t list table.
-func parseTable(text string) *nftTableLeft {
-	left := &nftTableLeft{sets: map[string]nftSetLeft{}}
-	set := ""
-	for line := range strings.Lines(text) {
-		w := strings.Fields(line)
+func (r *nftRenderer) changeChains(w, gone *nftScript, was, now *nftBlock) {
+	if was == nil {
+		was = &nftBlock{}
+	}
+	if now == nil {
+		now = &nftBlock{}
+	}
+	decl := func(b *nftBlock, name string) string {
+		if i := slices.IndexFunc(b.sets, func(s nftSet) bool { return s.name == name }); i >= 0 {
+			return b.sets[i].decl
+		}
+		return ""
+	}
+	// A set cannot be changed. Those that are declared otherwise now, with another affinity time, are
+	// deleted, and before them all rules that may refer to them.
+	renewed := slices.ContainsFunc(was.sets, func(s nftSet) bool { d := decl(now, s.name); return d != "" && d != s.decl })
+	if renewed {
+		for i := range was.chains {
+			w.line("flush chain", was.chains[i].name, "")
+		}
+		for _, s := range was.sets {
+			if d := decl(now, s.name); d != "" && d != s.decl {
+				w.line("delete set", s.name, "")
+			}
+		}
+	}
+	for _, s := range now.sets {
+		if decl(was, s.name) != s.decl {
+			w.line("add set", s.name, "{ "+s.decl+" }")
+		}
+	}
+	for i := range now.chains {
+		c := &now.chains[i]
+		before := was.find(c.name)
 		switch {
-		case len(w) == 3 && w[2] == "{" && w[0] == "chain":
-			left.chains, set = append(left.chains, w[1]), ""
-		case len(w) == 3 && w[2] == "{" && (w[0] == "set" || w[0] == "map"):
-			set = w[1]
-			left.sets[set] = nftSetLeft{isMap: w[0] == "map"}
-		case set != "" && len(w) == 2 && w[0] == "timeout":
-			s := left.sets[set]
-			s.timeout = seconds(w[1])
-			left.sets[set] = s
+		case before == nil || renewed:
+			w.chain(c)
+		case !slices.Equal(before.rules, c.rules):
+			w.line("flush chain", c.name, "")
+			w.chain(c)
 		}
 	}
-	return left
-}
-
-// seconds turns a time as nft prints it, such as 1d2h3m4s, into the form of declarations, such as 93784s.
-// What it cannot read it returns as it is.
-func seconds(text string) string {
-	units := map[byte]int{'d': 86400, 'h': 3600, 'm': 60, 's': 1}
-	sum, n, digits := 0, 0, false
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c >= '0' && c <= '9':
-			n, digits = 10*n+int(c-'0'), true
-		case units[c] > 0 && digits:
-			sum, n, digits = sum+n*units[c], 0, false
-		default:
-			return text
-		}
-	}
-	return fmt.Sprintf("%ds", sum)
-}
-
-// changes turns from into r. Chains, sets and elements refer to each other, so the order matters: first
-// everything new is declared, then rules and elements change, and at last what nothing refers to any more
-// goes.
-func (r *nftRules) changes(from *nftRules) string {
-	for name, ch := range from.chains {
-		if now, ok := r.chains[name]; ok && now.hook != ch.hook {
-			return r.text()
-		}
-	}
-	w := &nftScript{family: r.family}
-	r.write(w, from)
-	return w.String()
-}
-
-func (r *nftRules) write(w *nftScript, from *nftRules) {
-	if from == nil {
-		from = &nftRules{}
-	}
-	from = r.renew(w, from)
-	for _, name := range missing(r.sets, from.sets) {
-		w.line(w.verb("add", r.isMap[name]), name, "{ "+r.sets[name]+" }")
-	}
-	for _, name := range missing(r.chains, from.chains) {
-		hook := ""
-		if h := r.chains[name].hook; h != "" {
-			hook = "{ " + h + " }"
-		}
-		w.line("add chain", name, hook)
-	}
-	for _, name := range changedChains(r.chains, from.chains) {
-		if from.chains[name] != nil {
-			w.line("flush chain", name, "")
-		}
-		for _, rule := range r.chains[name].rules {
-			w.line("add rule", name, rule)
-		}
-	}
-	r.writeElements(w, from)
-	gone := missing(from.chains, r.chains)
-	for _, name := range gone {
-		w.line("flush chain", name, "")
-	}
-	for _, name := range gone {
-		w.line("delete chain", name, "")
-	}
-	for _, name := range missing(from.sets, r.sets) {
-		w.line(w.verb("delete", from.isMap[name]), name, "")
-	}
-}
-
-// renew deletes the sets that are declared otherwise now, for instance with another affinity time: a set
-// cannot be changed. It returns what is left of from. The chains that refer to such a set are emptied first;
-// write fills them again.
-func (r *nftRules) renew(w *nftScript, from *nftRules) *nftRules {
 	var old []string
-	for name, decl := range from.sets {
-		if now, ok := r.sets[name]; ok && now != decl {
+	for i := range was.chains {
+		if name := was.chains[i].name; now.find(name) == nil {
 			old = append(old, name)
-		}
-	}
-	if len(old) == 0 {
-		return from
-	}
-	slices.Sort(old)
-	left := *from
-	left.chains, left.sets, left.elements = maps.Clone(from.chains), maps.Clone(from.sets), maps.Clone(from.elements)
-	for _, name := range slices.Sorted(maps.Keys(from.chains)) {
-		if c := from.chains[name]; slices.ContainsFunc(old, c.refersTo) {
-			w.line("flush chain", name, "")
-			left.chains[name] = &chain{hook: c.hook}
+			gone.line("flush chain", name, "")
 		}
 	}
 	for _, name := range old {
-		w.line(w.verb("delete", from.isMap[name]), name, "")
-		delete(left.sets, name)
-		delete(left.elements, name)
+		gone.line("delete chain", name, "")
 	}
-	return &left
+	for _, s := range was.sets {
+		if decl(now, s.name) == "" {
+			gone.line("delete set", s.name, "")
+		}
+	}
 }
 
-// refersTo reports whether a rule of the chain uses a set.
-func (c *chain) refersTo(set string) bool {
-	return slices.ContainsFunc(c.rules, func(rule string) bool { return slices.Contains(strings.Fields(rule), "@"+set) })
-}
-
-func (r *nftRules) writeElements(w *nftScript, from *nftRules) {
-	type changed struct{ gone, come []element }
-	for _, in := range slices.Sorted(maps.Keys(union(r.elements, from.elements))) {
-		var c changed
-		now, before := r.elements[in], from.elements[in]
-		for key, e := range before {
-			if now[key] != e {
-				c.gone = append(c.gone, e)
+func changeElements(off, on *nftScript, was, now *nftBlock) {
+	if was != nil {
+		for _, e := range was.elements {
+			if now == nil || !slices.Contains(now.elements, e) {
+				off.line("delete element", e.in, "{ "+e.key+" }")
 			}
 		}
-		for key, e := range now {
-			if was, there := before[key]; !there || was != e {
-				c.come = append(c.come, e)
+	}
+	if now != nil {
+		for _, e := range now.elements {
+			if was == nil || !slices.Contains(was.elements, e) {
+				on.add(e)
 			}
 		}
-		byKey := func(a, b element) int { return cmp.Compare(a.key, b.key) }
-		slices.SortFunc(c.gone, byKey)
-		slices.SortFunc(c.come, byKey)
-		for _, e := range c.gone {
-			w.line("delete element", in, "{ "+e.key+" }")
-		}
-		for _, e := range c.come {
-			text := e.key
-			if e.comment != "" {
-				text += fmt.Sprintf(" comment %q", e.comment)
-			}
-			if e.verdict != "" {
-				text += " : " + e.verdict
-			}
-			w.line("add element", in, "{ "+text+" }")
-		}
 	}
 }
-
-func union[V any](a, b map[string]V) map[string]struct{} {
-	out := make(map[string]struct{}, len(a))
-	for k := range a {
-		out[k] = struct{}{}
-	}
-	for k := range b {
-		out[k] = struct{}{}
-	}
-	return out
-}
-
-// missing are the keys of a that b does not have, in order.
-func missing[V any](a, b map[string]V) []string {
-	var out []string
-	for name := range a {
-		if _, there := b[name]; !there {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// changedChains are the names of chains in now that are new or have other rules, in order. Chains of ports
-// that did not change are the same pointers, so that this is quick.
-func changedChains(now, before map[string]*chain) []string {
-	var out []string
-	for name, c := range now {
-		if was := before[name]; was != c && (was == nil || !slices.Equal(was.rules, c.rules)) {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // nftScript is input for nft -f.
 type nftScript struct {
 	strings.Builder
 	family string
-}
-
-func (w *nftScript) verb(verb string, isMap bool) string {
-	if isMap {
-		return verb + " map"
-	}
-	return verb + " set"
 }
 
 func (w *nftScript) line(verb, name, rest string) {
@@ -621,4 +574,34 @@ func (w *nftScript) line(verb, name, rest string) {
 		w.WriteString(rest)
 	}
 	w.WriteByte('\n')
+}
+
+// chain declares a chain and adds its rules.
+func (w *nftScript) chain(c *nftChain) {
+	hook := ""
+	if c.hook != "" {
+		hook = "{ " + c.hook + " }"
+	}
+	w.line("add chain", c.name, hook)
+	for _, rule := range c.rules {
+		w.line("add rule", c.name, rule)
+	}
+}
+
+func (w *nftScript) add(e nftElement) {
+	text := "{ " + e.key
+	if e.comment != "" {
+		text += " comment " + strconv.Quote(e.comment)
+	}
+	if e.verdict != "" {
+		text += " : " + e.verdict
+	}
+	w.line("add element", e.in, text+" }")
+}
+
+// members adds what was added to a set.
+func members[K any](w *nftScript, in string, d Diff[K], text func(K) string) {
+	for _, k := range d.Added {
+		w.add(nftElement{in: in, key: text(k)})
+	}
 }

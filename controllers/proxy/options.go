@@ -16,8 +16,14 @@ const Primary = "primary"
 type Options struct {
 	// NodeName is the name of the Node the proxy runs on.
 	NodeName string
-	// Mode is nftables or iptables; empty means nftables.
+	// Mode is the kernel subsystem; empty means nftables. Rules of other modes are removed after the first
+	// write.
 	Mode Mode
+	// IPVS are the options of mode ipvs.
+	IPVS IPVSOptions
+	// FallBack uses mode iptables, with an event of the Node, if mode ipvs is not available on the node.
+	// Otherwise Run fails then.
+	FallBack bool
 	// Kernel is the kernel to write rules to; nil means that of NetNS.
 	Kernel Kernel
 	// NetNS is the path of the node's network namespace; empty means that of the process.
@@ -29,13 +35,17 @@ type Options struct {
 	MasqueradeAll bool
 	// MasqueradeBit is the bit of the mark for such traffic, 0 to 31; nil means 14.
 	MasqueradeBit *int
+	// NodeAddr, if valid, is the primary address of the node for its family, in place of that of the Node
+	// object.
+	NodeAddr netip.Addr
 	// NodePortAddresses are ranges: node ports are served on the node's addresses in them. [Primary] is the
-	// node's own address. None means Primary with nftables and all addresses with iptables, as in kube-proxy.
+	// node's own address. None means Primary with nftables and all addresses with other modes, as in
+	// kube-proxy.
 	NodePortAddresses []string
-	// NoLocalhostNodePorts disables node ports on 127.0.0.1, which nftables never serves.
+	// NoLocalhostNodePorts disables node ports on 127.0.0.1, which only iptables serves.
 	NoLocalhostNodePorts bool
 	// ServiceCIDRs are the ranges of cluster IPs. With nftables, traffic to unknown cluster IPs in them is
-	// dropped.
+	// dropped. None means those of the ServiceCIDR objects, which are then watched.
 	ServiceCIDRs []netip.Prefix
 	// SyncPeriod is the time between checks that the rules still exist; 0 means 30 s.
 	SyncPeriod time.Duration
@@ -72,8 +82,11 @@ func (opts Options) withDefaults() (Options, error) {
 	if opts.Mode == "" {
 		opts.Mode = NFTables
 	}
-	if opts.Mode != NFTables && opts.Mode != IPTables {
-		return opts, fmt.Errorf("proxy: mode %q is not one of %s, %s", opts.Mode, NFTables, IPTables)
+	if !slices.Contains(allModes, opts.Mode) {
+		return opts, unknownMode(opts.Mode)
+	}
+	if err := opts.IPVS.validate(); err != nil {
+		return opts, err
 	}
 	if opts.MasqueradeBit == nil {
 		opts.MasqueradeBit = new(14)
@@ -115,6 +128,11 @@ func (opts Options) withDefaults() (Options, error) {
 	return opts, nil
 }
 
+// backend are the options of backends.
+func (opts *Options) backend(log *slog.Logger) BackendOptions {
+	return BackendOptions{Kernel: opts.Kernel, Logger: log, IPVS: opts.IPVS, Running: opts.Mode}
+}
+
 // nodeFacts are what the Node object says.
 type nodeFacts struct {
 	node     Node
@@ -123,18 +141,21 @@ type nodeFacts struct {
 	leaving  bool // it is being deleted
 }
 
-// config is what to compile for a family on a node. local are the addresses of the node's interfaces.
+// config is what to write for a family on a node. local are the addresses of the node's interfaces.
 func (opts *Options) config(f Family, n nodeFacts, local []netip.Addr) Config {
 	c := Config{
-		Mode: opts.Mode, Family: f, MasqueradeBit: *opts.MasqueradeBit, MasqueradeAll: opts.MasqueradeAll, DetectLocal: opts.DetectLocal,
+		Family: f, MasqueradeBit: *opts.MasqueradeBit, MasqueradeAll: opts.MasqueradeAll, DetectLocal: opts.DetectLocal,
 		LocalhostNodePorts: !opts.NoLocalhostNodePorts && opts.Mode == IPTables, ServiceCIDRs: opts.ServiceCIDRs,
 		AcceptInvalid: opts.Conntrack.TCPBeLiberal,
 	}
 	if opts.NodeCIDR {
 		c.DetectLocal.CIDRs = slices.Concat(n.podCIDRs, c.DetectLocal.CIDRs)
 	}
+	if opts.NodeAddr.IsValid() && f.of(opts.NodeAddr) {
+		c.NodeAddrs = append(c.NodeAddrs, opts.NodeAddr)
+	}
 	for _, a := range n.addrs {
-		if f.of(a) {
+		if f.of(a) && a != opts.NodeAddr {
 			c.NodeAddrs = append(c.NodeAddrs, a)
 		}
 	}
@@ -149,12 +170,13 @@ func (opts *Options) config(f Family, n nodeFacts, local []netip.Addr) Config {
 		if !f.of(p.Addr()) {
 			continue
 		}
-		if p.Bits() == 0 {
+		if p.Bits() == 0 && opts.Mode != IPVS {
 			c.AllNodePortAddrs = true
 			continue
 		}
 		for _, a := range local {
-			if p.Contains(a) && !(opts.Mode == NFTables && a.IsLoopback()) {
+			unfit := opts.Mode != IPTables && a.IsLoopback() || opts.Mode == IPVS && a.IsLinkLocalUnicast()
+			if p.Contains(a) && !unfit {
 				c.NodePortAddrs = append(c.NodePortAddrs, a)
 			}
 		}
@@ -164,9 +186,20 @@ func (opts *Options) config(f Family, n nodeFacts, local []netip.Addr) Config {
 	return c
 }
 
+// lacking is what a Node object should have and does not, and what follows until it has; empty means nothing.
+func (opts *Options) lacking(n nodeFacts) string {
+	switch {
+	case len(n.addrs) == 0 && !opts.NodeAddr.IsValid() && slices.Contains(opts.NodePortAddresses, Primary):
+		return "addresses: node ports are not served"
+	case len(n.podCIDRs) == 0 && opts.NodeCIDR && len(opts.DetectLocal.CIDRs) == 0:
+		return "pod ranges: all traffic counts as that of pods"
+	}
+	return ""
+}
+
 // wantsLocal reports whether config needs the addresses of the interfaces.
 func (opts *Options) wantsLocal() bool {
 	return slices.ContainsFunc(opts.NodePortAddresses, func(s string) bool {
-		return s != Primary && netip.MustParsePrefix(s).Bits() > 0
+		return s != Primary && (opts.Mode == IPVS || netip.MustParsePrefix(s).Bits() > 0)
 	})
 }

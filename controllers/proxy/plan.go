@@ -7,11 +7,15 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/controllers/internal/ptr"
 )
 
 // LabelProxyName, with any value, assigns a Service to another proxy: such Services and EndpointSlices are
 // ignored.
 const LabelProxyName = "service.kubernetes.io/service-proxy-name"
+
+// labelHeadless, with any value, marks Services without cluster IP, and their EndpointSlices.
+const labelHeadless = "service.kubernetes.io/headless"
 
 // defaultAffinity is the time of session affinity where a Service does not say.
 const defaultAffinity = 10800
@@ -30,8 +34,7 @@ func Plan(f Family, svc *corev1.Service, eps []*discoveryv1.EndpointSlice, node 
 	out := make([]*ServicePort, 0, len(svc.Spec.Ports))
 	for i := range svc.Spec.Ports {
 		p := &svc.Spec.Ports[i]
-		sp := servicePort(f, svc, p)
-		sp.ClusterIP = clusterIP
+		sp := servicePort(f, svc, p, clusterIP)
 		sp.choose(endpoints(f, eps, sp.Name, node.Name), node)
 		out = append(out, sp)
 	}
@@ -53,12 +56,13 @@ func clusterIPs(svc *corev1.Service) []string {
 	return []string{svc.Spec.ClusterIP}
 }
 
-func servicePort(f Family, svc *corev1.Service, p *corev1.ServicePort) *ServicePort {
+func servicePort(f Family, svc *corev1.Service, p *corev1.ServicePort, clusterIP netip.Addr) *ServicePort {
 	sp := &ServicePort{
 		Name: PortName{Service: types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}, Port: p.Name, Protocol: protocolOf(p.Protocol)},
 		Port: uint16(p.Port), NodePort: uint16(p.NodePort),
 		ExternalIPs:   familyAddrs(f, svc.Spec.ExternalIPs),
 		SourceRanges:  familyPrefixes(f, svc.Spec.LoadBalancerSourceRanges),
+		created:       svc.CreationTimestamp.Unix(),
 		InternalLocal: svc.Spec.InternalTrafficPolicy != nil && *svc.Spec.InternalTrafficPolicy == corev1.ServiceInternalTrafficPolicyLocal,
 	}
 	if svc.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
@@ -72,10 +76,15 @@ func servicePort(f Family, svc *corev1.Service, p *corev1.ServicePort) *ServiceP
 			in := &svc.Status.LoadBalancer.Ingress[i]
 			// A balancer in mode Proxy sends with its own address and must stay in the path.
 			if in.IPMode == nil || *in.IPMode == corev1.LoadBalancerIPModeVIP {
-				sp.LoadBalancerIPs = append(sp.LoadBalancerIPs, familyAddrs(f, []string{in.IP})...)
+				if a := familyAddr(f, []string{in.IP}); a.IsValid() && a != clusterIP && !slices.Contains(sp.LoadBalancerIPs, a) {
+					sp.LoadBalancerIPs = append(sp.LoadBalancerIPs, a)
+				}
 			}
 		}
 	}
+	// An address that is given twice has the role that is mentioned first in ServicePort.
+	sp.ClusterIP = clusterIP
+	sp.ExternalIPs = slices.DeleteFunc(sp.ExternalIPs, func(a netip.Addr) bool { return a == clusterIP || slices.Contains(sp.LoadBalancerIPs, a) })
 	if svc.Spec.Type != corev1.ServiceTypeNodePort && svc.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		sp.NodePort = 0
 	}
@@ -89,7 +98,7 @@ func servicePort(f Family, svc *corev1.Service, p *corev1.ServicePort) *ServiceP
 // endpoint is one address behind a port.
 type endpoint struct {
 	addr                        netip.AddrPort
-	local                       bool
+	local, placed               bool // on this node; on any known one
 	ready, serving, terminating bool
 	zones, nodes                []string // hints; nil means none were given
 }
@@ -106,7 +115,7 @@ func endpoints(f Family, eps []*discoveryv1.EndpointSlice, name PortName, node s
 		}
 		for i := range s.Ports {
 			p := &s.Ports[i]
-			if p.Port == nil || *p.Port < 1 || *p.Port > 65535 || deref(p.Name) != name.Port || protocolOf(deref(p.Protocol)) != name.Protocol {
+			if p.Port == nil || *p.Port < 1 || *p.Port > 65535 || ptr.Deref(p.Name) != name.Port || protocolOf(ptr.Deref(p.Protocol)) != name.Protocol {
 				continue
 			}
 			for j := range s.Endpoints {
@@ -147,10 +156,11 @@ func newEndpoint(f Family, ep *discoveryv1.Endpoint, port uint16, node string) (
 	}
 	yes := func(b *bool) bool { return b == nil || *b }
 	e := endpoint{
-		addr:  netip.AddrPortFrom(a, port),
-		local: ep.NodeName != nil && *ep.NodeName == node && node != "",
-		ready: yes(ep.Conditions.Ready), serving: yes(ep.Conditions.Serving),
-		terminating: deref(ep.Conditions.Terminating),
+		addr:   netip.AddrPortFrom(a, port),
+		local:  ep.NodeName != nil && *ep.NodeName == node && node != "",
+		placed: ep.NodeName != nil,
+		ready:  yes(ep.Conditions.Ready), serving: yes(ep.Conditions.Serving),
+		terminating: ptr.Deref(ep.Conditions.Terminating),
 	}
 	if ep.Hints != nil {
 		for _, z := range ep.Hints.ForZones {
@@ -171,17 +181,26 @@ func (p *ServicePort) choose(all []endpoint, node Node) {
 		p.Local = pick(all, func(e *endpoint) bool { return e.local })
 	}
 	for i := range all {
-		if e := &all[i]; e.ready || e.serving {
+		e := &all[i]
+		p.AnyEndpoint = p.AnyEndpoint || e.usable()
+		if e.ready || e.serving {
 			p.Serving = append(p.Serving, e.addr)
 		}
+		if (e.local || !e.placed) && (slices.Contains(p.Cluster, e.addr) || slices.Contains(p.Local, e.addr)) {
+			p.Loopbacks = append(p.Loopbacks, e.addr)
+		}
 	}
-	p.AnyEndpoint = slices.ContainsFunc(all, func(e endpoint) bool { return e.usable() })
+	// Most often these are the same; a table keeps one.
+	if slices.Equal(p.Serving, p.Cluster) {
+		p.Serving = p.Cluster
+	}
 }
 
 // pick returns the ready endpoints among those where allowed, or else those that serve until they are gone.
 // Hints do not hold for the latter: they are a last resort.
 func pick(all []endpoint, where func(*endpoint) bool) []netip.AddrPort {
-	var ready, leaving []netip.AddrPort
+	var leaving []netip.AddrPort
+	ready := make([]netip.AddrPort, 0, len(all))
 	for i := range all {
 		e := &all[i]
 		if !where(e) {
@@ -200,7 +219,7 @@ func pick(all []endpoint, where func(*endpoint) bool) []netip.AddrPort {
 }
 
 // hinted decides which endpoints topology hints leave to this node. Hints count only if every ready endpoint
-// has them and one of them is for this node or zone; otherwise some endpoint would be used by nobody.
+// has them and one of them is for this node or zone; otherwise some endpoint would never be used.
 func hinted(all []endpoint, node Node) func(*endpoint) bool {
 	ready, byNode, byZone, forNode, forZone := 0, 0, 0, 0, 0
 	for i := range all {
@@ -236,14 +255,6 @@ func protocolOf(p corev1.Protocol) corev1.Protocol {
 		return corev1.ProtocolTCP
 	}
 	return p
-}
-
-func deref[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
 }
 
 func familyAddr(f Family, list []string) netip.Addr {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -14,9 +13,12 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/networkingv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/fields"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/informers"
 )
@@ -26,11 +28,14 @@ var slicesByService = informers.DefineIndex("proxy.service", func(s *discoveryv1
 	return []string{serviceOf(s.Namespace, s.Labels).String()}
 })
 
+// served selects what this proxy, and any at all, serves.
+var served = labels.MustParse("!" + LabelProxyName + ",!" + labelHeadless)
+
 // annotationTrigger is when the change behind a slice happened.
 const annotationTrigger = "endpoints.kubernetes.io/last-change-trigger-time"
 
 // stopTimeout is how long removing the rules may take after the end.
-const stopTimeout = 15 * time.Second
+const stopTimeout = time.Minute
 
 // Proxy maintains the rules of one node. Its methods may be called concurrently.
 type Proxy struct {
@@ -41,32 +46,54 @@ type Proxy struct {
 	// byService finds in slices.
 	byService informers.Index[*discoveryv1.EndpointSlice]
 	nodes     *informers.Informer[*corev1.Node]
-	kick      chan struct{}
-	health    health
+	// serviceCIDRs is nil if they are not watched.
+	serviceCIDRs *informers.Informer[*networkingv1.ServiceCIDR]
+	kick         chan struct{}
+	health       health
 
 	mu sync.Mutex
-	// dirty are the Services that changed since the last look, with the earliest time a slice tells.
+	// dirty are the Services that changed since the last look, with the earliest trigger time of their
+	// slices.
 	dirty map[types.NamespacedName]time.Time
+	// waiting are those of dirty that changed themselves, and those of which a slice changed, for
+	// Metrics.Pending.
+	waiting waiting
 	// changed says that something must be written.
 	changed bool
 
 	// The rest belongs to the goroutine of Run.
 	families map[Family]*family
-	// cleaned are the families without Services from which what an earlier run left is removed.
-	cleaned map[Family]bool
-	facts   nodeFacts
-	checks  *healthChecks
+	facts    nodeFacts
+	lacking  string       // what the Node object has not yet
+	local    []netip.Addr // of the node's interfaces, if they are needed
+	checks   *healthChecks
+	recorder *events.Recorder
+	// cleanedOthers reports what became of the rules of other modes.
+	cleanedOthers cleaning
 }
+
+// waiting are Services, by the resource that changed.
+type waiting map[string]map[types.NamespacedName]bool
+
+type cleaning int
+
+const (
+	cleanPending cleaning = iota
+	cleanFailed
+	cleanDone
+)
 
 // family is the state of one IP family.
 type family struct {
-	cfg      Config
-	compiler *Compiler
-	applier  *applier
-	ports    map[types.NamespacedName][]*ServicePort
-	// flows is set while UDP flows have to be looked at.
-	flows bool
+	writer
+	// used reports that there has been a Service; without one nothing is written. cleaned reports that what
+	// an earlier run left is removed then.
+	used, cleaned bool
+	// flows are the UDP ports whose flows have to be looked at.
+	flows map[PortName]bool
 }
+
+var bothFamilies = []Family{IPv4, IPv6}
 
 // Add adds a proxy to m. It runs on every replica, leader or not.
 func Add(m *manager.Manager, opts Options) error {
@@ -79,7 +106,7 @@ func Add(m *manager.Manager, opts Options) error {
 }
 
 // New returns a proxy, to be run with m.AddWithoutLeaderElection, for programs that use its handlers. It
-// watches Services, EndpointSlices and its own Node through the informers of m.
+// watches Services, EndpointSlices, its own Node and, for nftables, ServiceCIDRs through the informers of m.
 func New(m *manager.Manager, opts Options) (*Proxy, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -91,24 +118,55 @@ func New(m *manager.Manager, opts Options) (*Proxy, error) {
 	set := m.Informers()
 	p := &Proxy{
 		opts: opts, log: opts.Logger,
-		services: informers.For[*corev1.Service](set),
-		slices:   informers.For[*discoveryv1.EndpointSlice](set),
+		services: informers.For(set, informers.Options[*corev1.Service]{LabelSelector: served}),
+		slices:   informers.For(set, informers.Options[*discoveryv1.EndpointSlice]{LabelSelector: served}),
 		nodes:    informers.For(set, informers.Options[*corev1.Node]{FieldSelector: fields.OneEqual("metadata.name", opts.NodeName)}),
 		kick:     make(chan struct{}, 1),
 		dirty:    map[types.NamespacedName]time.Time{},
-		families: map[Family]*family{}, cleaned: map[Family]bool{},
+		waiting:  waiting{},
+		families: map[Family]*family{}, recorder: m.Recorder("kube-proxy"),
+	}
+	for _, f := range bothFamilies {
+		p.families[f] = &family{flows: map[PortName]bool{}, writer: writer{
+			table: NewTable(f, Node{Name: opts.NodeName}), log: p.log, pending: map[PortName]Change{}, refused: map[PortName]*refusal{},
+			onRefused: func(c Change, err error) { p.onRefused(f, c, err) },
+			onPartial: func() { call(p.opts.Metrics.PartialFailed, f) },
+		}}
+	}
+	if err := p.setMode(opts.Mode); err != nil {
+		return nil, err
 	}
 	p.health.period = opts.SyncPeriod
-	p.checks = &healthChecks{kernel: opts.Kernel, log: p.log, healthy: p.health.healthy, servers: map[types.NamespacedName]*healthCheck{}}
+	p.checks = newHealthChecks(p)
 	p.byService = p.slices.Index(slicesByService)
 	p.services.AddHandler(p.onService, informers.HandlerOptions{})
 	p.slices.AddHandler(p.onSlice, informers.HandlerOptions{})
 	p.nodes.AddHandler(p.onNode, informers.HandlerOptions{})
+	p.watchServiceCIDRs(set)
 	return p, nil
 }
 
-// Mode returns the mode of the proxy.
-func (p *Proxy) Mode() Mode { return p.opts.Mode }
+// Mode returns the mode of the proxy. It changes at most once, soon after the start of Run: see
+// Options.FallBack.
+func (p *Proxy) Mode() Mode {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.opts.Mode
+}
+
+// setMode chooses the backends.
+func (p *Proxy) setMode(mode Mode) error {
+	p.mu.Lock()
+	p.opts.Mode = mode
+	p.mu.Unlock()
+	for f, fam := range p.families {
+		var err error
+		if fam.backend, err = NewBackend(mode, f, p.opts.backend(p.log)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func serviceOf(namespace string, labels map[string]string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: labels[discoveryv1.LabelServiceName]}
@@ -119,7 +177,7 @@ func (p *Proxy) onService(e informers.Event[*corev1.Service]) {
 		return
 	}
 	call(p.opts.Metrics.Changed, "service")
-	p.mark(e.Key, time.Time{})
+	p.mark("service", e.Key, time.Time{})
 }
 
 func (p *Proxy) onSlice(e informers.Event[*discoveryv1.EndpointSlice]) {
@@ -131,9 +189,9 @@ func (p *Proxy) onSlice(e informers.Event[*discoveryv1.EndpointSlice]) {
 	if p.opts.Metrics.Programmed != nil && e.Type != informers.Deleted && !e.Initial {
 		at, _ = time.Parse(time.RFC3339Nano, e.New().Annotations[annotationTrigger])
 	}
-	p.mark(serviceOf(e.Key.Namespace, e.Labels), at)
+	p.mark("endpoint", serviceOf(e.Key.Namespace, e.Labels), at)
 	if e.Type == informers.Updated {
-		p.mark(serviceOf(e.Key.Namespace, e.Old().Labels), time.Time{})
+		p.mark("endpoint", serviceOf(e.Key.Namespace, e.OldLabels()), time.Time{})
 	}
 }
 
@@ -146,8 +204,8 @@ func (p *Proxy) onNode(e informers.Event[*corev1.Node]) {
 	p.mu.Unlock()
 }
 
-// mark notes that a Service is to be looked at.
-func (p *Proxy) mark(key types.NamespacedName, at time.Time) {
+// mark notes that a Service is to be looked at because of a resource.
+func (p *Proxy) mark(resource string, key types.NamespacedName, at time.Time) {
 	if key.Name == "" {
 		return
 	}
@@ -156,7 +214,19 @@ func (p *Proxy) mark(key types.NamespacedName, at time.Time) {
 	if was := p.dirty[key]; was.IsZero() || !at.IsZero() && at.Before(was) {
 		p.dirty[key] = at
 	}
+	if p.opts.Metrics.Pending != nil {
+		p.wait(resource, key)
+		p.opts.Metrics.Pending(resource, len(p.waiting[resource]))
+	}
 	p.wake()
+}
+
+// wait notes that a Service waits for a sync; p.mu is held.
+func (p *Proxy) wait(resource string, key types.NamespacedName) {
+	if p.waiting[resource] == nil {
+		p.waiting[resource] = map[types.NamespacedName]bool{}
+	}
+	p.waiting[resource][key] = true
 }
 
 // wake asks for a sync; p.mu is held.
@@ -225,22 +295,50 @@ func (p *Proxy) start(ctx context.Context) error {
 			return err
 		}
 	}
-	tool := map[Mode]string{NFTables: "nft", IPTables: "iptables"}[p.opts.Mode]
-	if _, err := p.opts.Kernel.Run(ctx, nil, tool, "--version"); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("proxy: mode %s needs the program %s: %w", p.opts.Mode, tool, err)
-	}
-	if err := p.sysctls(); err != nil {
+	if err := p.probe(ctx); err != nil {
 		return err
 	}
-	// A run in the other mode may have left its rules, which would catch the traffic first.
-	other := map[Mode]Mode{NFTables: IPTables, IPTables: NFTables}[p.opts.Mode]
-	for _, f := range []Family{IPv4, IPv6} {
-		a := &applier{mode: other, family: f, kernel: p.opts.Kernel, log: p.log}
-		if err := a.cleanup(ctx); err != nil && ctx.Err() == nil {
-			p.log.Warn("delete rules of a previous run in another mode failed", "mode", other, "family", f, "err", err)
-		}
+	// The tools of the other family may be missing as long as no Service needs them.
+	if err := p.families[IPv6].backend.Probe(ctx); err != nil && ctx.Err() == nil {
+		p.log.Warn("prepare family failed", "family", IPv6, "err", err)
 	}
-	return nil
+	return p.opts.sysctls(p.log)
+}
+
+// probe finds out whether the mode is available on the node, and falls back to another one if it may.
+func (p *Proxy) probe(ctx context.Context) error {
+	err := p.families[IPv4].backend.Probe(ctx)
+	if err == nil && p.opts.Mode == IPVS {
+		p.log.Warn("mode ipvs is deprecated since Kubernetes 1.35: use nftables")
+		p.recorder.About(p.nodeReference(), nil, events.Warning, "IPVSDeprecated", "The proxy uses mode ipvs, which is deprecated since Kubernetes 1.35: use nftables")
+	}
+	if err == nil || p.opts.Mode != IPVS || !p.opts.FallBack || ctx.Err() != nil {
+		return err
+	}
+	p.log.Warn("mode ipvs is not available, falling back to iptables", "err", err)
+	p.recorder.About(p.nodeReference(), nil, events.Warning, "FallBackToIPTables", fmt.Sprintf("Mode ipvs is not available, the proxy uses iptables: %v", err))
+	if err := p.setMode(IPTables); err != nil {
+		return err
+	}
+	return p.families[IPv4].backend.Probe(ctx)
+}
+
+// nodeReference refers to the Node of the proxy. As kubelets do, it has the name in place of the UID.
+func (p *Proxy) nodeReference() corev1.ObjectReference {
+	return corev1.ObjectReference{Kind: "Node", APIVersion: "v1", Name: p.opts.NodeName, UID: types.UID(p.opts.NodeName)}
+}
+
+// cleanOthers removes, once, the rules that a run in another mode has left. Until the first write they serve,
+// and then they would catch traffic before those of this one.
+func (p *Proxy) cleanOthers(ctx context.Context, again bool) {
+	if p.cleanedOthers == cleanDone || p.cleanedOthers == cleanFailed && !again {
+		return
+	}
+	p.cleanedOthers = cleanDone
+	if err := cleanModes(ctx, p.opts.backend(p.log)); err != nil && ctx.Err() == nil {
+		p.cleanedOthers = cleanFailed
+		p.log.Warn("delete rules of a previous run in another mode failed", "err", err)
+	}
 }
 
 // loop syncs at most every MinSyncPeriod, at once if it has been quiet for that long; at least every
@@ -252,9 +350,9 @@ func (p *Proxy) loop(ctx context.Context) error {
 	retry.Stop()
 	defer retry.Stop()
 	delay := time.Duration(0)
-	for first, look := true, false; ; first = false {
+	for look := false; ; {
 		began := time.Now()
-		if err := p.sync(ctx, first, look); err != nil {
+		if err := p.sync(ctx, look); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -294,24 +392,63 @@ func rest(ctx context.Context, d time.Duration) bool {
 }
 
 // sync brings the kernel to what the informers say. With look it makes sure that the rules are still there.
-func (p *Proxy) sync(ctx context.Context, first, look bool) error {
+func (p *Proxy) sync(ctx context.Context, look bool) error {
 	p.mu.Lock()
 	p.health.take()
 	dirty := p.dirty
 	p.dirty = map[types.NamespacedName]time.Time{}
+	taken := p.waiting
+	p.waiting = waiting{}
 	p.changed = false
 	p.mu.Unlock()
 
+	local, err := p.look(dirty, look)
+	if err != nil {
+		p.remark(dirty, taken)
+		return err
+	}
+	p.countWaiting()
+	p.plan(dirty)
+	p.checks.listenOn(p.healthAddrs(local))
+	var errs []error
+	for _, f := range bothFamilies {
+		if err := p.syncFamily(ctx, f, p.families[f], local, look); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	p.checks.sync(ctx)
+	if err := errors.Join(errs...); err != nil {
+		p.mu.Lock()
+		p.changed = true
+		p.mu.Unlock()
+		return err
+	}
+	p.cleanOthers(ctx, look)
+	now := time.Now()
+	p.health.synced(now)
+	for key, at := range dirty {
+		for f, fam := range p.families {
+			if !at.IsZero() && len(fam.table.services[key]) > 0 {
+				call2(p.opts.Metrics.Programmed, f, now.Sub(at))
+			}
+		}
+	}
+	p.countLocal()
+	return nil
+}
+
+// look reads the Node, marks all Services as dirty if they need another look because of it, and returns the
+// addresses of the node's interfaces if they are needed. With fresh it reads these again.
+func (p *Proxy) look(dirty map[types.NamespacedName]time.Time, fresh bool) (local []netip.Addr, err error) {
 	facts := nodeFacts{node: Node{Name: p.opts.NodeName}}
-	err := p.nodes.Lister().View(types.NamespacedName{Name: p.opts.NodeName}, func(n *corev1.Node) { facts = factsOf(n) })
+	err = p.nodes.Lister().View(types.NamespacedName{Name: p.opts.NodeName}, func(n *corev1.Node) { facts = factsOf(n) })
 	if err != nil && !apierrors.IsNotFound(err) {
 		facts = p.facts // the last that could be read
 	}
 	if facts.node != p.facts.node { // hints mean something else now
 		keys, err := p.services.Lister().Keys(informers.ListOptions{})
 		if err != nil {
-			p.remark(dirty)
-			return fmt.Errorf("proxy: services: %w", err)
+			return nil, fmt.Errorf("proxy: services: %w", err)
 		}
 		for _, key := range keys {
 			if _, there := dirty[key]; !there {
@@ -319,82 +456,123 @@ func (p *Proxy) sync(ctx context.Context, first, look bool) error {
 			}
 		}
 	}
+	if p.opts.wantsLocal() && (fresh || p.local == nil || !slices.Equal(facts.addrs, p.facts.addrs)) {
+		if p.local, err = p.opts.Kernel.Addrs(); err != nil {
+			return nil, fmt.Errorf("proxy: addresses of the node: %w", err)
+		}
+	}
+	if err := p.lookAtServiceCIDRs(); err != nil {
+		return nil, err
+	}
 	p.facts = facts
+	if lacking := p.opts.lacking(facts); lacking != p.lacking {
+		p.lacking = lacking
+		if lacking != "" {
+			p.log.Warn("Node object is not complete", "node", p.opts.NodeName, "lacking", lacking)
+		}
+	}
 	p.health.setLeaving(facts.leaving)
-	var local []netip.Addr
-	if p.opts.wantsLocal() {
-		var err error
-		if local, err = p.opts.Kernel.Addrs(); err != nil {
-			p.remark(dirty)
-			return fmt.Errorf("proxy: addresses of the node: %w", err)
+	return p.local, nil
+}
+
+// syncFamily writes one family and does what depends on its changes.
+func (p *Proxy) syncFamily(ctx context.Context, f Family, fam *family, local []netip.Addr, look bool) error {
+	// The rules of a family are made when there is a Service for them.
+	fam.used = fam.used || fam.table.Len() > 0 || f == IPv4
+	if !fam.used {
+		p.cleanIdle(ctx, f, fam)
+		return nil
+	}
+	if fam.backend.Configure(p.opts.config(f, p.facts, local)) {
+		fam.known = false
+	}
+	if look && fam.known {
+		p.check(ctx, f, fam)
+		p.maintain(ctx, f, fam)
+	}
+	began := time.Now()
+	d, did, err := fam.write(ctx)
+	for _, c := range d.Ports {
+		p.checks.changed(c)
+		if stalesFlows(c) {
+			fam.flows[c.Name()] = true
 		}
 	}
-	p.plan(dirty)
-	if first || look {
-		p.cleanIdle(ctx)
-	}
-	var errs []error
-	for f, fam := range p.families {
-		fam.configure(p, f, local)
-		if look {
-			p.look(ctx, f, fam)
+	call2(p.opts.Metrics.Refused, f, len(fam.refused))
+	if err != nil {
+		if ctx.Err() == nil {
+			call(p.opts.Metrics.Failed, f)
 		}
-		if err := p.write(ctx, f, fam); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		p.forget(f, fam)
-	}
-	p.checks.set(ctx, p.families, p.healthAddrs(local))
-	if err := errors.Join(errs...); err != nil {
-		p.mu.Lock()
-		p.changed = true
-		p.mu.Unlock()
 		return err
 	}
-	now := time.Now()
-	p.health.synced(now)
-	for _, at := range dirty {
-		if !at.IsZero() {
-			call(p.opts.Metrics.Programmed, now.Sub(at))
-		}
+	if did != unchanged {
+		p.wrote(f, fam, did, time.Since(began))
 	}
-	p.countLocal()
+	p.forget(f, fam)
 	return nil
 }
 
-// look makes sure that the rules of a family are still there. If that cannot be found out, they are left as
-// they are until the next look.
-func (p *Proxy) look(ctx context.Context, f Family, fam *family) {
-	there, err := fam.applier.intact(ctx)
+func (p *Proxy) wrote(f Family, fam *family, did how, took time.Duration) {
+	call3(p.opts.Metrics.Synced, f, took, did == full)
+	if c, ok := fam.backend.(RuleCounter); ok {
+		there, written := c.Rules()
+		for table, n := range there {
+			call3(p.opts.Metrics.Rules, f, table, n)
+			if written != nil {
+				call3(p.opts.Metrics.RulesWritten, f, table, written[table])
+			}
+		}
+	}
+	p.log.Debug("rules written", "family", f, "all", did == full, "took", took)
+}
+
+// onRefused names a port whose change the kernel refused, in an event of its Service.
+func (p *Proxy) onRefused(f Family, c Change, err error) {
+	name := c.Name()
+	p.log.Error("write rules of service failed, keeping its previous ones", "namespace", name.Service.Namespace, "name", name.Service.Name, "port", name.Port, "family", f, "err", err)
+	_ = p.services.Lister().View(name.Service, func(svc *corev1.Service) {
+		p.recorder.Eventf(svc, events.Warning, "FailedToWriteRules", "Port %q has its previous %s rules on node %s: %v", name.Port, f, p.opts.NodeName, err)
+	})
+}
+
+// check makes sure that the rules of a family are still there. If that cannot be found out, they are left as
+// they are until the next time.
+func (p *Proxy) check(ctx context.Context, f Family, fam *family) {
+	there, err := fam.backend.Check(ctx)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		p.log.Warn("check of rules failed", "family", f, "err", err)
 	case err == nil && !there:
 		p.log.Warn("rules were removed by another program, writing all", "family", f)
-		fam.applier.last = nil
+		fam.known = false
+	}
+}
+
+// maintain does the periodic work of a backend.
+func (p *Proxy) maintain(ctx context.Context, f Family, fam *family) {
+	if m, ok := fam.backend.(Maintainer); ok {
+		if err := m.Maintain(ctx); err != nil && ctx.Err() == nil {
+			p.log.Warn("maintain rules failed", "family", f, "err", err)
+		}
 	}
 }
 
 // cleanIdle removes, once, the rules that an earlier run has left of a family that has no Services.
-func (p *Proxy) cleanIdle(ctx context.Context) {
-	for _, f := range []Family{IPv4, IPv6} {
-		if p.families[f] != nil || p.cleaned[f] {
-			continue
-		}
-		a := &applier{mode: p.opts.Mode, family: f, kernel: p.opts.Kernel, log: p.log}
-		if err := a.cleanup(ctx); err == nil {
-			p.cleaned[f] = true
-		} else if ctx.Err() == nil {
-			p.log.Warn("delete rules of a previous run failed", "family", f, "err", err)
-		}
+func (p *Proxy) cleanIdle(ctx context.Context, f Family, fam *family) {
+	if fam.cleaned {
+		return
+	}
+	if err := fam.backend.Clean(ctx); err == nil {
+		fam.cleaned = true
+	} else if ctx.Err() == nil {
+		p.log.Warn("delete rules of a previous run failed", "family", f, "err", err)
 	}
 }
 
 // healthAddrs are the addresses that health check node ports are served on, those of node ports.
 func (p *Proxy) healthAddrs(local []netip.Addr) []netip.Addr {
 	var out []netip.Addr
-	for _, f := range []Family{IPv4, IPv6} {
+	for _, f := range bothFamilies {
 		cfg := p.opts.config(f, p.facts, local)
 		if cfg.AllNodePortAddrs {
 			out = append(out, map[Family]netip.Addr{IPv4: netip.IPv4Unspecified(), IPv6: netip.IPv6Unspecified()}[f])
@@ -406,7 +584,7 @@ func (p *Proxy) healthAddrs(local []netip.Addr) []netip.Addr {
 }
 
 // remark puts keys back that were taken but not looked at.
-func (p *Proxy) remark(keys map[types.NamespacedName]time.Time) {
+func (p *Proxy) remark(keys map[types.NamespacedName]time.Time, taken waiting) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.changed = true
@@ -415,129 +593,64 @@ func (p *Proxy) remark(keys map[types.NamespacedName]time.Time) {
 			p.dirty[key] = at
 		}
 	}
+	for resource, keys := range taken {
+		for key := range keys {
+			p.wait(resource, key)
+		}
+	}
+}
+
+// countWaiting reports how many Services wait.
+func (p *Proxy) countWaiting() {
+	if p.opts.Metrics.Pending == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, resource := range []string{"service", "endpoint"} {
+		p.opts.Metrics.Pending(resource, len(p.waiting[resource]))
+	}
 }
 
 // plan looks at the dirty Services again.
 func (p *Proxy) plan(dirty map[types.NamespacedName]time.Time) {
-	p.family(IPv4)
+	for _, fam := range p.families {
+		fam.table.SetNode(p.facts.node)
+	}
+	var eps []*discoveryv1.EndpointSlice
 	for key := range dirty {
-		var eps []*discoveryv1.EndpointSlice
-		// EndpointSlices that cannot be decoded are reported by the informer; traffic goes to the endpoints
-		// of the others.
-		_ = p.byService.View(key.String(), func(s *discoveryv1.EndpointSlice) bool {
-			eps = append(eps, s)
-			return true
-		})
-		plans := map[Family][]*ServicePort{}
+		found := false
 		err := p.services.Lister().View(key, func(svc *corev1.Service) {
-			for _, f := range []Family{IPv4, IPv6} {
-				plans[f] = Plan(f, svc, eps, p.facts.node)
+			found = true
+			eps = eps[:0]
+			if !ignored(svc) {
+				// EndpointSlices that cannot be decoded are reported by the informer; traffic goes to the
+				// endpoints of the others.
+				_ = p.byService.View(key.String(), func(s *discoveryv1.EndpointSlice) bool {
+					eps = append(eps, s)
+					return true
+				})
+			}
+			for _, fam := range p.families {
+				fam.table.Set(key, svc, eps)
 			}
 		})
-		if err != nil && !apierrors.IsNotFound(err) {
-			// What it is now is not known: its rules stay as they are.
-			continue
-		}
-		for _, f := range []Family{IPv4, IPv6} {
-			// The rules of a family are made when there is a Service for them.
-			if fam := p.families[f]; fam != nil || len(plans[f]) > 0 {
-				p.family(f).put(key, plans[f])
+		// What a Service that cannot be read is now is not known: its rules stay as they are.
+		if !found && (err == nil || apierrors.IsNotFound(err)) {
+			for _, fam := range p.families {
+				fam.table.Set(key, nil, nil)
 			}
 		}
 	}
-}
-
-func (p *Proxy) family(f Family) *family {
-	fam := p.families[f]
-	if fam == nil {
-		fam = &family{
-			ports:   map[types.NamespacedName][]*ServicePort{},
-			applier: &applier{mode: p.opts.Mode, family: f, kernel: p.opts.Kernel, log: p.log},
-		}
-		p.families[f] = fam
-	}
-	return fam
-}
-
-// put replaces the ports of a Service. A port that is as before stays the same pointer, and so its rules need
-// not be made again.
-func (f *family) put(key types.NamespacedName, ports []*ServicePort) {
-	before := f.ports[key]
-	for i, now := range ports {
-		j := slices.IndexFunc(before, func(was *ServicePort) bool { return was.Name == now.Name })
-		if j >= 0 && reflect.DeepEqual(before[j], now) {
-			ports[i] = before[j]
-		} else if now.Name.Protocol == corev1.ProtocolUDP {
-			f.flows = true
-		}
-	}
-	if len(ports) == 0 {
-		delete(f.ports, key)
-		return
-	}
-	f.ports[key] = ports
-}
-
-func (f *family) configure(p *Proxy, fam Family, local []netip.Addr) {
-	cfg := p.opts.config(fam, p.facts, local)
-	if f.compiler == nil || !reflect.DeepEqual(cfg, f.cfg) {
-		f.cfg, f.compiler = cfg, NewCompiler(cfg)
-	}
-}
-
-// all lists the ports in the order of their names.
-func (f *family) all() []*ServicePort {
-	var out []*ServicePort
-	for _, key := range slices.SortedFunc(maps.Keys(f.ports), types.NamespacedName.Compare) {
-		from := len(out)
-		out = append(out, f.ports[key]...)
-		slices.SortStableFunc(out[from:], func(a, b *ServicePort) int { return a.Name.Compare(b.Name) })
-	}
-	return out
-}
-
-func (p *Proxy) write(ctx context.Context, f Family, fam *family) error {
-	began := time.Now()
-	rules := fam.compiler.Compile(fam.all())
-	did, err := fam.applier.apply(ctx, rules)
-	if err != nil {
-		if ctx.Err() == nil {
-			call(p.opts.Metrics.Failed, f)
-		}
-		return err
-	}
-	if did != unchanged {
-		call3(p.opts.Metrics.Synced, f, time.Since(began), did == full)
-		if p.opts.Metrics.Rules != nil {
-			for table, n := range rules.Len() {
-				p.opts.Metrics.Rules(f, table, n)
-			}
-		}
-		p.log.Debug("rules written", "family", f, "all", did == full, "took", time.Since(began))
-	}
-	return nil
 }
 
 func (p *Proxy) countLocal() {
 	if p.opts.Metrics.NoLocalEndpoints == nil {
 		return
 	}
-	internal, external := 0, 0
-	for _, fam := range p.families {
-		for _, ports := range fam.ports {
-			for _, sp := range ports {
-				if !sp.AnyEndpoint || len(sp.Local) > 0 {
-					continue
-				}
-				if sp.InternalLocal {
-					internal++
-				}
-				if sp.ExternalLocal {
-					external++
-				}
-			}
-		}
+	for _, f := range bothFamilies {
+		n := p.families[f].table.noLocal
+		p.opts.Metrics.NoLocalEndpoints(f, "internal", n[0])
+		p.opts.Metrics.NoLocalEndpoints(f, "external", n[1])
 	}
-	p.opts.Metrics.NoLocalEndpoints("internal", internal)
-	p.opts.Metrics.NoLocalEndpoints("external", external)
 }

@@ -1,8 +1,9 @@
-package proxy
+package proxy_test
 
 import (
 	"context"
-	"log/slog"
+	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os/exec"
@@ -15,6 +16,9 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/controllers/proxy"
+	"github.com/keelson-dev/keelson/controllers/proxytest"
 )
 
 const (
@@ -25,52 +29,79 @@ const (
 // applied is a set of Services on the node of a rig.
 type applied struct {
 	*rig
-	a        *applier
-	compiler *Compiler
-	family   Family
-	ports    []*ServicePort
+	mode   proxy.Mode
+	family proxy.Family
+	table  *proxy.Table
+	b      proxy.Backend
+	known  bool
+	last   types.NamespacedName
 }
 
-func newApplied(t *testing.T, mode Mode, r *rig, f Family) *applied {
-	cfg := Config{
-		Mode: mode, Family: f, MasqueradeBit: 14, DetectLocal: DetectLocal{CIDRs: []netip.Prefix{podNet, netip.MustParsePrefix("fd00:244::/64")}},
-		NodePortAddrs: []netip.Addr{nodeIP, netip.MustParseAddr("2001:db8::1")}, AllNodePortAddrs: mode == IPTables, LocalhostNodePorts: mode == IPTables,
-		NodeAddrs: []netip.Addr{nodeIP}, ServiceCIDRs: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")},
-	}
-	ap := &applied{rig: r, compiler: NewCompiler(cfg), family: f,
-		a: &applier{mode: mode, family: f, kernel: r.kernel, log: slog.New(slog.DiscardHandler)}}
-	t.Cleanup(func() { require.NoError(t, ap.a.cleanup(context.Background())) })
+func newApplied(t *testing.T, mode proxy.Mode, r *rig, f proxy.Family) *applied {
+	ap := &applied{rig: r, mode: mode, family: f}
+	ap.restart(t)
+	t.Cleanup(func() { require.NoError(t, ap.b.Clean(context.Background())) })
 	return ap
 }
 
-// set replaces all Services by one with endpoints and writes the rules.
-func (ap *applied) set(t *testing.T, svc *corev1.Service, eps ...where) how {
+// restart forgets what was written, as a new process does.
+func (ap *applied) restart(t *testing.T) {
 	t.Helper()
-	ap.ports = Plan(ap.family, svc, []*discoveryv1.EndpointSlice{slice(svc, discoveryv1.AddressType(ap.family.String()), eps...)}, Node{Name: "here"})
-	slices.SortFunc(ap.ports, func(a, b *ServicePort) int { return a.Name.Compare(b.Name) })
-	did, err := ap.a.apply(t.Context(), ap.compiler.Compile(ap.ports))
+	b, err := proxy.NewBackend(ap.mode, ap.family, proxy.BackendOptions{Kernel: ap.kernel})
 	require.NoError(t, err)
-	return did
+	require.NoError(t, b.Probe(t.Context()))
+	b.Configure(proxy.Config{
+		Family: ap.family, MasqueradeBit: 14, DetectLocal: proxy.DetectLocal{CIDRs: []netip.Prefix{podNet, netip.MustParsePrefix("fd00:244::/64")}},
+		NodePortAddrs: []netip.Addr{nodeIP, netip.MustParseAddr("2001:db8::1")}, AllNodePortAddrs: ap.mode == proxy.IPTables, LocalhostNodePorts: ap.mode == proxy.IPTables,
+		NodeAddrs: []netip.Addr{nodeIP}, ServiceCIDRs: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/24"), netip.MustParsePrefix("10.96.0.0/16")},
+	})
+	ap.b, ap.known, ap.table = b, false, proxy.NewTable(ap.family, proxy.Node{Name: "here"})
+}
+
+// set replaces all Services by one with endpoints and writes the rules. It reports whether anything changed.
+func (ap *applied) set(t *testing.T, svc *corev1.Service, eps ...proxytest.Endpoint) bool {
+	t.Helper()
+	key := types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
+	if ap.last != key {
+		ap.table.Set(ap.last, nil, nil)
+		ap.last = key
+	}
+	proxytest.Set(ap.table, svc, eps...)
+	d := ap.table.Take()
+	if !ap.known {
+		d = ap.table.All()
+	}
+	require.NoError(t, ap.b.Write(t.Context(), d))
+	ap.known = true
+	return !d.Empty()
+}
+
+// renew is set, for new flows only: the kernel forgets those that there were. Without it, a datagram from a
+// port that was used before would belong to a flow of then, which stays with its endpoint.
+func (ap *applied) renew(t *testing.T, svc *corev1.Service, eps ...proxytest.Endpoint) {
+	t.Helper()
+	ap.set(t, svc, eps...)
+	ap.forgetFlows(t)
 }
 
 func (ap *applied) intact(t *testing.T) bool {
 	t.Helper()
-	there, err := ap.a.intact(t.Context())
+	there, err := ap.b.Check(t.Context())
 	require.NoError(t, err)
 	return there
 }
 
-var modes = []Mode{NFTables, IPTables}
+var modes = []proxy.Mode{proxy.NFTables, proxy.IPTables, proxy.IPVS}
 
-func eachMode(t *testing.T, f func(t *testing.T, mode Mode, r *rig)) {
+func eachMode(t *testing.T, f func(t *testing.T, mode proxy.Mode, r *rig)) {
 	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel() // most of the time is spent waiting for what must not be answered
-			tool := "nft"
-			if mode == IPTables {
-				tool = "iptables-restore"
+			tools := map[proxy.Mode][]string{proxy.NFTables: {"nft"}, proxy.IPTables: {"iptables-restore"}, proxy.IPVS: {"iptables-restore", "ipset"}}
+			r := newRig(t, append(tools[mode], "conntrack")...)
+			if mode == proxy.IPVS {
+				r.needIPVS(t)
 			}
-			r := newRig(t, tool, "conntrack")
 			for i, ns := range r.pods {
 				r.serve(ns, []string{"a", "b", "c"}[i], 8080)
 			}
@@ -79,18 +110,34 @@ func eachMode(t *testing.T, f func(t *testing.T, mode Mode, r *rig)) {
 	}
 }
 
-func here(i int) where      { return where{ip: podIP(i).String(), node: "here"} }
-func elsewhere(i int) where { return where{ip: podIP(i).String(), node: "there"} }
+// needIPVS skips where the kernel has no IPVS, which .ci/ipvs runs these tests with. It sets what a proxy
+// sets at its start.
+func (r *rig) needIPVS(t *testing.T) {
+	t.Helper()
+	if _, err := r.kernel.IPVS(); errors.Is(err, proxy.ErrNoIPVS) {
+		t.Skip("the kernel has no IPVS")
+	} else {
+		require.NoError(t, err)
+	}
+	for _, name := range []string{"conntrack", "expire_nodest_conn", "expire_quiescent_template"} {
+		require.NoError(t, r.kernel.SetSysctl("net/ipv4/vs/"+name, "1"))
+	}
+}
+
+func here(i int) proxytest.Endpoint { return proxytest.Endpoint{IP: podIP(i).String(), Node: "here"} }
+func elsewhere(i int) proxytest.Endpoint {
+	return proxytest.Endpoint{IP: podIP(i).String(), Node: "there"}
+}
 
 func TestRealRules(t *testing.T) {
-	eachMode(t, func(t *testing.T, mode Mode, r *rig) {
-		ap := newApplied(t, mode, r, IPv4)
-		both := []corev1.ServicePort{port("t", tcp, 80, 30080), port("u", udp, 80, 30080)}
+	eachMode(t, func(t *testing.T, mode proxy.Mode, r *rig) {
+		ap := newApplied(t, mode, r, proxy.IPv4)
+		both := []corev1.ServicePort{proxytest.Port("t", tcp, 80, 30080), proxytest.Port("u", udp, 80, 30080)}
 		nodePort := func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort }
 		const clusterIP, onNode = "10.96.0.1:80", "192.0.2.1:30080"
 
 		t.Run("a cluster IP leads to all endpoints, over TCP and UDP, from pods, the node and outside", func(t *testing.T) {
-			ap.set(t, service("web", "10.96.0.1", nil, both...), here(0), here(1))
+			ap.renew(t, proxytest.Service("web", "10.96.0.1", nil, both...), here(0), here(1))
 			for _, network := range []string{"tcp", "udp"} {
 				for _, ns := range []string{r.pods[2], r.node, r.client} {
 					got := r.servers(ns, network, clusterIP, 24)
@@ -103,7 +150,7 @@ func TestRealRules(t *testing.T) {
 			require.Equal(t, "10.244.0.1", r.call(r.client, "tcp", clusterIP, "").seen)
 		})
 		t.Run("a pod reaches itself through its service", func(t *testing.T) {
-			ap.set(t, service("web", "10.96.0.1", nil, both...), here(0))
+			ap.renew(t, proxytest.Service("web", "10.96.0.1", nil, both...), here(0))
 			for _, network := range []string{"tcp", "udp"} {
 				a := r.call(r.pods[0], network, clusterIP, "")
 				require.NoError(t, a.err)
@@ -112,8 +159,7 @@ func TestRealRules(t *testing.T) {
 			}
 		})
 		t.Run("a service without endpoints refuses at once", func(t *testing.T) {
-			did := ap.set(t, service("web", "10.96.0.1", nodePort, both...))
-			require.Equal(t, partial, did)
+			ap.renew(t, proxytest.Service("web", "10.96.0.1", nodePort, both...))
 			for _, network := range []string{"tcp", "udp"} {
 				for _, ns := range []string{r.pods[2], r.node, r.client} {
 					require.True(t, r.call(ns, network, clusterIP, "").refused(), "%s from %s: %v", network, ns, r.call(ns, network, clusterIP, "").err)
@@ -121,42 +167,45 @@ func TestRealRules(t *testing.T) {
 				require.True(t, r.call(r.client, network, onNode, "").refused(), network)
 			}
 		})
-		if mode == NFTables { // iptables has no such rule
+		if mode != proxy.IPTables { // which has no such rule
 			t.Run("a port the service does not have is refused", func(t *testing.T) {
-				ap.set(t, service("web", "10.96.0.1", nil, both...), here(0))
+				ap.renew(t, proxytest.Service("web", "10.96.0.1", nil, both...), here(0))
 				require.True(t, r.call(r.pods[2], "tcp", "10.96.0.1:81", "").refused())
-				require.True(t, r.lost(r.pods[2], "tcp", "10.96.77.77:80", ""), "an address nobody has is dropped")
+				require.True(t, mode == proxy.IPVS || r.lost(r.pods[2], "tcp", "10.96.77.77:80", ""), "an address nobody has is dropped")
 			})
 		}
 		t.Run("a node port leads to all endpoints", func(t *testing.T) {
-			ap.set(t, service("web", "10.96.0.1", nodePort, both...), here(0), elsewhere(1))
+			ap.renew(t, proxytest.Service("web", "10.96.0.1", nodePort, both...), here(0), elsewhere(1))
 			for _, network := range []string{"tcp", "udp"} {
 				require.Len(t, r.servers(r.client, network, onNode, 24), 2, network)
 			}
 			require.Len(t, r.servers(r.node, "tcp", onNode, 24), 2)
 			require.Len(t, r.servers(r.pods[2], "tcp", onNode, 24), 2)
 			require.Equal(t, "10.244.0.1", r.call(r.client, "tcp", onNode, "").seen)
-			local := r.call(r.node, "tcp", "127.0.0.1:30080", "")
-			if mode == NFTables {
-				require.Error(t, local.err, "127.0.0.1 is not served with nftables")
+			if mode != proxy.IPTables {
+				require.Error(t, r.call(r.node, "tcp", "127.0.0.1:30080", "").err, "127.0.0.1 is only served with iptables")
 			} else {
 				require.NoError(t, r.kernel.SetSysctl("net/ipv4/conf/all/route_localnet", "1"))
 				require.NoError(t, r.call(r.node, "tcp", "127.0.0.1:30080", "").err)
 			}
 		})
 		t.Run("external policy Local keeps the client's address and uses local endpoints", func(t *testing.T) {
-			ap.set(t, service("web", "10.96.0.1", func(s *corev1.Service) {
+			ap.renew(t, proxytest.Service("web", "10.96.0.1", func(s *corev1.Service) {
 				nodePort(s)
 				s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
 			}, both...), here(0), elsewhere(1))
 			require.Equal(t, map[string]int{"a": 16}, r.servers(r.client, "tcp", onNode, 16))
 			require.Equal(t, clientIP.String(), r.call(r.client, "tcp", onNode, "").seen)
-			require.Len(t, r.servers(r.pods[2], "tcp", onNode, 24), 2, "pods are inside and may go anywhere")
-			require.Len(t, r.servers(r.node, "tcp", onNode, 24), 2, "and so may the node")
+			anywhere := 2 // with ipvs the policy holds for all
+			if mode == proxy.IPVS {
+				anywhere = 1
+			}
+			require.Len(t, r.servers(r.pods[2], "tcp", onNode, 24), anywhere, "pods are inside and may go anywhere")
+			require.Len(t, r.servers(r.node, "tcp", onNode, 24), anywhere, "and so may the node")
 			require.Len(t, r.servers(r.pods[2], "tcp", clusterIP, 24), 2)
 		})
 		t.Run("external policy Local without local endpoints drops", func(t *testing.T) {
-			ap.set(t, service("web", "10.96.0.1", func(s *corev1.Service) {
+			ap.renew(t, proxytest.Service("web", "10.96.0.1", func(s *corev1.Service) {
 				nodePort(s)
 				s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
 			}, both...), elsewhere(1))
@@ -167,25 +216,26 @@ func TestRealRules(t *testing.T) {
 			local := func(s *corev1.Service) {
 				s.Spec.InternalTrafficPolicy = new(corev1.ServiceInternalTrafficPolicyLocal)
 			}
-			ap.set(t, service("web", "10.96.0.1", local, both...), here(0), elsewhere(1))
+			ap.renew(t, proxytest.Service("web", "10.96.0.1", local, both...), here(0), elsewhere(1))
 			require.Equal(t, map[string]int{"a": 16}, r.servers(r.pods[2], "tcp", clusterIP, 16))
-			ap.set(t, service("web", "10.96.0.1", local, both...), elsewhere(1))
+			ap.renew(t, proxytest.Service("web", "10.96.0.1", local, both...), elsewhere(1))
+			if mode == proxy.IPVS {
+				require.True(t, r.call(r.pods[2], "tcp", clusterIP, "").refused())
+				return
+			}
 			require.True(t, r.lost(r.pods[2], "tcp", clusterIP, ""))
 		})
 		t.Run("session affinity keeps a client with its endpoint", func(t *testing.T) {
-			ap.set(t, service("web", "10.96.0.1", func(s *corev1.Service) {
+			ap.renew(t, proxytest.Service("web", "10.96.0.1", func(s *corev1.Service) {
 				s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
 			}, both...), here(0), here(1), here(2))
-			// A datagram from a port that was used before belongs to a flow of then, which stays with its
-			// endpoint.
-			r.forgetFlows(t)
 			for _, network := range []string{"tcp", "udp"} {
 				require.Len(t, r.servers(r.client, network, clusterIP, 20), 1, network)
 			}
 			// The endpoint goes: the client moves on to another, and stays there.
 			first := r.call(r.client, "tcp", clusterIP, "").server
-			left := slices.DeleteFunc([]where{here(0), here(1), here(2)}, func(w where) bool { return w.ip == here(int(first[0]-'a')).ip })
-			ap.set(t, service("web", "10.96.0.1", func(s *corev1.Service) {
+			left := slices.DeleteFunc([]proxytest.Endpoint{here(0), here(1), here(2)}, func(w proxytest.Endpoint) bool { return w.IP == here(int(first[0]-'a')).IP })
+			ap.renew(t, proxytest.Service("web", "10.96.0.1", func(s *corev1.Service) {
 				s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
 			}, both...), left...)
 			got := r.servers(r.client, "tcp", clusterIP, 20)
@@ -199,19 +249,19 @@ func TestRealRules(t *testing.T) {
 				s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.2/32"}
 				s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.2"}, {IP: "203.0.113.3", IPMode: new(corev1.LoadBalancerIPModeProxy)}}
 			}
-			ap.set(t, service("web", "10.96.0.1", lb, both...), here(0), here(1))
+			ap.renew(t, proxytest.Service("web", "10.96.0.1", lb, both...), here(0), here(1))
 			require.Len(t, r.servers(r.client, "tcp", "203.0.113.1:80", 24), 2)
 			require.Len(t, r.servers(r.client, "tcp", "203.0.113.2:80", 24), 2)
-			require.Error(t, r.call(r.client, "tcp", "203.0.113.3:80", "").err)
+			require.True(t, r.lost(r.client, "tcp", "203.0.113.3:80", ""))
 			require.True(t, r.lost(r.client, "tcp", "203.0.113.2:80", "192.0.2.3"), "outside of the source ranges")
 			require.NoError(t, r.call(r.client, "tcp", "203.0.113.1:80", "192.0.2.3").err)
 		})
 		t.Run("nothing is written if nothing has changed, and what others remove comes back", func(t *testing.T) {
-			svc := service("web", "10.96.0.1", nil, both...)
+			svc := proxytest.Service("web", "10.96.0.1", nil, both...)
 			ap.set(t, svc, here(0))
-			require.Equal(t, unchanged, ap.set(t, svc, here(0)))
+			require.False(t, ap.set(t, svc, here(0)))
 			require.True(t, ap.intact(t))
-			if mode == NFTables {
+			if mode == proxy.NFTables {
 				_, err := r.kernel.Run(t.Context(), nil, "nft", "flush", "ruleset")
 				require.NoError(t, err)
 			} else {
@@ -219,32 +269,24 @@ func TestRealRules(t *testing.T) {
 				require.NoError(t, err)
 			}
 			require.False(t, ap.intact(t))
-			ap.a.last = nil
-			require.Equal(t, full, ap.set(t, svc, here(0)))
-			require.NoError(t, r.call(r.pods[2], "tcp", clusterIP, "").err)
-		})
-		t.Run("a change that cannot be written is followed by everything", func(t *testing.T) {
-			ap.set(t, service("web", "10.96.0.1", nil, both...), here(0))
-			if mode == NFTables {
-				_, err := r.kernel.Run(t.Context(), nil, "nft", "delete", "table", "ip", "kube-proxy")
-				require.NoError(t, err)
-				require.Equal(t, full, ap.set(t, service("web", "10.96.0.1", nil, both...), here(1)))
-			}
+			ap.restart(t)
+			ap.set(t, svc, here(0))
 			require.NoError(t, r.call(r.pods[2], "tcp", clusterIP, "").err)
 		})
 		t.Run("what a killed run left is replaced", func(t *testing.T) {
-			ap.set(t, service("old", "10.96.0.9", nodePort, port("x", tcp, 80, 30099)), here(0))
-			ap.a.last = nil // a new process
-			ap.set(t, service("web", "10.96.0.1", nil, both...), here(0))
+			ap.set(t, proxytest.Service("old", "10.96.0.9", nodePort, proxytest.Port("x", tcp, 80, 30099)), here(0))
+			ap.restart(t)
+			ap.set(t, proxytest.Service("web", "10.96.0.1", nil, both...), here(0))
 			require.NotContains(t, ap.dump(t), "ns/old")
 			require.Error(t, r.call(r.client, "tcp", "192.0.2.1:30099", "").err)
 		})
 		t.Run("cleanup leaves nothing", func(t *testing.T) {
-			require.NoError(t, Cleanup(t.Context(), r.kernel))
+			require.NoError(t, proxy.Cleanup(t.Context(), r.kernel))
 			out := ap.dump(t)
 			require.NotContains(t, out, "KUBE-")
 			require.NotContains(t, out, "kube-proxy")
-			require.NoError(t, Cleanup(t.Context(), r.kernel), "twice does no harm")
+			require.NotContains(t, out, "10.96.0.1")
+			require.NoError(t, proxy.Cleanup(t.Context(), r.kernel), "twice does no harm")
 		})
 	})
 }
@@ -263,15 +305,24 @@ func (r *rig) dump(t *testing.T) string {
 	require.NoError(t, err)
 	more, err := exec.Command("nsenter", "--net="+r.node, "iptables-save").CombinedOutput()
 	require.NoError(t, err)
+	if k, err := r.kernel.IPVS(); err == nil {
+		sets, err := r.kernel.Run(t.Context(), nil, "ipset", "save")
+		require.NoError(t, err)
+		addrs, _, err := k.DeviceAddrs(proxy.IPv4)
+		require.NoError(t, err)
+		servers, err := k.VirtualServers(proxy.IPv4)
+		require.NoError(t, err)
+		more = fmt.Append(more, string(sets), addrs, servers)
+	}
 	return string(out) + string(more)
 }
 
 func TestRealIPv6(t *testing.T) {
-	eachMode(t, func(t *testing.T, mode Mode, r *rig) {
-		ap := newApplied(t, mode, r, IPv6)
-		svc := service("web", "fd00:96::1", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort },
-			port("t", tcp, 80, 30080), port("u", udp, 80, 30080))
-		ap.set(t, svc, where{ip: "fd00:244::2", node: "here"}, where{ip: "fd00:244::3", node: "here"})
+	eachMode(t, func(t *testing.T, mode proxy.Mode, r *rig) {
+		ap := newApplied(t, mode, r, proxy.IPv6)
+		svc := proxytest.Service("web", "fd00:96::1", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort },
+			proxytest.Port("t", tcp, 80, 30080), proxytest.Port("u", udp, 80, 30080))
+		ap.set(t, svc, proxytest.Endpoint{IP: "fd00:244::2", Node: "here"}, proxytest.Endpoint{IP: "fd00:244::3", Node: "here"})
 		for _, network := range []string{"tcp", "udp"} {
 			require.Len(t, r.servers(r.pods[2], network, "[fd00:96::1]:80", 24), 2, network)
 			require.Len(t, r.servers(r.client, network, "[2001:db8::1]:30080", 24), 2, network)
@@ -285,28 +336,28 @@ func TestRealIPv6(t *testing.T) {
 // TestRealUDPFlow keeps one socket while the endpoints of its Service change: after each change its next
 // packet must follow the rules.
 func TestRealUDPFlow(t *testing.T) {
-	eachMode(t, func(t *testing.T, mode Mode, r *rig) {
-		ap := newApplied(t, mode, r, IPv4)
-		svc := service("dns", "10.96.0.10", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort }, port("", udp, 53, 30053))
+	eachMode(t, func(t *testing.T, mode proxy.Mode, r *rig) {
+		ap := newApplied(t, mode, r, proxy.IPv4)
+		svc := proxytest.Service("dns", "10.96.0.10", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort }, proxytest.Port("", udp, 53, 30053))
 		for _, to := range []string{"10.96.0.10:53", "192.0.2.1:30053"} {
 			ap.set(t, svc)
 			var c net.Conn
-			in(t, r.client, func() { c, _ = net.DialTimeout("udp", to, time.Second) })
+			in(t, r.client, func() { c, _ = net.Dial("udp", to) })
 			require.NotNil(t, c)
 			defer c.Close()
-			require.Error(t, ask(c).err)
+			require.True(t, ask(c, patience).refused())
 			for _, i := range []int{0, 1, 2, 0} {
 				ap.set(t, svc, here(i))
-				_, err := r.kernel.DeleteFlows(IPv4, staleFlows(ap.ports))
+				_, err := r.kernel.DeleteFlows(proxy.IPv4, ap.stale(svc))
 				require.NoError(t, err)
-				a := ask(c)
+				a := ask(c, patience)
 				if a.refused() { // of the packet before, while there was no endpoint
-					a = ask(c)
+					a = ask(c, patience)
 				}
 				require.NoError(t, a.err, "%s endpoint %d", to, i)
 				require.Equal(t, string(rune('a'+i)), a.server)
 			}
-			n, err := r.kernel.DeleteFlows(IPv4, staleFlows(ap.ports))
+			n, err := r.kernel.DeleteFlows(proxy.IPv4, ap.stale(svc))
 			require.NoError(t, err)
 			require.Zero(t, n, "flows to an endpoint that is there stay")
 		}
@@ -316,7 +367,7 @@ func TestRealUDPFlow(t *testing.T) {
 func TestRealToolFails(t *testing.T) {
 	r := newRig(t, "nft")
 	_, err := r.kernel.Run(t.Context(), []byte("nonsense\n"), "nft", "-f", "-")
-	var ce *CommandError
+	var ce *proxy.CommandError
 	require.ErrorAs(t, err, &ce)
 	require.Contains(t, ce.Output, "syntax error")
 	require.Contains(t, strings.ToLower(err.Error()), "nft -f -")
@@ -332,28 +383,121 @@ func TestRealSessionsOutliveARestart(t *testing.T) {
 	for i, ns := range r.pods {
 		r.serve(ns, []string{"a", "b", "c"}[i], 8080)
 	}
-	ap := newApplied(t, NFTables, r, IPv4)
+	ap := newApplied(t, proxy.NFTables, r, proxy.IPv4)
 	sticky := func(seconds int32) *corev1.Service {
-		return service("web", "10.96.0.30", func(s *corev1.Service) {
+		return proxytest.Service("web", "10.96.0.30", func(s *corev1.Service) {
 			s.Spec.Type, s.Spec.SessionAffinity = corev1.ServiceTypeNodePort, corev1.ServiceAffinityClientIP
 			s.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: &seconds}}
-		}, port("", tcp, 80, 30080))
+		}, proxytest.Port("", tcp, 80, 30080))
 	}
 	ap.set(t, sticky(93784), here(0), here(1), here(2))
 	first := r.call(r.client, "tcp", "192.0.2.1:30080", "")
 	require.NoError(t, first.err)
 	for range 8 {
-		ap.a = &applier{mode: NFTables, family: IPv4, kernel: r.kernel, log: slog.New(slog.DiscardHandler)}
-		require.Equal(t, full, ap.set(t, sticky(93784), here(0), here(1), here(2)))
+		ap.restart(t)
+		ap.set(t, sticky(93784), here(0), here(1), here(2))
 		require.Equal(t, first.server, r.call(r.client, "tcp", "192.0.2.1:30080", "").server)
 	}
-	require.Equal(t, partial, ap.set(t, sticky(100), here(0), here(1)), "another time is a small change")
-	require.Equal(t, full, func() how {
-		ap.a = &applier{mode: NFTables, family: IPv4, kernel: r.kernel, log: slog.New(slog.DiscardHandler)}
-		return ap.set(t, service("other", "10.96.0.31", nil, port("", tcp, 80, 0)), here(1))
-	}())
+	ap.set(t, sticky(100), here(0), here(1))
+	ap.restart(t)
+	ap.set(t, proxytest.Service("other", "10.96.0.31", nil, proxytest.Port("", tcp, 80, 0)), here(1))
 	out := r.dump(t)
 	require.NotContains(t, out, "10.96.0.30", "what an earlier run left is removed")
 	require.NotContains(t, out, "affinity-")
 	require.Equal(t, map[string]int{"b": 3}, r.servers(r.pods[2], "tcp", "10.96.0.31:80", 3))
+}
+
+// stale are the flows of a Service to forget.
+func (ap *applied) stale(svc *corev1.Service) func(proxy.Flow) bool {
+	return proxy.StaleFlows(ap.table.Service(types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}))
+}
+
+// TestRealFlowsSurvive keeps TCP connections and UDP flows busy while other Services change, everything is
+// written again, the proxy restarts and the endpoint they lead to begins to terminate: no byte is lost.
+func TestRealFlowsSurvive(t *testing.T) {
+	eachMode(t, func(t *testing.T, mode proxy.Mode, r *rig) {
+		ap := newApplied(t, mode, r, proxy.IPv4)
+		web := proxytest.Service("web", "10.96.0.40", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort },
+			proxytest.Port("t", tcp, 90, 30090), proxytest.Port("u", udp, 90, 30090))
+		for i, ns := range r.pods {
+			r.echo(ns, proxytest.TargetPort+1, i)
+		}
+		key := types.NamespacedName{Namespace: "ns", Name: "web"}
+		put := func(eps ...proxytest.Endpoint) {
+			slice := proxytest.Slice(web, discoveryv1.AddressTypeIPv4, eps...)
+			for i := range slice.Ports {
+				slice.Ports[i].Port = new(int32(proxytest.TargetPort + 1))
+			}
+			ap.table.Set(key, web, []*discoveryv1.EndpointSlice{slice})
+		}
+		write := func(d *proxy.Delta) {
+			t.Helper()
+			require.NoError(t, ap.b.Write(t.Context(), d))
+			_, err := r.kernel.DeleteFlows(proxy.IPv4, ap.stale(web))
+			require.NoError(t, err)
+		}
+		put(here(0))
+		write(ap.table.All())
+		ap.table.Take()
+		var conns []net.Conn
+		for _, ns := range []string{r.client, r.pods[2]} {
+			for _, to := range []string{"10.96.0.40:90", "192.0.2.1:30090"} {
+				for _, network := range []string{"tcp", "udp"} {
+					in(t, ns, func() {
+						c, err := net.DialTimeout(network, to, patience)
+						if err != nil {
+							t.Errorf("%s %s: %v", network, to, err)
+							return
+						}
+						conns = append(conns, c)
+					})
+				}
+			}
+		}
+		lost := 0
+		round := func(what string) {
+			t.Helper()
+			for _, c := range conns {
+				_ = c.SetDeadline(time.Now().Add(patience))
+				buf := make([]byte, 16)
+				_, err := c.Write([]byte("ping"))
+				n := 0
+				if err == nil {
+					n, err = c.Read(buf)
+				}
+				if err != nil || string(buf[:n]) != "ping0" {
+					lost++
+					t.Errorf("%s: %s %s: %q, %v", what, c.RemoteAddr().Network(), c.RemoteAddr(), buf[:n], err)
+				}
+			}
+		}
+		require.Len(t, conns, 8)
+		defer func() {
+			for _, c := range conns {
+				c.Close()
+			}
+		}()
+		round("at first")
+		streams := r.streams("10.96.0.40:90", "192.0.2.1:30090")
+		put(here(0), here(1))
+		write(ap.table.Take())
+		round("another endpoint")
+		for i := range 5 {
+			proxytest.Set(ap.table, proxytest.Service(fmt.Sprintf("other%d", i), fmt.Sprintf("10.96.0.%d", 50+i), nil, proxytest.Port("", tcp, 80, 0)), here(i%3))
+			write(ap.table.Take())
+			round("another Service")
+		}
+		write(ap.table.All())
+		round("a full write")
+		put(proxytest.Endpoint{IP: podIP(0).String(), Node: "here", Leaving: true}, here(1))
+		write(ap.table.Take())
+		round("the endpoint terminates and serves")
+		table := ap.table
+		ap.restart(t)
+		ap.table = table
+		write(ap.table.All())
+		round("a restart")
+		require.Zero(t, lost)
+		unbroken(t, streams)
+	})
 }

@@ -2,16 +2,18 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// A binding whose answer was lost is sent again, to the same node, this often, after waits that double from
+// A binding whose response was lost is sent again, to the same node, this often, with delays that double from
 // the first to the last.
 const (
 	bindTries     = 5
@@ -29,41 +31,84 @@ const (
 )
 
 // write binds the pod. A placement that certainly was not written is taken back; one whose fate is not known
-// keeps its room until a read of the pod or the watch tells.
-func (s *scheduler) write(ctx context.Context, t *try, node string) {
+// keeps its resources reserved until a read of the pod or the watch shows the result.
+func (s *Scheduler) write(ctx context.Context, t *try, o *outcome) {
+	if st := o.profile.preBindAll(ctx, t.Pod, o.Node); !st.OK() {
+		s.undo(ctx, t, o, st)
+		return
+	}
 	pod := t.pod
-	state, err := s.settle(ctx, pod, node)
+	state, err := s.bindTo(ctx, t, o)
 	if ctx.Err() != nil && state != bound {
 		return // the next leader reads the API
 	}
 	switch state {
 	case bound:
 		if err == nil {
-			s.recorders[pod.Spec.SchedulerName].Eventf(pod, corev1.EventTypeNormal, "Scheduled", "Successfully assigned %s/%s to %s", pod.Namespace, pod.Name, node)
+			s.recorders[pod.Spec.SchedulerName].Eventf(pod, corev1.EventTypeNormal, "Scheduled", "Successfully assigned %s/%s to %s", pod.Namespace, pod.Name, o.Node)
+			if f := s.opts.Metrics.Scheduled; f != nil {
+				f(o.profile.name, time.Since(t.entry.Since), t.entry.Attempts)
+			}
+			o.profile.postBindAll(ctx, t.Pod, o.Node)
+		} else {
+			o.profile.unreserveAll(t.Pod, o.Node)
 		}
 		s.mu.Lock()
 		s.queue.remove(pod.UID)
 		s.mu.Unlock()
 	case gone:
+		o.profile.unreserveAll(t.Pod, o.Node)
 		s.mu.Lock()
 		s.queue.remove(pod.UID)
 		s.takeBack(pod, false)
 		s.mu.Unlock()
-		s.queue.move()
+		s.queue.happened(&Event{Kind: AssignedPodDelete, OldPod: pod})
 	case unbound:
-		s.mu.Lock()
-		s.takeBack(pod, true)
-		s.mu.Unlock()
-		s.log.Warn("bind pod failed", "namespace", pod.Namespace, "name", pod.Name, "node", node, "err", err)
-		s.recorders[pod.Spec.SchedulerName].Eventf(pod, corev1.EventTypeWarning, "FailedScheduling", "binding rejected: %v", err)
-		s.queue.failed(t, false)
-		s.queue.move()
+		s.undo(ctx, t, o, &Status{Code: Error, Plugin: "DefaultBinder", Reasons: []string{fmt.Sprintf("binding rejected: %v", err)}})
 	}
+}
+
+// undo takes back a placement that is certainly not written, and lets the pod be tried again.
+func (s *Scheduler) undo(ctx context.Context, t *try, o *outcome, st *Status) {
+	pod := t.pod
+	o.profile.unreserveAll(t.Pod, o.Node)
+	s.mu.Lock()
+	s.takeBack(pod, true)
+	nominated := ""
+	if nom := s.cluster.nominations.byPod[pod.UID]; nom != nil {
+		nominated = nom.node
+	}
+	s.mu.Unlock()
+	s.log.Warn("bind pod failed", "namespace", pod.Namespace, "name", pod.Name, "node", o.Node, "plugin", st.Plugin, "err", st.Message())
+	s.recorders[pod.Spec.SchedulerName].Eventf(pod, corev1.EventTypeWarning, "FailedScheduling", "%s", st.Message())
+	if err := s.condition(ctx, pod, st.reason(), st.Message(), nominated); err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) && !errors.Is(err, errBound) {
+		s.log.Warn("write condition of pod failed", "namespace", pod.Namespace, "name", pod.Name, "err", err)
+	}
+	if st.Code == Error {
+		s.queue.backedOff(t)
+	} else {
+		s.queue.waitsFor(t, []string{st.Plugin})
+	}
+	s.queue.happened(&Event{Kind: AssignedPodDelete, OldPod: pod})
+}
+
+// bindTo binds with the first plugin that does, or as the API does by itself.
+func (s *Scheduler) bindTo(ctx context.Context, t *try, o *outcome) (binding, error) {
+	for _, p := range o.profile.bind {
+		st := guarded(p, func() *Status { return p.Bind(ctx, t.Pod, o.Node) })
+		switch {
+		case st.OK():
+			return bound, nil
+		case st.Code != Skip:
+			return unbound, errors.New(st.Message())
+		}
+	}
+	return s.settle(ctx, t.pod, o.Node)
 }
 
 // takeBack takes back an assumed placement; s.mu is held. Room that was kept for the pod on a node is kept
 // again.
-func (s *scheduler) takeBack(pod *corev1.Pod, keep bool) {
+func (s *Scheduler) takeBack(pod *corev1.Pod, keep bool) {
 	// The pod may have been seen bound, by us with a lost answer or by another: then the API's word counts.
 	a, ok := s.assumed[pod.UID]
 	if !ok {
@@ -78,7 +123,7 @@ func (s *scheduler) takeBack(pod *corev1.Pod, keep bool) {
 
 // settle writes the binding and finds out what became of it. The error belongs to unbound, or says that the
 // pod is bound to another node.
-func (s *scheduler) settle(ctx context.Context, pod *corev1.Pod, node string) (binding, error) {
+func (s *Scheduler) settle(ctx context.Context, pod *corev1.Pod, node string) (binding, error) {
 	wait := bindWaitFirst
 	for i := 1; ; i++ {
 		_, err := s.bind.Create(ctx, pod.Key(), &corev1.Binding{
@@ -106,8 +151,8 @@ func (s *scheduler) settle(ctx context.Context, pod *corev1.Pod, node string) (b
 		case apierrors.IsConflict(err) || i == bindTries:
 			return unbound, err
 		}
-		if !pause(ctx, wait) {
-			return unbound, ctx.Err()
+		if err := backoff.Sleep(ctx, wait); err != nil {
+			return unbound, err
 		}
 		wait = min(2*wait, bindWaitMax)
 	}
@@ -115,7 +160,7 @@ func (s *scheduler) settle(ctx context.Context, pod *corev1.Pod, node string) (b
 
 // read gets the pod, however long that takes; the error is that ctx has ended, or that the pod is no longer
 // there.
-func (s *scheduler) read(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+func (s *Scheduler) read(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
 	for wait := bindWaitFirst; ; wait = min(2*wait, bindWaitMax) {
 		live, err := s.pods.Get(ctx, pod.Key())
 		switch {
@@ -124,8 +169,8 @@ func (s *scheduler) read(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, err
 		case err == nil || apierrors.IsNotFound(err):
 			return live, err
 		}
-		if !pause(ctx, wait) {
-			return nil, ctx.Err()
+		if err := backoff.Sleep(ctx, wait); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -135,16 +180,4 @@ func (s *scheduler) read(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, err
 func refused(err error) bool {
 	code := apierrors.CodeOf(err)
 	return code >= 400 && code < 500 && code != http.StatusConflict
-}
-
-// pause waits for d and reports whether ctx is still live.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"maps"
+
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/policyv1"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
@@ -18,6 +20,7 @@ type budget struct {
 // SetBudget adds or replaces a PodDisruptionBudget. Preemption violates budgets only if there is no other
 // way.
 func (c *Cluster) SetBudget(obj *policyv1.PodDisruptionBudget) {
+	c.saveBudgets()
 	key := obj.Key()
 	b := c.budgets[key]
 	if b == nil {
@@ -36,10 +39,35 @@ func (c *Cluster) SetBudget(obj *policyv1.PodDisruptionBudget) {
 }
 
 // RemoveBudget removes a disruption budget.
-func (c *Cluster) RemoveBudget(key types.NamespacedName) { delete(c.budgets, key) }
+func (c *Cluster) RemoveBudget(key types.NamespacedName) {
+	c.saveBudgets()
+	delete(c.budgets, key)
+}
+
+// saveBudgets lets the journal restore all budgets.
+func (c *Cluster) saveBudgets() {
+	if c.journal.open == 0 || c.journal.undoing {
+		return
+	}
+	was := cloneBudgets(c.budgets)
+	c.journal.log(func() { c.budgets = was })
+}
+
+func cloneBudgets(all map[types.NamespacedName]*budget) map[types.NamespacedName]*budget {
+	out := map[types.NamespacedName]*budget{}
+	for key, b := range all {
+		dup := *b
+		dup.spent = maps.Clone(b.spent)
+		out[key] = &dup
+	}
+	return out
+}
 
 // spend counts victims against the budgets until their status does.
 func (c *Cluster) spend(victims []*placed) {
+	if len(c.budgets) > 0 {
+		c.saveBudgets()
+	}
 	for _, b := range c.budgets {
 		for _, v := range victims {
 			if b.covers(v.pod) {
@@ -52,6 +80,9 @@ func (c *Cluster) spend(victims []*placed) {
 // unspend gives back what was spent on pods that are no victims any more: their eviction was refused, or the
 // pod they were to make room for is gone.
 func (c *Cluster) unspend() {
+	if len(c.budgets) > 0 {
+		c.saveBudgets()
+	}
 	for _, b := range c.budgets {
 		for uid := range b.spent {
 			if p := c.pods[uid]; p != nil && p.pod.DeletionTimestamp == nil && c.nominations.leaving[uid] == nil {

@@ -6,25 +6,36 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
-	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
 // Cluster is the state placements are decided on: nodes and the pods on them. It is not safe for concurrent
-// use. It retains the objects passed to it, which must not be modified.
+// use; [Cluster.Fork] makes a copy for another goroutine. It retains the objects passed to it, which must not
+// be modified.
+//
+// Every change can be taken back, see [Cluster.Mark]. Nothing in a decision costs more with more pods: what
+// decisions need of pods is counted as these come and go.
 type Cluster struct {
-	nodes map[string]*node
-	order []*node // nodes that exist, in the order in which they came
+	profile *Profile
+	byName  map[string]*Node
+	// nodes are all by number, with gaps for the free ones; order are those that exist, in the order in which
+	// they came.
+	nodes []*Node
+	free  []int32
+	order []*Node
 	pods  map[types.UID]*placed
 	// byNamespace are the placed pods of each namespace.
 	byNamespace map[string]map[types.UID]*placed
 	// namespaces by name, for terms that select namespaces by label.
 	namespaces map[string]map[string]string
+	topologies map[string]*topology
+	counters   counters
+	// anti, affine and liked are the terms of placed pods: of required anti-affinity, of required affinity,
+	// and the preferred ones.
+	anti, affine, liked groups
+	images              map[string]*image
 	// next is where the search for feasible nodes begins, so that all nodes get their turn.
 	next int
-	// affine and antiAffine count the placed pods that have such terms: without any, no decision has to look
-	// for them.
-	affine, antiAffine int
 	// nominations is the room kept for pods that wait for others to go; see nominate.go.
 	nominations nominations
 	// budgets limit how many pods preemption should take.
@@ -33,97 +44,146 @@ type Cluster struct {
 	spared map[types.UID]time.Time
 	// nextPreempted is where the search for a node to preempt on begins, so that all nodes get their turn.
 	nextPreempted int
-	// random breaks ties.
-	random func(n int) int
+	// random breaks ties; nil breaks them by the pod's UID.
+	random  func(n int) int
+	journal journal
+	version uint64
+	cycles  map[*Profile]*Cycle
 }
 
-// node is one node and what is on it. It may be known by its pods only (obj is nil).
-type node struct {
-	name        string
-	obj         *corev1.Node
-	allocatable amounts
-	maxPods     int
-	used        amounts
-	usedNonZero amounts
-	pods        map[types.UID]*placed
-	// terms are the pods of this node with affinity or anti-affinity terms.
-	terms map[types.UID]*placed
-	ports map[hostPort]int
+// Node is a node and what is on it. Plugins may read it during the call that they get it in.
+type Node struct {
+	id      int32
+	version uint64 // changes with obj, and is never that of another node
+	name    string
+	// obj is nil for a node that is known by its pods only.
+	obj           *corev1.Node
+	maxPods       int
+	allocatable   amounts
+	used, nonZero amounts
+	pods          []*placed
+	ports         map[hostPort]int
+	// discouraged are the taints with the effect PreferNoSchedule.
+	discouraged []corev1.Taint
+}
+
+// Name returns the node's name.
+func (n *Node) Name() string { return n.name }
+
+// Object returns the node itself, which must not be modified.
+func (n *Node) Object() *corev1.Node { return n.obj }
+
+// Label returns the value of one of the node's labels.
+func (n *Node) Label(key string) string { return n.obj.Labels[key] }
+
+// Allocatable returns how much of a resource the node has for pods: CPU in thousandths, the others in their
+// unit.
+func (n *Node) Allocatable(name corev1.ResourceName) int64 {
+	if name == corev1.ResourcePods {
+		return int64(n.maxPods)
+	}
+	return n.allocatable.of(name)
+}
+
+// Requested returns how much of a resource the pods of the node request.
+func (n *Node) Requested(name corev1.ResourceName) int64 {
+	if name == corev1.ResourcePods {
+		return int64(len(n.pods))
+	}
+	return n.used.of(name)
+}
+
+// Pods calls yield for each pod of the node, in no particular order.
+func (n *Node) Pods(yield func(*Pod) bool) {
+	for _, p := range n.pods {
+		if !yield(p.Pod) {
+			return
+		}
+	}
 }
 
 // placed is a pod on a node.
 type placed struct {
-	*podInfo
-	node string
+	*Pod
+	node *Node
+	slot int // in node.pods
+	// off is set while a trial removes the pod from its node.
+	off bool
+	// hits are the counters that count the pod, as of the serial of the counters.
+	hits   []*counter
+	hitsAt uint64
+	// groups are those of its terms.
+	groups []*counter
 }
 
-// podInfo is what decisions need of a pod, computed once.
-type podInfo struct {
-	pod           *corev1.Pod
-	need, nonZero amounts
-	ports         []hostPort
-	affinity      podAffinity
-	nodeSelector  labels.Selector
-	nodeAffinity  *nodeTerms
-	spread        []spreadConstraint
-}
-
-type hostPort struct {
-	ip, protocol string
-	port         int32
-}
-
-// NewCluster returns an empty cluster. random returns a number below n to break ties; nil always picks the
-// first.
+// NewCluster returns an empty cluster that decides with the default profile. random returns a number below n
+// to break ties; nil always picks the first.
 func NewCluster(random func(n int) int) *Cluster {
 	if random == nil {
 		random = func(int) int { return 0 }
 	}
-	return &Cluster{nodes: map[string]*node{}, pods: map[types.UID]*placed{}, byNamespace: map[string]map[types.UID]*placed{},
-		namespaces: map[string]map[string]string{}, nominations: newNominations(),
-		budgets: map[types.NamespacedName]*budget{}, spared: map[types.UID]time.Time{}, random: random}
+	c := newCluster()
+	c.random = random
+	c.profile = Default()
+	return c
 }
 
-func inspect(pod *corev1.Pod) *podInfo {
-	p := &podInfo{pod: pod}
-	p.need, p.nonZero = requestOf(pod)
-	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range list {
-			c := &list[i]
-			for _, cp := range c.Ports {
-				port := cp.HostPort
-				if pod.Spec.HostNetwork && port == 0 {
-					port = cp.ContainerPort
-				}
-				if port > 0 {
-					hp := hostPort{cp.HostIP, string(cp.Protocol), port}
-					if hp.ip == "" {
-						hp.ip = "0.0.0.0"
-					}
-					if hp.protocol == "" {
-						hp.protocol = "TCP"
-					}
-					p.ports = append(p.ports, hp)
-				}
-			}
-		}
-	}
-	if len(pod.Spec.NodeSelector) > 0 {
-		p.nodeSelector = labels.SelectorFromSet(pod.Spec.NodeSelector)
-	}
-	p.nodeAffinity = compileNodeAffinity(pod)
-	p.affinity = compilePodAffinity(pod)
-	p.spread = compileSpread(pod)
-	return p
+func newCluster() *Cluster {
+	return &Cluster{byName: map[string]*Node{}, pods: map[types.UID]*placed{}, byNamespace: map[string]map[types.UID]*placed{},
+		namespaces: map[string]map[string]string{}, topologies: map[string]*topology{}, counters: newCounters(),
+		anti: newGroups(), affine: newGroups(), liked: newGroups(), images: map[string]*image{},
+		nominations: newNominations(), budgets: map[types.NamespacedName]*budget{}, spared: map[types.UID]time.Time{},
+		cycles: map[*Profile]*Cycle{}}
 }
 
-func (c *Cluster) node(name string) *node {
-	n := c.nodes[name]
+// existing returns the node of that name if there is an object of it.
+func (c *Cluster) existing(name string) *Node {
+	if n := c.byName[name]; n != nil && n.obj != nil {
+		return n
+	}
+	return nil
+}
+
+func (c *Cluster) node(name string) *Node {
+	n := c.byName[name]
 	if n == nil {
-		n = &node{name: name, pods: map[types.UID]*placed{}, terms: map[types.UID]*placed{}, ports: map[hostPort]int{}}
-		c.nodes[name] = n
+		n = &Node{name: name}
+		c.admit(n)
 	}
 	return n
+}
+
+// admit gives a node a number.
+func (c *Cluster) admit(n *Node) {
+	if last := len(c.free) - 1; last >= 0 {
+		n.id = c.free[last]
+		c.free = c.free[:last]
+		c.nodes[n.id] = n
+	} else {
+		n.id = int32(len(c.nodes))
+		c.nodes = append(c.nodes, n)
+	}
+	c.byName[n.name] = n
+	c.refresh(n)
+	c.journal.log(func() { c.dismiss(n) })
+}
+
+// dismiss forgets a node that has neither an object nor pods.
+func (c *Cluster) dismiss(n *Node) {
+	delete(c.byName, n.name)
+	gone := &Node{id: n.id}
+	c.nodes[n.id] = gone
+	c.refresh(gone)
+	c.free = append(c.free, n.id)
+	c.journal.log(func() { c.admit(n) })
+}
+
+// refresh takes a node's labels, taints and pods into the counts.
+func (c *Cluster) refresh(n *Node) {
+	for _, t := range c.topologies {
+		t.set(n)
+	}
+	c.eachCounter(func(k *counter) { k.include(n) })
 }
 
 // SetNode adds or replaces a node.
@@ -131,77 +191,262 @@ func (c *Cluster) SetNode(obj *corev1.Node) {
 	n := c.node(obj.Name)
 	if n.obj == nil {
 		c.order = append(c.order, n)
+		c.journal.log(func() { c.order = slices.DeleteFunc(c.order, func(o *Node) bool { return o == n }) })
 	}
-	n.obj, n.allocatable, n.maxPods = obj, amountsOf(obj.Status.Allocatable), podsAllowed(obj.Status.Allocatable)
+	c.setObject(n, obj)
+}
+
+// setObject changes what is known of a node; nil for nothing.
+func (c *Cluster) setObject(n *Node, obj *corev1.Node) {
+	was := n.obj
+	c.journal.log(func() { c.setObject(n, was) })
+	c.eachCounter(func(k *counter) { k.exclude(n) })
+	c.countImages(n, -1)
+	n.obj = obj
+	c.version++
+	n.version = c.version
+	n.allocatable, n.maxPods, n.discouraged = amounts{}, 0, nil
+	if obj != nil {
+		n.allocatable, n.maxPods = amountsOf(obj.Status.Allocatable), podsAllowed(obj.Status.Allocatable)
+		for _, t := range obj.Spec.Taints {
+			if t.Effect == corev1.TaintEffectPreferNoSchedule {
+				n.discouraged = append(n.discouraged, t)
+			}
+		}
+	}
+	c.countImages(n, 1)
+	c.refresh(n)
+	c.renumber()
+}
+
+// renumber drops topologies most of whose values no node has any more.
+func (c *Cluster) renumber() {
+	for _, t := range c.topologies {
+		if len(t.values) < 2*len(c.order)+1000 {
+			continue
+		}
+		users := []*counter{}
+		c.eachCounter(func(k *counter) {
+			if k.topo == t {
+				users = append(users, k)
+			}
+		})
+		for _, n := range c.nodes {
+			for _, k := range users {
+				k.exclude(n)
+			}
+		}
+		clear(t.values)
+		for _, k := range users {
+			clear(k.domains)
+		}
+		for _, n := range c.nodes {
+			t.set(n)
+			for _, k := range users {
+				k.include(n)
+			}
+		}
+	}
 }
 
 // RemoveNode removes a node. The pods on it are kept until they are removed.
 func (c *Cluster) RemoveNode(name string) {
-	n := c.nodes[name]
-	if n == nil || n.obj == nil {
+	n := c.existing(name)
+	if n == nil {
 		return
 	}
-	n.obj = nil
-	c.order = slices.DeleteFunc(c.order, func(o *node) bool { return o == n })
-	if len(n.pods) == 0 {
-		delete(c.nodes, name)
+	at := slices.Index(c.order, n)
+	c.order = slices.Delete(c.order, at, at+1)
+	c.journal.log(func() { c.order = slices.Insert(c.order, at, n) })
+	c.setObject(n, nil)
+	c.dismissIdle(n)
+}
+
+func (c *Cluster) dismissIdle(n *Node) {
+	if n.obj == nil && len(n.pods) == 0 {
+		c.dismiss(n)
 	}
 }
 
 // SetNamespace sets a namespace's labels.
-func (c *Cluster) SetNamespace(name string, labels map[string]string) {
-	c.namespaces[name] = maps.Clone(labels)
+func (c *Cluster) SetNamespace(name string, set map[string]string) {
+	was, known := c.namespaces[name]
+	c.namespaces[name] = maps.Clone(set)
+	c.forgetCounters()
+	c.journal.log(func() {
+		if known {
+			c.SetNamespace(name, was)
+		} else {
+			c.RemoveNamespace(name)
+		}
+	})
 }
 
 // RemoveNamespace removes a namespace.
-func (c *Cluster) RemoveNamespace(name string) { delete(c.namespaces, name) }
+func (c *Cluster) RemoveNamespace(name string) {
+	was, known := c.namespaces[name]
+	if !known {
+		return
+	}
+	delete(c.namespaces, name)
+	c.forgetCounters()
+	c.journal.log(func() { c.SetNamespace(name, was) })
+}
 
 // SetPod adds a pod to the node spec.nodeName or replaces its state. A pod without a node or in a terminal
 // phase uses no resources and is removed.
 func (c *Cluster) SetPod(pod *corev1.Pod) {
-	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+	if pod.Spec.NodeName == "" || ended(pod) {
 		c.RemovePod(pod.UID)
 		return
 	}
-	c.place(inspect(pod), pod.Spec.NodeName)
+	if p := c.pods[pod.UID]; p != nil && p.node.name == pod.Spec.NodeName && samePlacement(p.pod, pod) {
+		c.replace(p, pod)
+		return
+	}
+	c.place(NewPod(pod), pod.Spec.NodeName)
 }
 
-func (c *Cluster) place(info *podInfo, on string) {
+// samePlacement reports whether two states of a pod differ in nothing that counts.
+func samePlacement(a, b *corev1.Pod) bool {
+	return a.Generation == b.Generation && a.Generation != 0 && a.Spec.NodeName == b.Spec.NodeName && maps.Equal(a.Labels, b.Labels) &&
+		(a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil)
+}
+
+// replace takes in a new state of a placed pod that differs in nothing that counts.
+func (c *Cluster) replace(p *placed, pod *corev1.Pod) {
+	was := p.Pod
+	next := *was
+	next.pod = pod
+	p.Pod = &next
+	if c.nominations.byPod[pod.UID] != nil {
+		c.unnominate(pod.UID)
+	}
+	c.journal.log(func() { p.Pod = was })
+}
+
+// place puts a pod on a node, known or not.
+func (c *Cluster) place(info *Pod, on string) {
 	c.displace(info.pod.UID)
-	c.nominations.remove(info.pod.UID)
-	p := &placed{info, on}
-	n := c.node(on)
-	c.pods[info.pod.UID], n.pods[info.pod.UID] = p, p
-	ns := c.byNamespace[info.pod.Namespace]
+	c.unnominate(info.pod.UID)
+	c.insert(&placed{Pod: info, node: c.node(on)})
+}
+
+// insert adds a placed pod.
+func (c *Cluster) insert(p *placed) {
+	p.off = true
+	c.index(p)
+	c.attach(p)
+}
+
+func (c *Cluster) index(p *placed) {
+	c.pods[p.pod.UID] = p
+	ns := c.byNamespace[p.pod.Namespace]
 	if ns == nil {
 		ns = map[types.UID]*placed{}
-		c.byNamespace[info.pod.Namespace] = ns
+		c.byNamespace[p.pod.Namespace] = ns
 	}
-	ns[info.pod.UID] = p
-	n.used.add(&info.need, 1)
-	n.usedNonZero.add(&info.nonZero, 1)
-	for _, hp := range info.ports {
-		n.ports[hp]++
+	ns[p.pod.UID] = p
+	c.hold(p)
+	if c.journal.open > 0 {
+		c.journal.log(func() { c.unindex(p) })
 	}
-	if info.affinity.any() {
-		n.terms[info.pod.UID] = p
-	}
-	c.count(info, 1)
 }
 
-func (c *Cluster) count(info *podInfo, d int) {
-	if len(info.affinity.required)+len(info.affinity.preferred)+len(info.affinity.preferredAnti) > 0 {
-		c.affine += d
+func (c *Cluster) unindex(p *placed) {
+	c.release(p)
+	delete(c.pods, p.pod.UID)
+	if ns := c.byNamespace[p.pod.Namespace]; len(ns) > 1 {
+		delete(ns, p.pod.UID)
+	} else {
+		delete(c.byNamespace, p.pod.Namespace)
 	}
-	if len(info.affinity.requiredAnti) > 0 {
-		c.antiAffine += d
+	if c.journal.open > 0 {
+		c.journal.log(func() { c.index(p) })
+	}
+}
+
+// hold notes the terms of a pod.
+func (c *Cluster) hold(p *placed) {
+	known := p.groups
+	p.groups = nil
+	a := &p.affinity
+	for _, of := range []struct {
+		terms []podTerm
+		in    *groups
+	}{{a.requiredAnti, &c.anti}, {a.required, &c.affine}, {a.preferred, &c.liked}} {
+		for i := range of.terms {
+			var k *counter
+			if len(known) > len(p.groups) {
+				k = known[len(p.groups)]
+			}
+			p.groups = append(p.groups, of.in.hold(c, &of.terms[i], k))
+		}
+	}
+}
+
+func (c *Cluster) release(p *placed) {
+	for i, k := range p.groups {
+		switch a := &p.affinity; {
+		case i < len(a.requiredAnti):
+			c.anti.release(k)
+		case i < len(a.requiredAnti)+len(a.required):
+			c.affine.release(k)
+		default:
+			c.liked.release(k)
+		}
+	}
+}
+
+// attach adds a pod that is off to the sums of its node and to the counters. Together with detach it is what
+// trials consist of, and does not allocate.
+func (c *Cluster) attach(p *placed) {
+	n := p.node
+	p.off = false
+	p.slot = len(n.pods)
+	n.pods = append(n.pods, p)
+	c.sum(p, 1)
+	c.journal.add(change{p: p, at: p.slot, attached: true})
+}
+
+// detach takes a pod off its node.
+func (c *Cluster) detach(p *placed) {
+	n := p.node
+	last := len(n.pods) - 1
+	at := p.slot
+	n.pods[at] = n.pods[last]
+	n.pods[at].slot = at
+	n.pods[last] = nil
+	n.pods = n.pods[:last]
+	c.sum(p, -1)
+	p.off = true
+	c.journal.add(change{p: p, at: at})
+}
+
+func (c *Cluster) sum(p *placed, by int32) {
+	n := p.node
+	n.used.add(&p.need, int64(by))
+	n.nonZero.add(&p.Pod.nonZero, int64(by))
+	for _, hp := range p.ports {
+		if n.ports == nil {
+			n.ports = map[hostPort]int{}
+		}
+		if n.ports[hp] += int(by); n.ports[hp] == 0 {
+			delete(n.ports, hp)
+		}
+	}
+	for _, k := range c.hits(p) {
+		k.add(n, by)
+	}
+	for _, k := range p.groups {
+		k.add(n, by)
 	}
 }
 
 // RemovePod removes a pod from its node, or its reservation if it has none.
 func (c *Cluster) RemovePod(uid types.UID) {
-	c.nominations.remove(uid)
-	c.nominations.victimGone(uid)
+	c.unnominate(uid)
+	c.victimGone(uid)
 	c.displace(uid)
 }
 
@@ -211,26 +456,9 @@ func (c *Cluster) displace(uid types.UID) {
 	if p == nil {
 		return
 	}
-	delete(c.pods, uid)
-	if ns := c.byNamespace[p.pod.Namespace]; len(ns) > 1 {
-		delete(ns, uid)
-	} else {
-		delete(c.byNamespace, p.pod.Namespace)
-	}
-	n := c.nodes[p.node]
-	delete(n.pods, uid)
-	delete(n.terms, uid)
-	n.used.add(&p.need, -1)
-	n.usedNonZero.add(&p.nonZero, -1)
-	for _, hp := range p.ports {
-		if n.ports[hp]--; n.ports[hp] == 0 {
-			delete(n.ports, hp)
-		}
-	}
-	c.count(p.podInfo, -1)
-	if n.obj == nil && len(n.pods) == 0 {
-		delete(c.nodes, p.node)
-	}
+	c.detach(p)
+	c.unindex(p)
+	c.dismissIdle(p.node)
 }
 
 // NodeOf returns the node a pod is placed on.
@@ -239,10 +467,38 @@ func (c *Cluster) NodeOf(uid types.UID) (string, bool) {
 	if p == nil {
 		return "", false
 	}
-	return p.node, true
+	return p.node.name, true
 }
 
-// conflicts reports whether two host ports cannot be used on one node.
-func (a hostPort) conflicts(b hostPort) bool {
-	return a.port == b.port && a.protocol == b.protocol && (a.ip == b.ip || a.ip == "0.0.0.0" || b.ip == "0.0.0.0")
+// image is an image that some nodes have.
+type image struct {
+	nodes map[int32]int64 // size by node
+}
+
+// countImages takes in which images a node has, or with -1 forgets them.
+func (c *Cluster) countImages(n *Node, by int) {
+	if n.obj == nil {
+		return
+	}
+	for i := range n.obj.Status.Images {
+		for _, name := range n.obj.Status.Images[i].Names {
+			img := c.images[name]
+			switch {
+			case by < 0 && img != nil:
+				if delete(img.nodes, n.id); len(img.nodes) == 0 {
+					delete(c.images, name)
+				}
+			case by > 0 && img == nil:
+				img = &image{nodes: map[int32]int64{}}
+				c.images[name] = img
+				fallthrough
+			case by > 0:
+				img.nodes[n.id] = n.obj.Status.Images[i].SizeBytes
+			}
+		}
+	}
+}
+
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }

@@ -2,6 +2,8 @@ package scheduler_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -228,94 +230,122 @@ func owned(p *corev1.Pod) {
 	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "web", Controller: new(true)}}
 }
 
-// Random pods on random nodes, against a model that adds up by hand.
+// modelNode is a node of the model of [TestHistories], which adds up by hand.
+type modelNode struct {
+	cpu, pods, free int64
+	port            bool
+	zone            string
+	hard            bool
+	web             int
+	noWeb           int
+}
+
+// takes reports whether the node has room for a pod and is allowed for it.
+func (n *modelNode) takes(p *randomPod) bool {
+	return milliCPU(p.Pod) <= n.free && n.pods > 0 && !(p.port && n.port) && (p.tolerant || !n.hard) && !(p.shy && n.web > 0) && !(p.web && n.noWeb > 0)
+}
+
+func (n *modelNode) add(p *randomPod) {
+	n.free -= milliCPU(p.Pod)
+	n.pods--
+	n.port = n.port || p.port
+	if p.web {
+		n.web++
+	}
+	if p.shy {
+		n.noWeb++
+	}
+}
+
+func (n *modelNode) remove(p *randomPod) {
+	n.free += milliCPU(p.Pod)
+	n.pods++
+	if p.port {
+		n.port = false
+	}
+	if p.web {
+		n.web--
+	}
+	if p.shy {
+		n.noWeb--
+	}
+}
+
+func randomNodes(r *rand.Rand, c *scheduler.Cluster) map[string]*modelNode {
+	nodes := map[string]*modelNode{}
+	for i := range 2 + r.IntN(6) {
+		name := "n" + strconv.Itoa(i)
+		s := &modelNode{cpu: int64(1 + r.IntN(8)), pods: int64(1 + r.IntN(6)), zone: string(rune('a' + r.IntN(3))), hard: r.IntN(5) == 0}
+		s.free = s.cpu * 1000
+		nodes[name] = s
+		n := node(name, zone(s.zone), func(n *corev1.Node) {
+			n.Status.Allocatable = amounts(fmt.Sprint(s.cpu), "100Gi", fmt.Sprint(s.pods))
+		})
+		if s.hard {
+			taint("k", corev1.TaintEffectNoSchedule)(n)
+		}
+		c.SetNode(n)
+	}
+	return nodes
+}
+
+// randomPod is a pod with what the model must know of it.
+type randomPod struct {
+	*corev1.Pod
+	port, tolerant bool // it has a host port, it tolerates all taints
+	web, shy       bool // it is of the app web, it avoids nodes of that app
+}
+
+func newRandomPod(r *rand.Rand, name string) *randomPod {
+	p := &randomPod{Pod: pod(name, requests(fmt.Sprintf("%dm", r.IntN(3000)), "1Mi"))}
+	p.port, p.tolerant, p.web, p.shy = r.IntN(4) == 0, r.IntN(3) == 0, r.IntN(3) == 0, r.IntN(6) == 0
+	if p.port {
+		hostPort(80, "")(p.Pod)
+	}
+	if p.tolerant {
+		p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	}
+	if p.web {
+		app("web")(p.Pod)
+	}
+	if p.shy {
+		apart("web", "kubernetes.io/hostname")(p.Pod)
+	}
+	return p
+}
+
+// Random pods on random nodes, against a model.
 func TestHistories(t *testing.T) {
 	for _, seed := range seeds.Of(t, 200) {
 		r := seeds.Rand(seed)
 		c := scheduler.NewCluster(r.IntN)
-		type state struct {
-			cpu, pods, free int64
-			port            bool
-			zone            string
-			hard            bool
-			web             int
-			noWeb           int
-		}
-		nodes := map[string]*state{}
-		for i := range 2 + r.IntN(6) {
-			name := "n" + strconv.Itoa(i)
-			s := &state{cpu: int64(1 + r.IntN(8)), pods: int64(1 + r.IntN(6)), zone: string(rune('a' + r.IntN(3))), hard: r.IntN(5) == 0}
-			s.free = s.cpu * 1000
-			nodes[name] = s
-			n := node(name, zone(s.zone), func(n *corev1.Node) {
-				n.Status.Allocatable = amounts(fmt.Sprint(s.cpu), "100Gi", fmt.Sprint(s.pods))
-			})
-			if s.hard {
-				taint("k", corev1.TaintEffectNoSchedule)(n)
-			}
-			c.SetNode(n)
-		}
-		placed := map[string]*corev1.Pod{}
+		nodes := randomNodes(r, c)
+		var placed []*randomPod
 		for i := range 60 {
 			if len(placed) > 0 && r.IntN(4) == 0 {
-				for name, p := range placed {
-					s := nodes[p.Spec.NodeName]
-					s.free += milliCPU(p)
-					s.pods++
-					if len(p.Spec.Containers[0].Ports) > 0 {
-						s.port = false
-					}
-					if p.Labels["app"] == "web" {
-						s.web--
-					}
-					if p.Spec.Affinity != nil {
-						s.noWeb--
-					}
-					c.RemovePod(p.UID)
-					delete(placed, name)
-					break
-				}
+				n := r.IntN(len(placed))
+				p := placed[n]
+				nodes[p.Spec.NodeName].remove(p)
+				c.RemovePod(p.UID)
+				placed = slices.Delete(placed, n, n+1)
 				continue
 			}
-			p := pod("p"+strconv.Itoa(i), requests(fmt.Sprintf("%dm", r.IntN(3000)), "1Mi"))
-			port, tolerant, web, shy := r.IntN(4) == 0, r.IntN(3) == 0, r.IntN(3) == 0, r.IntN(6) == 0
-			if port {
-				hostPort(80, "")(p)
-			}
-			if tolerant {
-				p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-			}
-			if web {
-				app("web")(p)
-			}
-			if shy {
-				apart("web", "kubernetes.io/hostname")(p)
-			}
-			need := milliCPU(p)
+			p := newRandomPod(r, "p"+strconv.Itoa(i))
 			want := map[string]bool{}
-			for name, s := range nodes {
-				if need <= s.free && s.pods > 0 && !(port && s.port) && (tolerant || !s.hard) && !(shy && s.web > 0) && !(web && s.noWeb > 0) {
+			for name, n := range nodes {
+				if n.takes(p) {
 					want[name] = true
 				}
 			}
-			d := c.Schedule(p)
+			d := c.Schedule(p.Pod)
 			require.Equal(t, want, feasible(d), "seed %d, pod %d: %s", seed, i, d.Message())
 			if d.Node == "" {
 				continue
 			}
 			p.Spec.NodeName = d.Node
-			c.SetPod(p)
-			placed[p.Name] = p
-			s := nodes[d.Node]
-			s.free -= need
-			s.pods--
-			s.port = s.port || port
-			if web {
-				s.web++
-			}
-			if shy {
-				s.noWeb++
-			}
+			c.SetPod(p.Pod)
+			placed = append(placed, p)
+			nodes[d.Node].add(p)
 		}
 	}
 }

@@ -1,14 +1,51 @@
-// Package scheduler assigns pods to nodes. Filters determine the feasible nodes of a pod, and the reasons why
-// the others are not; scores rank the feasible ones. The decision is [Cluster.Schedule], which depends only
-// on the cluster's state and the pod, so it can also be used for simulations.
+// Package scheduler assigns pods to nodes: as a controller, as a library for schedulers of your own, and as a
+// simulation.
 //
-// [Add] runs it as a controller. Pods wait in a queue ordered by priority, and a pod that fits on no node
-// waits until a relevant change. A placement is assumed as soon as it is decided, so that concurrent bindings
-// never overcommit a node; all scheduler names of one Add share that state. The resources of a binding whose
-// response was lost stay reserved until a read of the pod or the watch shows its result.
+// [Add] runs it as a controller, [New] also returns it. Pods wait in a queue ordered by priority, and a pod
+// that fits on no node waits until an event that may satisfy one of the plugins that refused it. A placement
+// is assumed as soon as it is decided, so that concurrent bindings never overcommit a node; all profiles
+// share that state. The resources of a binding whose response was lost stay reserved until a read of the pod
+// or the watch shows its result.
+//
+// # Plugins
+//
+// A [Profile] is a list of plugins with weights; [Default] has those of Kubernetes 1.36 with their names,
+// arguments and weights, except for volumes, dynamic resources, declared features and gangs, which do not
+// exist here yet. A plugin implements the points it wants. The points of kube-scheduler's framework are here:
+//
+//	PreEnqueue, QueueSort                  PreEnqueuePlugin, QueueSortPlugin
+//	PreFilter, Filter                      PreFilterPlugin, with a NodeFilter; FilterPlugin
+//	PostFilter                             PostFilterPlugin
+//	PreScore, Score, NormalizeScore        PreScorePlugin, with a NodeScore; ScorePlugin; Normalizer
+//	Reserve, Permit, PreBind, Bind, PostBind   the interfaces of these names
+//	EnqueueExtensions, QueueingHintFn      EnqueueExtensions, QueueingHint
+//	SignPlugin                             SignPlugin
+//	CycleState                             Scratch, and the NodeFilter or NodeScore itself
+//	AddPod, RemovePod of PreFilter         none: filters read counters that trials change and restore
+//	Handle.GetWaitingPod                   Scheduler.Waiting, Allow, Reject
+//
+// # Decisions
+//
+// [Cluster] is the state: nodes, the pods on them, and counters. Every change can be taken back
+// ([Cluster.Mark], [Cluster.Rollback]); trials of preemption and simulations use that. The pods of one
+// topology domain that a constraint or a term selects are counted as they come and go, and what filters say
+// of a node's labels and taints is remembered for pods that agree in what these look at, so a decision costs
+// as much as the nodes it looks at, whatever the number of pods, and allocates nothing.
+//
+// [Cluster.Schedule] decides, [Cluster.Explain] says why, [Cluster.Fork] copies the state for simulations;
+// [Scheduler.Explain] and [Scheduler.Simulate] do so on the live state.
+//
+// # Preemption
 //
 // A pod that fits on no node may preempt pods of lower priority: as few and of as low priority as possible,
 // and those protected by a PodDisruptionBudget last. Its resources are reserved when that is decided, the
 // nomination is written before the first victim is marked, all victims are marked before the first is
 // deleted, and the pod is scheduled again when the last one is deleted.
+//
+// # Differences from kube-scheduler
+//
+// Pods without spread constraints are spread over the pods of their controller by the labels that these
+// share, instead of the selectors of Services and of the controller. Ties are broken by the pod's UID, so
+// that an explanation equals the decision that follows. Nodes are tried in the order in which they came, not
+// interleaved by zone.
 package scheduler

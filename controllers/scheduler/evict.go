@@ -25,7 +25,7 @@ const sparedFor = unplacedMax - time.Minute
 // evict ends the victims: it marks all of them and, if every mark was accepted, deletes them. A victim that
 // cannot be marked is not deleted, nor is any other of its set. It may be called again for victims that an
 // earlier call did not reach.
-func (s *scheduler) evict(ctx context.Context, t *try, victims []*corev1.Pod, node string) error {
+func (s *Scheduler) evict(ctx context.Context, t *try, victims []*corev1.Pod, node string) error {
 	for _, v := range victims {
 		if err := s.mark(ctx, t.pod.Spec.SchedulerName, v, node); err != nil {
 			return s.notEvicted(t, v, fmt.Errorf("mark pod %s as disrupted: %w", v.Key(), err))
@@ -49,19 +49,19 @@ func (s *scheduler) evict(ctx context.Context, t *try, victims []*corev1.Pod, no
 // notEvicted decides what a failure means: a pod that the API refuses to give up is no victim for the next
 // minutes, and the next try looks for others; after any other failure the next try goes on with the same
 // victims.
-func (s *scheduler) notEvicted(t *try, victim *corev1.Pod, err error) error {
+func (s *Scheduler) notEvicted(t *try, victim *corev1.Pod, err error) error {
 	if !refused(err) || apierrors.CodeOf(err) == http.StatusTooManyRequests {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cluster.spared[victim.UID] = time.Now()
-	s.cluster.nominations.remove(t.pod.UID)
+	s.cluster.unnominate(t.pod.UID)
 	return err
 }
 
 // mark writes the condition that says why the pod ends. A pod that is gone needs none.
-func (s *scheduler) mark(ctx context.Context, scheduler string, v *corev1.Pod, node string) error {
+func (s *Scheduler) mark(ctx context.Context, scheduler string, v *corev1.Pod, node string) error {
 	if slices.ContainsFunc(v.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == preemptedReason
 	}) {

@@ -106,7 +106,7 @@ func TestTwoNamesShareOneAccount(t *testing.T) {
 		m := c.Manager("scheduler", func(m *manager.Manager) error {
 			return scheduler.Add(m, scheduler.Options{Names: []string{"one", "two"}})
 		})
-		require.ErrorContains(t, scheduler.Add(m, scheduler.Options{Names: []string{"three"}}), "has a scheduler already")
+		require.ErrorContains(t, scheduler.Add(m, scheduler.Options{Names: []string{"three"}}), "already has a scheduler")
 		require.ErrorContains(t, scheduler.Add(c.Manager("other"), scheduler.Options{Names: []string{"one", "one"}}), "each once")
 		addNode(c, "a", "10", "100")
 		for i := range 40 {

@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"slices"
+
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
@@ -10,7 +12,7 @@ import (
 //  2. A victim belongs to one nomination, is on its node, and leaves the nomination when it is gone.
 //  3. Nothing of equal or lower priority is placed into the room; see ahead.
 type nomination struct {
-	info *podInfo
+	info *Pod
 	node string
 	// serial orders the nominations of pods of equal priority: the earlier is served first.
 	serial uint64
@@ -34,7 +36,7 @@ func newNominations() nominations {
 }
 
 // add keeps room for a pod on a node, instead of where room was kept for it before.
-func (all *nominations) add(info *podInfo, node string, victims []*placed) *nomination {
+func (all *nominations) add(info *Pod, node string, victims []*placed) *nomination {
 	all.remove(info.pod.UID)
 	all.serial++
 	n := &nomination{info: info, node: node, serial: all.serial, victims: map[types.UID]*placed{}}
@@ -44,7 +46,7 @@ func (all *nominations) add(info *podInfo, node string, victims []*placed) *nomi
 }
 
 // extend adds victims to a pod's nomination for a node, or nominates it.
-func (all *nominations) extend(info *podInfo, node string, victims []*placed) *nomination {
+func (all *nominations) extend(info *Pod, node string, victims []*placed) *nomination {
 	n := all.byPod[info.pod.UID]
 	if n == nil || n.node != node {
 		n = all.add(info, node, victims)
@@ -108,13 +110,16 @@ func (all *nominations) victimGone(uid types.UID) (waiting types.UID, last bool)
 
 // ahead returns the nominations whose room the pod must leave alone: those of more important pods, and of
 // equally important ones, except that of two such pods nominated to one node the first may take the room.
-func (all *nominations) ahead(info *podInfo) (out []*nomination) {
-	own, priority := all.byPod[info.pod.UID], priorityOf(info.pod)
+func (all *nominations) ahead(info *Pod, out []*nomination) []*nomination {
+	if len(all.byPod) == 0 {
+		return out
+	}
+	own := all.byPod[info.pod.UID]
 	for _, n := range all.byPod {
-		if n == own || priorityOf(n.info.pod) < priority {
+		if n == own || n.info.priority < info.priority {
 			continue
 		}
-		if priorityOf(n.info.pod) == priority && own != nil && own.node == n.node && own.serial < n.serial {
+		if n.info.priority == info.priority && own != nil && own.node == n.node && own.serial < n.serial {
 			continue
 		}
 		out = append(out, n)
@@ -122,34 +127,74 @@ func (all *nominations) ahead(info *podInfo) (out []*nomination) {
 	return out
 }
 
-// reserved is the room that nominations keep on one node.
-type reserved struct {
-	pods  int
-	need  amounts
-	ports []hostPort
-	infos []*podInfo
+// saveNominations lets the journal restore all nominations.
+func (c *Cluster) saveNominations() {
+	if c.journal.open == 0 || c.journal.undoing {
+		return
+	}
+	was := c.nominations.clone()
+	c.journal.log(func() { c.nominations = was })
 }
 
-// reserve adds up nominations by node.
-func (c *Cluster) reserve(list []*nomination) map[*node]*reserved {
-	if len(list) == 0 {
-		return nil
-	}
-	out := map[*node]*reserved{}
-	for _, nom := range list {
-		n := c.nodes[nom.node]
-		if n == nil || n.obj == nil {
-			continue
+func (all *nominations) clone() nominations {
+	out := newNominations()
+	out.serial = all.serial
+	for _, n := range all.byPod {
+		dup := *n
+		dup.victims = map[types.UID]*placed{}
+		out.put(&dup)
+		for uid, v := range n.victims {
+			dup.victims[uid] = v
+			out.leaving[uid] = &dup
 		}
-		r := out[n]
-		if r == nil {
-			r = &reserved{}
-			out[n] = r
-		}
-		r.pods++
-		r.need.add(&nom.info.need, 1)
-		r.ports = append(r.ports, nom.info.ports...)
-		r.infos = append(r.infos, nom.info)
 	}
 	return out
+}
+
+// unnominate ends a pod's nomination, if it has one.
+func (c *Cluster) unnominate(uid types.UID) *nomination {
+	if c.nominations.byPod[uid] == nil {
+		return nil
+	}
+	c.saveNominations()
+	return c.nominations.remove(uid)
+}
+
+// victimGone notes that a pod has left its node.
+func (c *Cluster) victimGone(uid types.UID) (waiting types.UID, last bool) {
+	if c.nominations.leaving[uid] == nil {
+		return "", false
+	}
+	c.saveNominations()
+	return c.nominations.victimGone(uid)
+}
+
+// expect notes the terms of the pods that nominations keep room for, so that decisions find them; reserve
+// attaches these pods, and unreserve takes back both.
+func (c *Cluster) expect(list []*nomination) (reserved []*placed) {
+	for _, nom := range list {
+		n := c.existing(nom.node)
+		if n == nil {
+			continue
+		}
+		p := &placed{Pod: nom.info, node: n, off: true}
+		c.hold(p)
+		reserved = append(reserved, p)
+	}
+	return reserved
+}
+
+func (c *Cluster) reserve(list []*placed) {
+	for _, p := range list {
+		c.attach(p)
+	}
+}
+
+func (c *Cluster) unreserve(list []*placed) {
+	for _, p := range slices.Backward(list) {
+		if !p.off {
+			c.detach(p)
+		}
+		c.release(p)
+	}
 }

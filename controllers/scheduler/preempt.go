@@ -10,9 +10,43 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
+// DefaultPreemption makes room for a pod that fits on no node by ending pods of lower priority: as few and as
+// unimportant ones as possible, those protected by a PodDisruptionBudget last.
+type DefaultPreemption struct {
+	// MinCandidateNodesPercentage, of 100, and MinCandidateNodesAbsolute say how many nodes where preemption
+	// helps are enough; the larger number counts. 0 means 10 percent, and 100 nodes.
+	MinCandidateNodesPercentage, MinCandidateNodesAbsolute int
+}
+
+// Name returns "DefaultPreemption".
+func (*DefaultPreemption) Name() string { return "DefaultPreemption" }
+
+// PostFilter implements PostFilterPlugin. The room is kept for the pod until it is placed or removed.
+func (a *DefaultPreemption) PostFilter(cy *Cycle) (string, []*corev1.Pod, *Status) {
+	nom, added := cy.nominate(a)
+	if nom == nil {
+		return "", nil, nil
+	}
+	var victims []*corev1.Pod
+	for _, v := range added {
+		victims = append(victims, v.pod)
+	}
+	return nom.node, victims, nil
+}
+
+// placedOf are those of the pods that are on nodes.
+func (c *Cluster) placedOf(pods []*corev1.Pod) (out []*placed) {
+	for _, p := range pods {
+		if v := c.pods[p.UID]; v != nil {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
 // preemption is a set of pods whose removal makes a node feasible.
 type preemption struct {
-	node *node
+	node *Node
 	// victims are to be deleted, the most important first; the first violating ones in spite of a disruption
 	// budget.
 	victims   []*placed
@@ -27,49 +61,54 @@ func mayPreempt(pod *corev1.Pod) bool {
 // it. The room is reserved for the pod until it is placed or removed. The node is empty if preemption does
 // not help. There are no victims if pods that are already terminating make room.
 func (c *Cluster) Preempt(pod *corev1.Pod) (node string, victims []*corev1.Pod) {
-	info := inspect(pod)
-	nom, added := c.nominate(info, c.schedule(info).preemptable)
-	if nom == nil {
+	cy := c.decide(c.profile, NewPod(pod), nil)
+	if cy.selected != nil {
 		return "", nil
 	}
-	for _, v := range added {
-		victims = append(victims, v.pod)
-	}
-	return nom.node, victims
+	node, victims, _ = (&DefaultPreemption{}).PostFilter(cy)
+	return node, victims
 }
 
-// nominate plans a preemption on one of nodes and keeps its room. It returns the pod's nomination, nil if
-// preemption does not help, and the victims that were added to it.
-func (c *Cluster) nominate(info *podInfo, nodes []*node) (*nomination, []*placed) {
-	p := c.preempt(info, nodes)
+// nominate plans a preemption after a decision that found no node, and keeps its room. It returns the pod's
+// nomination, nil if preemption does not help, and the victims that were added to it.
+func (cy *Cycle) nominate(a *DefaultPreemption) (*nomination, []*placed) {
+	p := cy.preempt(a)
 	if p == nil {
 		return nil, nil
 	}
+	c := cy.cluster
 	c.spend(p.victims)
-	return c.nominations.extend(info, p.node.name, p.victims), p.victims
+	c.saveNominations()
+	cy.renewed = c.nominations.extend(cy.pod, p.node.name, p.victims)
+	return cy.renewed, p.victims
 }
 
-// preempt finds, among nodes, the one where the fewest and least important pods must go for the pod to fit,
-// or returns nil. Pods of equal or higher priority are never touched, nor is room that is kept for such. Pods
-// that end already cost nothing: room is waited for rather than made, so a pod that is nominated and whose
-// victims have not all gone yet keeps its nomination and gets no further victims. Large clusters are searched
-// in part. The cluster is as before when it returns.
-func (c *Cluster) preempt(info *podInfo, nodes []*node) *preemption {
-	if !mayPreempt(info.pod) || len(nodes) == 0 {
+// preempt finds, among the nodes that refused the pod, the one where the fewest and least important pods must
+// go for the pod to fit, or returns nil. Pods of equal or higher priority are never touched, nor is room that
+// is kept for such. Pods that end already cost nothing: room is waited for rather than made, so a pod that is
+// nominated and whose victims have not all gone yet keeps its nomination and gets no further victims. Large
+// clusters are searched in part. The cluster is as before when it returns.
+func (cy *Cycle) preempt(a *DefaultPreemption) *preemption {
+	c := cy.cluster
+	nodes := cy.preemptable()
+	if !mayPreempt(cy.pod.pod) || len(nodes) == 0 || cy.failed != nil {
 		return nil
 	}
 	c.unspend()
-	d := c.newDecision(info, true)
-	if n := c.nominatedNode(info); n != nil && slices.Contains(nodes, n) {
-		if p := d.victimsOn(n); p != nil && len(p.victims) == 0 {
+	reserved := c.expect(cy.ahead)
+	c.reserve(reserved)
+	defer c.unreserve(reserved)
+	cy.reserved = reserved
+	if n := c.nominatedNode(cy.pod); n != nil && slices.Contains(nodes, n) {
+		if p := cy.victimsOn(n); p != nil && len(p.victims) == 0 {
 			return p
 		}
 	}
 	var best *preemption
-	found, enough := 0, max(100, len(c.order)/10)
+	found, enough := 0, max(cmp.Or(a.MinCandidateNodesAbsolute, 100), len(c.order)*cmp.Or(a.MinCandidateNodesPercentage, 10)/100)
 	start := c.nextPreempted % len(nodes)
 	for i := range nodes {
-		p := d.victimsOn(nodes[(start+i)%len(nodes)])
+		p := cy.victimsOn(nodes[(start+i)%len(nodes)])
 		if p == nil {
 			continue
 		}
@@ -84,31 +123,95 @@ func (c *Cluster) preempt(info *podInfo, nodes []*node) *preemption {
 	return best
 }
 
+// preemptable are the nodes where deleting other pods might help.
+func (cy *Cycle) preemptable() (out []*Node) {
+	for _, r := range cy.refusals {
+		if !r.status.final() {
+			out = append(out, r.node)
+		}
+	}
+	return out
+}
+
 // preemptionMessage says why preemption did not help.
-func (d *Decision) preemptionMessage(pod *corev1.Pod) string {
-	if !mayPreempt(pod) {
+func (cy *Cycle) preemptionMessage() string {
+	if !mayPreempt(cy.pod.pod) {
 		return "not eligible due to preemptionPolicy=Never."
 	}
 	var parts []string
-	if n := len(d.preemptable); n > 0 {
+	n, nodes := len(cy.preemptable()), len(cy.cluster.order)
+	if n > 0 {
 		parts = append(parts, fmt.Sprintf("%d No preemption victims found for incoming pod", n))
 	}
-	if n := d.Nodes - len(d.preemptable); n > 0 {
+	if n := nodes - n; n > 0 {
 		parts = append(parts, fmt.Sprintf("%d Preemption is not helpful for scheduling", n))
 	}
 	slices.Sort(parts)
-	return fmt.Sprintf("0/%d nodes are available: %s.", d.Nodes, strings.Join(parts, ", "))
+	return fmt.Sprintf("0/%d nodes are available: %s.", nodes, strings.Join(parts, ", "))
 }
 
-// victimsOn removes every less important pod from n, and if the pod then fits, puts back as many as it still
+// victimsOn detaches every less important pod from n, and if the pod then fits, puts back as many as it still
 // fits beside: those first that a disruption budget protects, the most important first. The cost is that of
 // the node's pods.
-func (d *decision) victimsOn(n *node) *preemption {
-	c, priority := d.cluster, priorityOf(d.info.pod)
-	var ending, lower []*placed
-	for uid, o := range n.pods {
+func (cy *Cycle) victimsOn(n *Node) *preemption {
+	c := cy.cluster
+	ending, lower := cy.lowerOn(n)
+	if len(ending)+len(lower) == 0 {
+		return nil
+	}
+	defer c.Rollback(c.mark())
+	for _, o := range ending {
+		c.detach(o)
+	}
+	if cy.fits(n) {
+		return &preemption{node: n}
+	}
+	for _, o := range lower {
+		c.detach(o)
+	}
+	if !cy.fits(n) {
+		return nil
+	}
+	slices.SortFunc(lower, func(a, b *placed) int {
+		return cmp.Or(cmp.Compare(b.priority, a.priority), startOf(a.pod).Compare(startOf(b.pod).Time), cmp.Compare(a.pod.UID, b.pod.UID))
+	})
+	out := &preemption{node: n}
+	violating, rest := c.splitByBudget(lower)
+	out.victims = cy.reprieve(n, violating)
+	out.violating = len(out.victims)
+	out.victims = append(out.victims, cy.reprieve(n, rest)...)
+	return out
+}
+
+// fits reports whether the node is feasible now, with the room that is kept for others and without the pods
+// that it is kept for; see judgeBare.
+func (cy *Cycle) fits(n *Node) bool {
+	bare := cy.hasBare
+	cy.hasBare = false
+	ok := cy.filter(n) == nil
+	cy.hasBare = bare
+	if !ok || !bare {
+		return ok
+	}
+	for _, p := range slices.Backward(cy.reserved) {
+		cy.cluster.detach(p)
+	}
+	for i := range cy.checks {
+		if k := &cy.checks[i]; ok && !k.monotone {
+			ok = cy.ask(k, n).OK()
+		}
+	}
+	cy.cluster.reserve(cy.reserved)
+	return ok
+}
+
+// lowerOn are the pods of a node of lower priority: those that end already, and those that may be ended.
+func (cy *Cycle) lowerOn(n *Node) (ending, lower []*placed) {
+	c := cy.cluster
+	for _, o := range n.pods {
+		uid := o.pod.UID
 		switch {
-		case priorityOf(o.pod) >= priority:
+		case o.priority >= cy.pod.priority:
 		case o.pod.DeletionTimestamp != nil || c.nominations.leaving[uid] != nil:
 			ending = append(ending, o)
 		case o.pod.Spec.NodeName == "" || !c.spared[uid].IsZero():
@@ -117,75 +220,19 @@ func (d *decision) victimsOn(n *node) *preemption {
 			lower = append(lower, o)
 		}
 	}
-	if len(ending)+len(lower) == 0 {
-		return nil
-	}
-	for _, o := range ending {
-		d.take(n, o)
-		defer d.putBack(n, o)
-	}
-	if d.fits(n) {
-		return &preemption{node: n}
-	}
-	for _, o := range lower {
-		d.take(n, o)
-	}
-	if !d.fits(n) {
-		for _, o := range lower {
-			d.putBack(n, o)
-		}
-		return nil
-	}
-	slices.SortFunc(lower, func(a, b *placed) int {
-		return cmp.Or(cmp.Compare(priorityOf(b.pod), priorityOf(a.pod)), startOf(a.pod).Compare(startOf(b.pod).Time), cmp.Compare(a.pod.UID, b.pod.UID))
-	})
-	out := &preemption{node: n}
-	violating, rest := c.splitByBudget(lower)
-	out.victims = d.reprieve(n, violating)
-	out.violating = len(out.victims)
-	out.victims = append(out.victims, d.reprieve(n, rest)...)
-	for _, o := range out.victims {
-		d.putBack(n, o)
-	}
-	return out
+	return ending, lower
 }
 
-func (d *decision) fits(n *node) bool {
-	reasons, _ := d.filter(n)
-	return len(reasons) == 0
-}
-
-// reprieve puts back the pods that may stay and returns the others, which remain taken out.
-func (d *decision) reprieve(n *node, pods []*placed) (victims []*placed) {
+// reprieve puts back the pods that may stay and returns the others, which remain detached.
+func (cy *Cycle) reprieve(n *Node, pods []*placed) (victims []*placed) {
 	for _, o := range pods {
-		d.putBack(n, o)
-		if !d.fits(n) {
-			d.take(n, o)
+		cy.cluster.attach(o)
+		if !cy.fits(n) {
+			cy.cluster.detach(o)
 			victims = append(victims, o)
 		}
 	}
 	return victims
-}
-
-// take removes a placed pod from the cluster and from what the decision has counted; putBack undoes it.
-func (d *decision) take(n *node, o *placed) {
-	d.cluster.displace(o.pod.UID)
-	d.adjust(n, o, -1)
-}
-
-func (d *decision) putBack(n *node, o *placed) {
-	d.cluster.place(o.podInfo, n.name)
-	d.adjust(n, o, 1)
-}
-
-func (d *decision) adjust(n *node, o *placed, sign int) {
-	if d.affinity != nil {
-		d.meet(d.affinity, n, o.podInfo, sign)
-	}
-	d.recount(n, o.podInfo, sign)
-	if d.bare != nil {
-		d.bare.adjust(n, o, sign)
-	}
 }
 
 func startOf(pod *corev1.Pod) metav1.Time {
@@ -206,14 +253,14 @@ func comparePreemptions(a, b *preemption) int {
 func (p *preemption) top() int64 {
 	top := int64(-1 << 40)
 	for _, v := range p.victims {
-		top = max(top, int64(priorityOf(v.pod)))
+		top = max(top, int64(v.priority))
 	}
 	return top
 }
 
 func (p *preemption) sum() (n int64) {
 	for _, v := range p.victims {
-		n += int64(priorityOf(v.pod)) + 1<<31 // every victim counts, even of negative priority
+		n += int64(v.priority) + 1<<31 // every victim counts, even of negative priority
 	}
 	return n
 }
@@ -222,7 +269,7 @@ func (p *preemption) sum() (n int64) {
 func (p *preemption) started() (first metav1.Time) {
 	top := p.top()
 	for _, v := range p.victims {
-		if at := startOf(v.pod); int64(priorityOf(v.pod)) == top && (first.IsZero() || at.Before(&first)) {
+		if at := startOf(v.pod); int64(v.priority) == top && (first.IsZero() || at.Before(&first)) {
 			first = at
 		}
 	}

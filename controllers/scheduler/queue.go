@@ -2,10 +2,10 @@ package scheduler
 
 import (
 	"container/heap"
+	"slices"
 	"sync"
 	"time"
 
-	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
@@ -16,80 +16,158 @@ const (
 	unplacedMax    = 5 * time.Minute
 )
 
-// queue orders the pods that wait for a node: by priority, then by how long they have waited. A pod is active
-// (may be tried now), backing off (may be tried later), unplaced (waits for an event), or being tried. Safe
-// for concurrent use.
+// maxEvents is how many events are kept for the pods that are being tried.
+const maxEvents = 8192
+
+// queue orders the pods that wait for a node. A pod is active (may be tried now), backing off (may be tried
+// later), unplaced (waits for an event), or being tried. Safe for concurrent use. Invariants:
+//
+//  1. A pod is in exactly one of active, backing and unplaced, or is being tried.
+//  2. An unplaced pod is in the set of each plugin that refused it. An event looks only at the sets of the
+//     plugins that it may satisfy.
 type queue struct {
-	mu     sync.Mutex
-	pods   map[types.UID]*queued
-	active activeHeap
-	serial uint64
-	moves  uint64 // counts events; a pod that was being tried when one came is tried again
-	wake   chan struct{}
+	mu       sync.Mutex
+	opts     queueOptions
+	pods     map[types.UID]*queued
+	active   podHeap
+	backing  podHeap // by the end of the back-off
+	unplaced podHeap // by since when they wait
+	// refused are the unplaced pods by who refused them.
+	refused map[refuser]map[*queued]bool
+	serial  uint64
+	// events are those since the first of the pods that are being tried began, or the last of them; the first
+	// has the number firstEvent.
+	events     []*Event
+	firstEvent uint64
+	trying     int
+	wake       chan struct{}
 }
 
+type queueOptions struct {
+	less                    func(a, b *QueuedPod) bool
+	initial, max, flushedAt time.Duration
+	profile                 func(p *Pod) *Profile
+}
+
+// refuser is a plugin of a profile; an empty name is that of a refusal that any event may lift.
+type refuser struct {
+	profile *Profile
+	plugin  string
+}
+
+type place int
+
+const (
+	nowhere place = iota
+	active
+	backing
+	unplaced
+)
+
 type queued struct {
-	pod      *corev1.Pod
-	info     *podInfo
-	attempts int
-	since    time.Time
+	QueuedPod
 	serial   uint64
-	index    int       // in the active heap, -1 when not in it
+	at       place
+	index    int       // in the heap
 	notUntil time.Time // end of the back-off
+	waits    time.Time // since when it is unplaced
 	trying   bool
-	tryMoves uint64    // moves when the try began
-	changed  bool      // while it was being tried, in a way that may make it fit
-	hurried  bool      // while it was being tried
-	unplaced time.Time // since when it waits for an event; zero if it does not
+	tryEvent uint64 // number of the next event when the try began
+	changed  bool   // while it was being tried, in a way that may make it fit
+	hurried  bool   // while it was being tried
+	refused  []string
 }
 
 // try is one attempt to place a pod: the pod as it was when the attempt began, whatever becomes of the entry.
 type try struct {
+	*Pod
 	entry *queued
-	pod   *corev1.Pod
-	info  *podInfo
 }
 
-func newQueue() *queue {
-	return &queue{pods: map[types.UID]*queued{}, wake: make(chan struct{}, 1)}
-}
-
-type activeHeap []*queued
-
-func (h activeHeap) Len() int { return len(h) }
-func (h activeHeap) Less(i, j int) bool {
-	a, b := priorityOf(h[i].pod), priorityOf(h[j].pod)
-	if a != b {
-		return a > b
+func newQueue(opts queueOptions) *queue {
+	q := &queue{opts: opts, pods: map[types.UID]*queued{}, refused: map[refuser]map[*queued]bool{}, wake: make(chan struct{}, 1)}
+	q.active.less = func(a, b *queued) bool {
+		if opts.less(&a.QueuedPod, &b.QueuedPod) {
+			return true
+		}
+		return !opts.less(&b.QueuedPod, &a.QueuedPod) && a.serial < b.serial
 	}
-	if !h[i].since.Equal(h[j].since) {
-		return h[i].since.Before(h[j].since)
-	}
-	return h[i].serial < h[j].serial
-}
-func (h activeHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-func (h *activeHeap) Push(x any) {
-	q := x.(*queued)
-	q.index = len(*h)
-	*h = append(*h, q)
-}
-func (h *activeHeap) Pop() any {
-	old := *h
-	q := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	q.index = -1
+	q.backing.less = func(a, b *queued) bool { return a.notUntil.Before(b.notUntil) }
+	q.unplaced.less = func(a, b *queued) bool { return a.waits.Before(b.waits) }
 	return q
 }
 
-func priorityOf(pod *corev1.Pod) int32 {
-	if pod.Spec.Priority == nil {
-		return 0
+// podHeap implements heap.Interface.
+type podHeap struct {
+	list []*queued
+	less func(a, b *queued) bool
+}
+
+func (h *podHeap) Len() int           { return len(h.list) }
+func (h *podHeap) Less(i, j int) bool { return h.less(h.list[i], h.list[j]) }
+func (h *podHeap) Swap(i, j int) {
+	h.list[i], h.list[j] = h.list[j], h.list[i]
+	h.list[i].index, h.list[j].index = i, j
+}
+
+func (h *podHeap) Push(x any) {
+	p := x.(*queued)
+	p.index = len(h.list)
+	h.list = append(h.list, p)
+}
+
+func (h *podHeap) Pop() any {
+	last := len(h.list) - 1
+	p := h.list[last]
+	h.list[last] = nil
+	h.list = h.list[:last]
+	return p
+}
+
+func (q *queue) heapOf(at place) *podHeap {
+	switch at {
+	case active:
+		return &q.active
+	case backing:
+		return &q.backing
 	}
-	return *pod.Spec.Priority
+	return &q.unplaced
+}
+
+// move puts a pod at another place.
+func (q *queue) move(p *queued, to place) {
+	if p.at != nowhere {
+		heap.Remove(q.heapOf(p.at), p.index)
+	}
+	if p.at == unplaced {
+		q.unrefuse(p)
+	}
+	if p.at = to; to != nowhere {
+		heap.Push(q.heapOf(to), p)
+	}
+}
+
+func (q *queue) unrefuse(p *queued) {
+	for _, name := range p.refused {
+		key := refuser{q.opts.profile(p.Pod), name}
+		if delete(q.refused[key], p); len(q.refused[key]) == 0 {
+			delete(q.refused, key)
+		}
+	}
+	p.refused = nil
+}
+
+// retry lets a pod be tried again when its back-off is over.
+func (q *queue) retry(p *queued, now time.Time) {
+	switch {
+	case p.trying || p.at == active:
+	case p.notUntil.After(now):
+		if p.at != backing {
+			q.move(p, backing)
+		}
+	default:
+		q.move(p, active)
+	}
 }
 
 func (q *queue) signal() {
@@ -100,12 +178,12 @@ func (q *queue) signal() {
 }
 
 // set adds a pod or, if it is known, takes in its new state. retry says that the change may make it fit.
-func (q *queue) set(info *podInfo, retry bool) { q.put(info, retry, true) }
+func (q *queue) set(info *Pod, retry bool) { q.put(info, retry, true) }
 
 // update is set for a pod that is not to be added.
-func (q *queue) update(info *podInfo, retry bool) { q.put(info, retry, false) }
+func (q *queue) update(info *Pod, retry bool) { q.put(info, retry, false) }
 
-func (q *queue) put(info *podInfo, retry, add bool) {
+func (q *queue) put(info *Pod, retry, add bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	p := q.pods[info.pod.UID]
@@ -114,28 +192,20 @@ func (q *queue) put(info *podInfo, retry, add bool) {
 			return
 		}
 		q.serial++
-		p = &queued{since: time.Now(), serial: q.serial, index: -1}
+		p = &queued{QueuedPod: QueuedPod{Since: time.Now()}, serial: q.serial}
 		q.pods[info.pod.UID] = p
 		retry = true
 	}
-	p.pod, p.info = info.pod, info
-	if p.index >= 0 {
+	p.Pod = info
+	if p.at == active {
 		heap.Fix(&q.active, p.index)
 		return
 	}
 	if retry {
 		p.changed = p.trying
-		p.unplaced = time.Time{}
-		q.activate(p, time.Now())
+		q.retry(p, time.Now())
 	}
 	q.signal()
-}
-
-// activate makes a pod active if its back-off is over; otherwise next brings it in at that time.
-func (q *queue) activate(p *queued, now time.Time) {
-	if p.index < 0 && !p.trying && !p.notUntil.After(now) {
-		heap.Push(&q.active, p)
-	}
 }
 
 // remove takes a pod out.
@@ -143,10 +213,22 @@ func (q *queue) remove(uid types.UID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if p := q.pods[uid]; p != nil {
-		if p.index >= 0 {
-			heap.Remove(&q.active, p.index)
-		}
+		q.move(p, nowhere)
+		q.ended(p)
 		delete(q.pods, uid)
+	}
+}
+
+// ended notes the end of a try.
+func (q *queue) ended(p *queued) {
+	if !p.trying {
+		return
+	}
+	p.trying = false
+	if q.trying--; q.trying == 0 {
+		q.firstEvent += uint64(len(q.events))
+		clear(q.events)
+		q.events = q.events[:0]
 	}
 }
 
@@ -165,9 +247,20 @@ func (q *queue) hurry(uid types.UID) {
 	if p == nil {
 		return
 	}
-	p.notUntil, p.unplaced, p.hurried = time.Time{}, time.Time{}, p.trying
-	q.activate(p, time.Now())
+	p.notUntil, p.hurried = time.Time{}, p.trying
+	q.retry(p, time.Now())
 	q.signal()
+}
+
+// again lets a pod be tried again when its back-off is over.
+func (q *queue) again(uid types.UID) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if p := q.pods[uid]; p != nil {
+		p.changed = p.trying
+		q.retry(p, time.Now())
+		q.signal()
+	}
 }
 
 // next returns the pod to try now, or how long to wait for one (0: until signalled).
@@ -176,14 +269,32 @@ func (q *queue) next() (*try, time.Duration) {
 	defer q.mu.Unlock()
 	now := time.Now()
 	var soonest time.Time
-	if len(q.active) == 0 || len(q.pods) > len(q.active) {
-		soonest = q.ripen(now)
+	for len(q.backing.list) > 0 {
+		p := q.backing.list[0]
+		if p.notUntil.After(now) {
+			soonest = p.notUntil
+			break
+		}
+		q.move(p, active)
 	}
-	if len(q.active) > 0 {
-		p := heap.Pop(&q.active).(*queued)
-		p.trying, p.tryMoves, p.changed, p.hurried = true, q.moves, false, false
-		p.attempts++
-		return &try{p, p.pod, p.info}, 0
+	for len(q.unplaced.list) > 0 {
+		p := q.unplaced.list[0]
+		if at := p.waits.Add(q.opts.flushedAt); at.After(now) {
+			if soonest.IsZero() || at.Before(soonest) {
+				soonest = at
+			}
+			break
+		}
+		q.retry(p, now)
+	}
+	if len(q.active.list) > 0 {
+		p := q.active.list[0]
+		q.move(p, nowhere)
+		q.trying++
+		p.trying, p.changed, p.hurried = true, false, false
+		p.tryEvent = q.firstEvent + uint64(len(q.events))
+		p.Attempts++
+		return &try{p.Pod, p}, 0
 	}
 	if soonest.IsZero() {
 		return nil, 0
@@ -191,81 +302,97 @@ func (q *queue) next() (*try, time.Duration) {
 	return nil, max(soonest.Sub(now), time.Millisecond)
 }
 
-// ripen activates what has waited long enough and returns when the next one will have.
-func (q *queue) ripen(now time.Time) (soonest time.Time) {
-	for _, p := range q.pods {
-		if p.index >= 0 || p.trying {
-			continue
-		}
-		at := p.notUntil
-		if !p.unplaced.IsZero() {
-			at = p.unplaced.Add(unplacedMax)
-		}
-		if !at.After(now) {
-			p.unplaced = time.Time{}
-			q.activate(p, now)
-			continue
-		}
-		if soonest.IsZero() || at.Before(soonest) {
-			soonest = at
-		}
-	}
-	return soonest
-}
+// backedOff puts a pod back that could not be placed or bound, for reasons that no event lifts; it is tried
+// again after its back-off.
+func (q *queue) backedOff(t *try) { q.failed(t, nil, false) }
 
-// failed puts a pod back that could not be placed (waits for an event) or bound (backs off only).
-func (q *queue) failed(t *try, unplaced bool) {
+// waitsFor puts a pod back that fits nowhere. It waits for an event that may satisfy one of the plugins that
+// refused it; those since the try began are looked at now.
+func (q *queue) waitsFor(t *try, plugins []string) { q.failed(t, plugins, true) }
+
+func (q *queue) failed(t *try, plugins []string, waits bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	p := t.entry
-	p.trying = false
 	if q.pods[t.pod.UID] != p {
 		return // deleted meanwhile
 	}
 	now := time.Now()
-	wait := backoffInitial
-	for range min(p.attempts-1, 10) {
-		wait = min(2*wait, backoffMax)
+	wait := q.opts.initial
+	for range min(p.Attempts-1, 30) {
+		wait = min(2*wait, q.opts.max)
 	}
 	p.notUntil = now.Add(wait)
-	switch {
-	case p.hurried:
+	if p.hurried {
 		p.notUntil = time.Time{}
-		q.activate(p, now)
-	case unplaced && !p.changed && q.moves == p.tryMoves:
-		p.unplaced = now
+	}
+	lifted := p.changed || p.hurried || q.liftedSince(t, plugins)
+	q.ended(p)
+	if !waits || lifted {
+		q.retry(p, now)
+		q.signal()
+		return
+	}
+	p.waits, p.refused = now, plugins
+	q.move(p, unplaced)
+	for _, name := range plugins {
+		key := refuser{q.opts.profile(p.Pod), name}
+		if q.refused[key] == nil {
+			q.refused[key] = map[*queued]bool{}
+		}
+		q.refused[key][p] = true
 	}
 	q.signal()
 }
 
-// move lets all unplaced pods be tried again: something changed that may make them fit.
-func (q *queue) move() {
+// liftedSince reports whether an event since the try began may have made the pod fit.
+func (q *queue) liftedSince(t *try, plugins []string) bool {
+	profile := q.opts.profile(t.Pod)
+	if t.entry.tryEvent < q.firstEvent {
+		return true // not all of them are known
+	}
+	for _, e := range q.events[t.entry.tryEvent-q.firstEvent:] {
+		for _, name := range plugins {
+			if h := profile.hints[name]; h.wants(e) && h.mayHelp(e, t.Pod) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// happened lets those unplaced pods be tried again that an event may make fit.
+func (q *queue) happened(e *Event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.moves++
+	if q.trying > 0 {
+		q.events = append(q.events, e)
+		if len(q.events) >= maxEvents {
+			q.firstEvent += maxEvents / 2
+			q.events = slices.Delete(q.events, 0, maxEvents/2)
+		}
+	}
+	if len(q.unplaced.list) == 0 {
+		return
+	}
 	now := time.Now()
-	for _, p := range q.pods {
-		if !p.unplaced.IsZero() {
-			p.unplaced = time.Time{}
-			q.activate(p, now)
+	for key, pods := range q.refused {
+		h := key.profile.hints[key.plugin]
+		if !h.wants(e) {
+			continue
+		}
+		for p := range pods {
+			if h.mayHelp(e, p.Pod) {
+				q.retry(p, now)
+			}
 		}
 	}
 	q.signal()
 }
 
 // counts is how many pods wait in which way.
-func (q *queue) counts() (active, backoff, unplaced int) {
+func (q *queue) counts() (active, backing, unplaced int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, p := range q.pods {
-		switch {
-		case p.index >= 0:
-			active++
-		case !p.unplaced.IsZero():
-			unplaced++
-		case !p.trying:
-			backoff++
-		}
-	}
-	return
+	return len(q.active.list), len(q.backing.list), len(q.unplaced.list)
 }

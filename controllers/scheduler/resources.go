@@ -65,7 +65,8 @@ func (a *amounts) raise(b amounts) {
 	}
 }
 
-// What a container without requests is taken to need when nodes are scored, so that such pods spread too.
+// The requests that are assumed for a container without any when nodes are scored, so that such pods spread
+// too.
 const (
 	defaultMilliCPU = 100
 	defaultMemory   = 200 << 20
@@ -107,13 +108,7 @@ func requestOf(pod *corev1.Pod) (need, nonZero amounts) {
 		}
 		sum.raise(peak)
 		if r := pod.Spec.Resources; r != nil {
-			whole := amountsOf(r.Requests)
-			if _, ok := r.Requests[corev1.ResourceCPU]; ok {
-				sum.cpu = whole.cpu
-			}
-			if _, ok := r.Requests[corev1.ResourceMemory]; ok {
-				sum.memory = whole.memory
-			}
+			sum.replace(r.Requests)
 		}
 		over := amountsOf(pod.Spec.Overhead)
 		sum.add(&over, 1)
@@ -128,4 +123,39 @@ func podsAllowed(list corev1.ResourceList) int {
 		return 110
 	}
 	return int(q.Value())
+}
+
+// replace takes in the requests of a whole pod, which win over the sum of its containers.
+func (a *amounts) replace(list corev1.ResourceList) {
+	whole := amountsOf(list)
+	for name := range list {
+		switch name {
+		case corev1.ResourceCPU:
+			a.cpu = whole.cpu
+		case corev1.ResourceMemory:
+			a.memory = whole.memory
+		}
+	}
+	if len(whole.others) == 0 {
+		return
+	}
+	sum := maps.Clone(a.others)
+	if sum == nil {
+		sum = map[corev1.ResourceName]int64{}
+	}
+	maps.Copy(sum, whole.others)
+	a.others = sum
+}
+
+// of returns the amount of one resource.
+func (a *amounts) of(name corev1.ResourceName) int64 {
+	switch name {
+	case corev1.ResourceCPU:
+		return a.cpu
+	case corev1.ResourceMemory:
+		return a.memory
+	case corev1.ResourceEphemeralStorage:
+		return a.ephemeral
+	}
+	return a.others[name]
 }

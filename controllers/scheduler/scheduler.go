@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -29,24 +28,48 @@ const DefaultName = "default-scheduler"
 
 // Options of the scheduler.
 type Options struct {
-	// Names are the values of spec.schedulerName of the pods to schedule; empty means DefaultName. All names
-	// share one view of the free resources. A second scheduler for the same nodes would overcommit them, so
-	// Add rejects a second one on the same manager.
+	// Names are the values of spec.schedulerName of the pods to schedule with the default profile; empty
+	// means DefaultName, unless there are Profiles. All names share one view of the free resources. A second
+	// scheduler for the same nodes would overcommit them, so Add rejects a second one on the same manager.
 	Names []string
+	// Profiles are the profiles of further scheduler names. All must sort the queue with the same plugin.
+	Profiles []*Profile
 	// Binders is the number of concurrent bindings; 0 means 32.
 	Binders int
-	// Random breaks ties and returns a number in [0, n); nil means rand.IntN.
+	// Random breaks ties and returns a number in [0, n); nil breaks them by the pod's UID, so that
+	// [Scheduler.Explain] says what will be decided.
 	Random func(n int) int
+	// InitialBackoff and MaxBackoff limit how long a pod waits that could not be placed; it doubles with
+	// every attempt. 0 means 1 s and 10 s.
+	InitialBackoff, MaxBackoff time.Duration
+	// Metrics are called as things happen; nil functions are not.
+	Metrics Metrics
 }
 
-type scheduler struct {
+// Metrics measure a scheduler. The functions must not block; they are called concurrently.
+type Metrics struct {
+	// Attempt is called after every attempt to place a pod: result is "scheduled", "unschedulable" or
+	// "error".
+	Attempt func(profile, result string, took time.Duration)
+	// Scheduled is called for every pod that was bound, with how long it was in the queue and how often it
+	// was tried.
+	Scheduled func(profile string, since time.Duration, attempts int)
+	// Preempted is called with the number of pods that are preempted for another one.
+	Preempted func(victims int)
+}
+
+// Scheduler is a running scheduler. Its methods may be used concurrently.
+type Scheduler struct {
 	opts      Options
 	log       *slog.Logger
 	pods      *client.Client[*corev1.Pod]
 	bind      *client.Sub[*corev1.Binding]
+	profiles  map[string]*Profile
 	recorders map[string]*events.Recorder // by scheduler name
 	queue     *queue
 	handlers  []*informers.Registration // what cluster is fed by
+	waiting   waiting
+	first     *Profile
 
 	mu      sync.Mutex // guards what follows, and is taken before queue's; never held across I/O
 	cluster *Cluster
@@ -62,29 +85,32 @@ type assumption struct {
 
 const runnable = "scheduler"
 
-// Add adds the scheduler to m. A manager can have only one.
+// Add adds a scheduler to m. A manager can have only one.
 func Add(m *manager.Manager, opts Options) error {
+	_, err := New(m, opts)
+	return err
+}
+
+// New adds a scheduler to m and returns it. A manager can have only one.
+func New(m *manager.Manager, opts Options) (*Scheduler, error) {
 	if m.Has(runnable) {
-		return errors.New("scheduler: the manager has a scheduler already: give it all names in Options.Names, so that they share one account of what is free")
+		return nil, errors.New("scheduler: the manager already has a scheduler; set all scheduler names in its Options.Names")
 	}
-	if len(opts.Names) == 0 {
+	if len(opts.Names)+len(opts.Profiles) == 0 {
 		opts.Names = []string{DefaultName}
 	}
-	if opts.Binders == 0 {
-		opts.Binders = 32
-	}
-	if opts.Random == nil {
-		opts.Random = rand.IntN
-	}
+	opts.Binders = cmp.Or(opts.Binders, 32)
 	pods := client.For[*corev1.Pod](m.Conn())
-	s := &scheduler{opts: opts, log: m.Logger(), pods: pods, bind: client.Subresource[*corev1.Binding](pods, "binding"),
-		recorders: map[string]*events.Recorder{}, queue: newQueue(), cluster: NewCluster(opts.Random), assumed: map[types.UID]assumption{}}
-	for _, name := range opts.Names {
-		if name == "" || s.recorders[name] != nil {
-			return fmt.Errorf("scheduler: Options.Names: %q: want names that are not empty, each once", opts.Names)
-		}
+	s := &Scheduler{opts: opts, log: m.Logger(), pods: pods, bind: client.Subresource[*corev1.Binding](pods, "binding"),
+		recorders: map[string]*events.Recorder{}, profiles: map[string]*Profile{}, assumed: map[types.UID]assumption{}, waiting: newWaiting()}
+	if err := s.setProfiles(); err != nil {
+		return nil, err
+	}
+	for name := range s.profiles {
 		s.recorders[name] = m.Recorder(name)
 	}
+	s.cluster = NewCluster(opts.Random)
+	s.cluster.random, s.cluster.profile = opts.Random, s.first
 	set := m.Informers()
 	s.handlers = []*informers.Registration{
 		informers.For[*corev1.Node](set).AddHandler(s.onNode, informers.HandlerOptions{}),
@@ -93,27 +119,75 @@ func Add(m *manager.Manager, opts Options) error {
 		informers.For[*policyv1.PodDisruptionBudget](set).AddHandler(s.onBudget, informers.HandlerOptions{}),
 	}
 	m.Add(runnable, s)
+	return s, nil
+}
+
+// setProfiles collects the profiles and makes the queue that they share.
+func (s *Scheduler) setProfiles() error {
+	all := slices.Clone(s.opts.Profiles)
+	for _, name := range s.opts.Names {
+		all = append(all, Default().Named(name))
+	}
+	s.first = all[0]
+	for _, p := range all {
+		if p.name == "" || s.profiles[p.name] != nil {
+			return fmt.Errorf("scheduler: %q: want scheduler names that are not empty, each once", p.name)
+		}
+		if err := p.check(); err != nil {
+			return fmt.Errorf("scheduler: %w", err)
+		}
+		if sorter := s.first.sort; p.sort.Name() != sorter.Name() {
+			return fmt.Errorf("scheduler: profiles %s and %s sort the queue with %s and %s: want one plugin", s.first.name, p.name, sorter.Name(), p.sort.Name())
+		}
+		s.profiles[p.name] = p
+	}
+	s.queue = newQueue(queueOptions{less: s.first.sort.Less, initial: cmp.Or(s.opts.InitialBackoff, backoffInitial),
+		max: max(cmp.Or(s.opts.MaxBackoff, backoffMax), s.opts.InitialBackoff), flushedAt: unplacedMax, profile: s.profileOf})
 	return nil
 }
 
-func (s *scheduler) onNode(e informers.Event[*corev1.Node]) {
+func (s *Scheduler) profileOf(p *Pod) *Profile { return s.profiles[p.pod.Spec.SchedulerName] }
+
+func (s *Scheduler) onNode(e informers.Event[*corev1.Node]) {
 	if e.Type == informers.Deleted {
 		s.mu.Lock()
+		var old *corev1.Node
+		if n := s.cluster.existing(e.Key.Name); n != nil {
+			old = n.obj
+		}
 		s.cluster.RemoveNode(e.Key.Name)
+		s.reconsider(e.Key.Name)
 		s.mu.Unlock()
-		s.queue.move() // a domain that is gone may satisfy a spread constraint
+		// A domain that is gone may satisfy a spread constraint.
+		s.queue.happened(&Event{Kind: NodeDelete, OldNode: old})
 		return
 	}
 	obj := e.New()
 	if obj == nil {
 		return // undecodable, which the informer reports; the last known state stands
 	}
-	matters := e.Type == informers.Added || e.Old() == nil || nodeChangeMatters(e.Old(), obj)
+	old := e.Old()
+	kind := NodeUpdate
+	if e.Type == informers.Added || old == nil {
+		kind, old = NodeAdd, nil
+	}
 	s.mu.Lock()
 	s.cluster.SetNode(obj)
+	matters := kind == NodeAdd || nodeChangeMatters(old, obj)
+	if matters {
+		s.reconsider(obj.Name)
+	}
 	s.mu.Unlock()
 	if matters {
-		s.queue.move()
+		s.queue.happened(&Event{Kind: kind, OldNode: old, NewNode: obj})
+	}
+}
+
+// reconsider lets the pods be tried again that are nominated to a node which changed: it may not help them
+// any more. s.mu is held.
+func (s *Scheduler) reconsider(node string) {
+	for uid := range s.cluster.nominations.byNode[node] {
+		s.queue.again(uid)
 	}
 }
 
@@ -123,7 +197,7 @@ func nodeChangeMatters(old, now *corev1.Node) bool {
 		old.Spec.Unschedulable != now.Spec.Unschedulable || !codec.Equal(&old.Labels, &now.Labels)
 }
 
-func (s *scheduler) onNamespace(e informers.Event[*corev1.Namespace]) {
+func (s *Scheduler) onNamespace(e informers.Event[*corev1.Namespace]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.Type == informers.Deleted {
@@ -132,11 +206,11 @@ func (s *scheduler) onNamespace(e informers.Event[*corev1.Namespace]) {
 	}
 	if !maps.Equal(s.cluster.namespaces[e.Key.Name], e.Labels) {
 		s.cluster.SetNamespace(e.Key.Name, e.Labels)
-		s.queue.move() // terms select namespaces by label
+		s.queue.happened(&Event{Kind: NamespaceUpdate}) // terms select namespaces by label
 	}
 }
 
-func (s *scheduler) onBudget(e informers.Event[*policyv1.PodDisruptionBudget]) {
+func (s *Scheduler) onBudget(e informers.Event[*policyv1.PodDisruptionBudget]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.Type == informers.Deleted {
@@ -146,7 +220,7 @@ func (s *scheduler) onBudget(e informers.Event[*policyv1.PodDisruptionBudget]) {
 	}
 }
 
-func (s *scheduler) onPod(e informers.Event[*corev1.Pod]) {
+func (s *Scheduler) onPod(e informers.Event[*corev1.Pod]) {
 	if e.Type == informers.Deleted {
 		s.onPodGone(e.UID)
 		return
@@ -160,16 +234,17 @@ func (s *scheduler) onPod(e informers.Event[*corev1.Pod]) {
 		s.onBoundPod(old, pod)
 		return
 	}
+	info := NewPod(pod)
+	mine := s.mine(info)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.mine(pod) {
+	if !mine {
 		s.queue.remove(pod.UID)
-		if s.cluster.nominations.remove(pod.UID) != nil {
-			s.queue.move()
+		if s.cluster.unnominate(pod.UID) != nil {
+			s.queue.happened(&Event{Kind: AssignedPodDelete, OldPod: pod})
 		}
 		return
 	}
-	info := inspect(pod)
 	retry := old == nil || !codec.Equal(&old.Spec, &pod.Spec) || !codec.Equal(&old.Labels, &pod.Labels)
 	if _, decided := s.assumed[pod.UID]; decided {
 		s.queue.update(info, retry) // its binding is on the way, and may fail
@@ -180,51 +255,90 @@ func (s *scheduler) onPod(e informers.Event[*corev1.Pod]) {
 }
 
 // onPodGone handles the end of a pod; what it took, or what was kept for it, is free.
-func (s *scheduler) onPodGone(uid types.UID) {
+func (s *Scheduler) onPodGone(uid types.UID) {
+	s.waiting.reject(uid, "the pod was deleted")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue.remove(uid)
-	_, freed := s.cluster.NodeOf(uid)
+	var was *corev1.Pod
+	if p := s.cluster.pods[uid]; p != nil {
+		was = p.pod
+	} else if n := s.cluster.nominations.byPod[uid]; n != nil {
+		was = n.info.pod
+	}
 	delete(s.assumed, uid)
 	delete(s.cluster.spared, uid)
-	nominated := s.cluster.nominations.byPod[uid] != nil
 	s.victimGone(uid)
 	s.cluster.RemovePod(uid)
-	if nominated || freed {
-		s.queue.move()
+	if was != nil {
+		s.queue.happened(&Event{Kind: AssignedPodDelete, OldPod: was})
 	}
 }
 
 // victimGone lets a pod be tried at once when the last pod it waited for is gone.
-func (s *scheduler) victimGone(uid types.UID) {
-	if pod, last := s.cluster.nominations.victimGone(uid); last {
+func (s *Scheduler) victimGone(uid types.UID) {
+	if pod, last := s.cluster.victimGone(uid); last {
 		s.queue.hurry(pod)
 	}
 }
 
 // onBoundPod handles a pod on a node.
-func (s *scheduler) onBoundPod(old, pod *corev1.Pod) {
+func (s *Scheduler) onBoundPod(old, pod *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue.remove(pod.UID)
 	delete(s.assumed, pod.UID)
 	delete(s.cluster.spared, pod.UID)
-	freed := s.cluster.nominations.remove(pod.UID) != nil
+	freed := s.cluster.unnominate(pod.UID) != nil
 	if ended(pod) {
 		freed = freed || old == nil || !ended(old)
 		s.victimGone(pod.UID)
 	}
 	s.cluster.SetPod(pod)
-	// A pod that ended makes room; one whose labels changed or that was placed may satisfy another's
-	// affinity.
-	if freed || old != nil && (old.Spec.NodeName == "" || !codec.Equal(&old.Labels, &pod.Labels)) && s.someoneWatchesPods() {
-		s.queue.move()
+	switch {
+	case freed:
+		s.queue.happened(&Event{Kind: AssignedPodDelete, OldPod: pod})
+	case ended(pod) || old == nil:
+	case old.Spec.NodeName == "":
+		s.queue.happened(&Event{Kind: AssignedPodAdd, NewPod: pod})
+	case !codec.Equal(&old.Labels, &pod.Labels) || (old.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil):
+		s.queue.happened(&Event{Kind: AssignedPodUpdate, OldPod: old, NewPod: pod})
 	}
+}
+
+// Wake lets all pods be tried again that wait for an event: something changed that the scheduler does not
+// see, such as the state of a plugin.
+func (s *Scheduler) Wake() { s.queue.happened(&Event{Kind: OtherEvent}) }
+
+// Explain says for a pod, which need not exist, what would be decided about it now, and why: for each node
+// the plugin that refuses it, or the scores that each plugin gives. Unless ties are broken at random, it is
+// the decision that comes next. With all, every node is looked at, even in large clusters. Decisions wait
+// meanwhile.
+func (s *Scheduler) Explain(pod *corev1.Pod, all bool) (Explanation, error) {
+	p := s.profiles[cmp.Or(pod.Spec.SchedulerName, DefaultName)]
+	if p == nil {
+		return Explanation{}, fmt.Errorf("scheduler: no profile is called %q", pod.Spec.SchedulerName)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cluster.Explain(p, pod, all), nil
+}
+
+// Pending returns how many pods wait: those that can be tried now, those whose back-off is not over, and
+// those that fit nowhere and wait for an event.
+func (s *Scheduler) Pending() (active, backoff, unschedulable int) { return s.queue.counts() }
+
+// Simulate returns a copy of the present state, with the first profile, on which pods can be placed, nodes
+// added and pods removed while the scheduler goes on.
+func (s *Scheduler) Simulate() *Cluster {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cluster.Fork()
 }
 
 // renominate takes in status.nominatedNodeName where the scheduler knows no better: after a restart, or when
 // others nominate.
-func (s *scheduler) renominate(info *podInfo) {
+func (s *Scheduler) renominate(info *Pod) {
 	all, node := &s.cluster.nominations, info.pod.Status.NominatedNodeName
 	have := all.byPod[info.pod.UID]
 	switch {
@@ -239,26 +353,26 @@ func (s *scheduler) renominate(info *podInfo) {
 	}
 }
 
-func (s *scheduler) someoneWatchesPods() bool {
-	_, _, unplaced := s.queue.counts()
-	return unplaced > 0
-}
-
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
 // mine reports whether the pod is to be placed by this scheduler, now.
-func (s *scheduler) mine(pod *corev1.Pod) bool {
-	return s.recorders[pod.Spec.SchedulerName] != nil && pod.DeletionTimestamp == nil && !ended(pod) && len(pod.Spec.SchedulingGates) == 0
+func (s *Scheduler) mine(p *Pod) bool {
+	profile := s.profileOf(p)
+	if profile == nil || p.pod.DeletionTimestamp != nil || ended(p.pod) {
+		return false
+	}
+	for _, plugin := range profile.enqueue {
+		if st := guarded(plugin, func() *Status { return plugin.PreEnqueue(p) }); !st.OK() {
+			return false
+		}
+	}
+	return true
 }
 
 // Wait implements manager.Waiter. Run waits for the informers that the scheduler uses, so that no other one
 // delays it.
-func (s *scheduler) Wait(context.Context) error { return nil }
+func (s *Scheduler) Wait(context.Context) error { return nil }
 
 // Run implements manager.Runnable: one goroutine decides, several write.
-func (s *scheduler) Run(ctx context.Context) error {
+func (s *Scheduler) Run(ctx context.Context) error {
 	// The cluster must hold all pods there are before the first decision: that the informers do is not
 	// enough.
 	for _, h := range s.handlers {
@@ -283,6 +397,21 @@ func (s *scheduler) Run(ctx context.Context) error {
 		if !ok {
 			continue
 		}
+		if o.Node != "" && len(o.profile.permit) > 0 {
+			// It may wait for long, and others must not wait for it.
+			wg.Go(func() {
+				if st := s.permit(ctx, t, &o); ctx.Err() != nil {
+					return
+				} else if !st.OK() {
+					s.undo(ctx, t, &o, st)
+					return
+				}
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				s.write(ctx, t, &o)
+			})
+			continue
+		}
 		select {
 		case slots <- struct{}{}:
 		case <-ctx.Done():
@@ -293,13 +422,13 @@ func (s *scheduler) Run(ctx context.Context) error {
 			if o.Node == "" {
 				s.unplaced(ctx, t, &o)
 			} else {
-				s.write(ctx, t, o.Node)
+				s.write(ctx, t, &o)
 			}
 		})
 	}
 }
 
-func (s *scheduler) idle(ctx context.Context, wait time.Duration) bool {
+func (s *Scheduler) idle(ctx context.Context, wait time.Duration) bool {
 	var timer <-chan time.Time
 	if wait > 0 {
 		t := time.NewTimer(wait)
@@ -318,6 +447,11 @@ func (s *scheduler) idle(ctx context.Context, wait time.Duration) bool {
 // outcome is what was decided about a pod.
 type outcome struct {
 	Decision
+	profile *Profile
+	// refused are the plugins that refused the pod; failed is set for a plugin that failed.
+	refused    []string
+	failed     *Status
+	preemption string
 	// nominated is the node where room is being made; empty if nowhere.
 	nominated string
 	// victims are the pods to end for that.
@@ -327,59 +461,119 @@ type outcome struct {
 // decide places the pod and assumes the placement, so that the next decision already counts it. For a pod
 // that fits nowhere it looks for pods to preempt and keeps their room. It is false for a pod that left the
 // queue meanwhile.
-func (s *scheduler) decide(t *try) (o outcome, ok bool) {
+func (s *Scheduler) decide(t *try) (o outcome, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.queue.holds(t.entry, t.pod.UID) {
 		return o, false
 	}
-	o.Decision = s.cluster.schedule(t.info)
-	if o.Node != "" {
-		s.assumed[t.pod.UID] = assumption{o.Node, s.cluster.nominations.remove(t.pod.UID)}
-		s.cluster.place(t.info, o.Node)
+	began := time.Now()
+	o.profile = s.profileOf(t.Pod)
+	defer func() { s.measure(&o, began) }()
+	cy := s.cluster.decide(o.profile, t.Pod, nil)
+	if cy.selected != nil {
+		o.Node = cy.selected.name
+		if st := o.profile.reserveAll(t.Pod, o.Node); !st.OK() {
+			o.refuse(st, o.Node)
+			return o, true
+		}
+		s.assumed[t.pod.UID] = assumption{o.Node, s.cluster.unnominate(t.pod.UID)}
+		s.cluster.place(t.Pod, o.Node)
 		return o, true
 	}
-	maps.DeleteFunc(s.cluster.spared, func(_ types.UID, since time.Time) bool { return time.Since(since) >= sparedFor })
-	nom, _ := s.cluster.nominate(t.info, o.preemptable)
-	if nom == nil {
-		if mayPreempt(t.pod) && s.cluster.nominations.remove(t.pod.UID) != nil {
-			s.queue.move()
-		}
-		return o, true
+	o.Decision, o.failed = cy.decision(), cy.failed
+	o.refused = cy.refusedBy()
+	if cy.failed == nil {
+		s.makeRoom(cy, t, &o)
 	}
-	o.nominated = nom.node
-	for uid, v := range nom.victims {
-		if now := s.cluster.pods[uid]; now != nil && now.pod.DeletionTimestamp == nil {
-			o.victims = append(o.victims, v.pod)
-		}
-	}
-	slices.SortFunc(o.victims, func(a, b *corev1.Pod) int { return cmp.Compare(a.UID, b.UID) })
 	return o, true
+}
+
+// refuse turns a placement that a plugin does not accept into none.
+func (o *outcome) refuse(st *Status, node string) {
+	o.Decision = Decision{Nodes: 1, Reasons: map[string]int{st.Message(): 1}}
+	o.refused = []string{st.Plugin}
+	if st.Code == Error {
+		o.failed = st
+	}
+	o.preemption = "not helpful for a pod that " + st.Plugin + " refuses on node " + node + "."
+}
+
+// makeRoom calls the PostFilter plugins for a pod that fits nowhere.
+func (s *Scheduler) makeRoom(cy *Cycle, t *try, o *outcome) {
+	c := s.cluster
+	maps.DeleteFunc(c.spared, func(_ types.UID, since time.Time) bool { return time.Since(since) >= sparedFor })
+	o.preemption = cy.preemptionMessage()
+	for _, p := range o.profile.post {
+		own, isOwn := p.(*DefaultPreemption)
+		if !isOwn {
+			guarded(p, func() *Status {
+				node, victims, st := p.PostFilter(cy)
+				if st.OK() && c.existing(node) != nil {
+					cy.renewed = c.nominations.extend(t.Pod, node, c.placedOf(victims))
+				}
+				return st
+			})
+		} else {
+			cy.nominate(own)
+		}
+		if nom := cy.renewed; nom != nil {
+			o.nominated = nom.node
+			for uid, v := range nom.victims {
+				if now := c.pods[uid]; now != nil && now.pod.DeletionTimestamp == nil {
+					o.victims = append(o.victims, v.pod)
+				}
+			}
+			slices.SortFunc(o.victims, func(a, b *corev1.Pod) int { return cmp.Compare(a.UID, b.UID) })
+			return
+		}
+	}
+	if nom := c.nominations.byPod[t.pod.UID]; nom != nil && mayPreempt(t.pod) {
+		c.unnominate(t.pod.UID)
+		s.queue.happened(&Event{Kind: AssignedPodDelete, OldPod: t.pod})
+	}
 }
 
 // unplaced reports why a pod fits nowhere, makes room for it if it may, and lets it wait. The nomination is
 // written before any pod is deleted for it, so that a scheduler which takes over knows of it.
-func (s *scheduler) unplaced(ctx context.Context, t *try, o *outcome) {
+func (s *Scheduler) unplaced(ctx context.Context, t *try, o *outcome) {
 	message := o.Message()
-	if o.nominated == "" && len(o.Reasons) > 0 {
-		message += " preemption: " + o.preemptionMessage(t.pod)
+	if o.failed != nil {
+		message = o.failed.Message()
+	} else if o.nominated == "" && len(o.Reasons) > 0 {
+		message += " preemption: " + o.preemption
 	}
 	s.recorders[t.pod.Spec.SchedulerName].Eventf(t.pod, corev1.EventTypeWarning, "FailedScheduling", "%s", message)
-	err := s.condition(ctx, t.pod, message, o.nominated)
+	err := s.condition(ctx, t.pod, o.failed.reason(), message, o.nominated)
 	if err == nil && len(o.victims) > 0 {
+		if f := s.opts.Metrics.Preempted; f != nil {
+			f(len(o.victims))
+		}
 		err = s.evict(ctx, t, o.victims, o.nominated)
 	}
 	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) && !errors.Is(err, errBound) {
 		s.log.Warn("handling of unschedulable pod failed", "namespace", t.pod.Namespace, "name", t.pod.Name, "nominated", o.nominated, "err", err)
 	}
-	s.queue.failed(t, err == nil)
+	if err != nil || o.failed != nil {
+		s.queue.backedOff(t)
+		return
+	}
+	s.queue.waitsFor(t, o.refused)
+}
+
+// reason is that of the condition PodScheduled of a pod that was not placed.
+func (s *Status) reason() string {
+	if s != nil && s.Code == Error {
+		return "SchedulerError"
+	}
+	return "Unschedulable"
 }
 
 // errBound is what condition returns for a pod that another has bound: the watch will show it.
 var errBound = errors.New("the pod is bound")
 
 // condition writes PodScheduled=False with the reason, and the nominated node, if that says something new.
-func (s *scheduler) condition(ctx context.Context, pod *corev1.Pod, message, nominated string) error {
+func (s *Scheduler) condition(ctx context.Context, pod *corev1.Pod, reason, message, nominated string) error {
 	_, err := client.UpdateStatus(ctx, s.pods, pod.Key(), func(live *corev1.Pod) error {
 		if live.UID != pod.UID {
 			return apierrors.NewNotFound(s.pods.Resource().GVR.GroupResource(), pod.Name)
@@ -390,7 +584,7 @@ func (s *scheduler) condition(ctx context.Context, pod *corev1.Pod, message, nom
 		if !mayPreempt(pod) {
 			nominated = live.Status.NominatedNodeName // not ours
 		}
-		next := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: message,
+		next := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message,
 			LastTransitionTime: metav1.Now(), ObservedGeneration: live.Generation}
 		i := slices.IndexFunc(live.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
 		if i < 0 {

@@ -84,7 +84,7 @@ func admission(admit func(context.Context, *Request, *admissionv1.AdmissionRespo
 		}
 		r := &Request{AdmissionRequest: review.Request}
 		answer := &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
-		if err := guarded(hr, func() error { return admit(hr.Context(), r, answer) }); err != nil {
+		if err := guarded(hr, false, func() error { return admit(hr.Context(), r, answer) }); err != nil {
 			*answer = admissionv1.AdmissionResponse{UID: review.Request.UID, Result: statusOf(err)}
 		}
 		answer.Warnings, answer.AuditAnnotations = r.warnings, r.annotations
@@ -100,26 +100,37 @@ func statusOf(err error) *metav1.Status {
 	return &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: err.Error()}
 }
 
+// panics is what a Server does about the panics of one path.
+type panics struct {
+	path  string
+	log   *slog.Logger // nil if the server has none
+	count func(path string, conversion bool)
+}
+
+// panicsKey is the context key of a request's panics.
+type panicsKey struct{}
+
 // guarded calls f and turns a panic into an error. The stack is logged. Without a logger it is part of the
 // error, although that is visible to clients of the API server.
-func guarded(r *http.Request, f func() error) (err error) {
+func guarded(r *http.Request, conversion bool, f func() error) (err error) {
 	defer func() {
-		p := recover()
-		if p == nil {
+		v := recover()
+		if v == nil {
 			return
 		}
-		if log, ok := r.Context().Value(loggerKey{}).(*slog.Logger); ok {
-			log.Error("webhook panicked", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
-			err = apierrors.NewInternalError(fmt.Errorf("webhook: panic: %v", p))
+		p, _ := r.Context().Value(panicsKey{}).(panics)
+		if p.count != nil {
+			p.count(p.path, conversion)
+		}
+		if p.log == nil {
+			err = apierrors.NewInternalError(fmt.Errorf("webhook: panic: %v\n%s", v, debug.Stack()))
 			return
 		}
-		err = apierrors.NewInternalError(fmt.Errorf("webhook: panic: %v\n%s", p, debug.Stack()))
+		p.log.Error("webhook panicked", "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))
+		err = apierrors.NewInternalError(fmt.Errorf("webhook: panic: %v", v))
 	}()
 	return f()
 }
-
-// loggerKey is the context key of the Server's logger.
-type loggerKey struct{}
 
 // read decodes the body of a POST into review. If that fails it writes the error response and returns false.
 func read(w http.ResponseWriter, r *http.Request, review any) bool {

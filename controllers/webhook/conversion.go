@@ -26,7 +26,7 @@ func Conversion(convert func(ctx context.Context, obj *metav1.Unstructured, to s
 			return
 		}
 		answer := &apiextensionsv1.ConversionResponse{UID: review.Request.UID, ConvertedObjects: []metav1.RawExtension{}}
-		err := guarded(hr, func() (err error) {
+		err := guarded(hr, true, func() (err error) {
 			answer.ConvertedObjects, err = convertAll(hr.Context(), review.Request, convert)
 			return err
 		})

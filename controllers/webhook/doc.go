@@ -14,7 +14,9 @@
 //
 // A handler receives the object decoded into its own type and changes it in place. The patch sent to the API
 // server contains only what was changed, so fields that the type does not have are preserved. An error or a
-// panic rejects the request. Certificates that change on disk are used from the next connection on.
+// panic rejects the request. Certificates that change on disk are used from the next connection on;
+// [Certificates] are made and replaced by the operator itself. [ConversionByHub] converts between the
+// versions of a kind.
 //
 // In tests, pass the server to controllertest.Options.Webhooks, which needs neither certificates nor a port.
 package webhook

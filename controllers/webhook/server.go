@@ -29,6 +29,20 @@ type Options struct {
 	// Logger receives certificates that cannot be read, connection errors, and panics with their stacks. Nil
 	// discards, and the stacks of panics are part of the responses instead.
 	Logger *slog.Logger
+	// Metrics are the metrics hooks of the requests.
+	Metrics Metrics
+}
+
+// Metrics are hooks that a Server calls; path is that of Handle. Each may be nil. They may be called
+// concurrently.
+type Metrics struct {
+	// Active is called with +1 when a request begins and with -1 when it ends.
+	Active func(path string, delta int)
+	// Served is called after a request with the HTTP status of its response and its duration. The status of
+	// a request that was rejected by the webhook is 200.
+	Served func(path string, code int, took time.Duration)
+	// Panicked is called after a panic of a webhook; conversion is true for those of Conversion.
+	Panicked func(path string, conversion bool)
 }
 
 // Server serves webhook handlers over HTTPS, and /healthz and /readyz. It is an http.Handler and a
@@ -37,7 +51,7 @@ type Server struct {
 	opts   Options
 	mux    *http.ServeMux
 	certs  files
-	panics *slog.Logger // nil if the options have none
+	panics panics
 }
 
 // New returns a server without webhooks.
@@ -51,9 +65,9 @@ func New(opts Options) *Server {
 	if opts.StopTimeout == 0 {
 		opts.StopTimeout = 10 * time.Second
 	}
-	panics := opts.Logger
+	log := opts.Logger
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
-	s := &Server{opts: opts, mux: http.NewServeMux(), certs: files{dir: opts.CertDir, log: opts.Logger}, panics: panics}
+	s := &Server{opts: opts, mux: http.NewServeMux(), certs: files{dir: opts.CertDir, log: opts.Logger}, panics: panics{log: log, count: opts.Metrics.Panicked}}
 	for _, path := range []string{"/healthz", "/readyz"} {
 		s.mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) })
 	}
@@ -62,15 +76,43 @@ func New(opts Options) *Server {
 
 // Handle registers h for path, the path of the webhook's clientConfig. It panics as http.ServeMux.Handle
 // does, for example if path is already registered.
-func (s *Server) Handle(path string, h http.Handler) { s.mux.Handle(path, h) }
+func (s *Server) Handle(path string, h http.Handler) {
+	p := s.panics
+	p.path = path
+	s.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+		r = r.WithContext(context.WithValue(r.Context(), panicsKey{}, p))
+		m := &s.opts.Metrics
+		if m.Active != nil {
+			m.Active(path, 1)
+			defer m.Active(path, -1)
+		}
+		if m.Served == nil {
+			h.ServeHTTP(w, r)
+			return
+		}
+		start, rec := time.Now(), &statusRecorder{ResponseWriter: w, code: http.StatusOK}
+		h.ServeHTTP(rec, r)
+		m.Served(path, rec.code, time.Since(start))
+	})
+}
+
+// statusRecorder keeps the status of a response.
+type statusRecorder struct {
+	http.ResponseWriter
+	code int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (r *statusRecorder) WriteHeader(code int) {
+	r.code = code
+	r.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap is for http.ResponseController.
+func (r *statusRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.panics != nil {
-		r = r.WithContext(context.WithValue(r.Context(), loggerKey{}, s.panics))
-	}
-	s.mux.ServeHTTP(w, r)
-}
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
 // Run serves until ctx ends, waits up to Options.StopTimeout for the requests in progress and returns nil. It
 // returns an error immediately if it cannot listen or has no certificate.

@@ -30,15 +30,15 @@ var grounds = []struct {
 	{"nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview.", func(*request, *x509.CertificateRequest) bool { return true }},
 }
 
-// AddApproving adds the controller "csrapproving" to m. It approves, with reason AutoApproved, requests for
-// client certificates of nodes: for the requester itself if it may create
+// AddApproving adds the controller "certificatesigningrequest-approving" to m. It approves, with reason
+// AutoApproved, requests for client certificates of nodes: for the requester itself if it may create
 // certificatesigningrequests/selfnodeclient, and for any node if it may create
 // certificatesigningrequests/nodeclient. Other requests are ignored.
 func AddApproving(m *manager.Manager) error {
 	requests := informers.For[*request](m.Informers()).Lister()
 	api := client.For[*request](m.Conn())
 	reviews := client.For[*authorizationv1.SubjectAccessReview](m.Conn())
-	_, err := controllers.Add(m, "csrapproving", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	_, err := controllers.Add(m, "certificatesigningrequest-approving", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		r, err := requests.Get(req)
 		if apierrors.IsNotFound(err) {
 			return reconcile.Result{}, nil
@@ -52,7 +52,7 @@ func AddApproving(m *manager.Manager) error {
 		}
 		x, err := parse(r)
 		if err != nil || checkKubeletClient(x, r.Spec.Usages) != nil {
-			// Not a node's: somebody may approve it, and the signer will say what is wrong.
+			// Not a node's: it may be approved otherwise, and the signer reports what is wrong.
 			return reconcile.Result{}, nil
 		}
 		for _, g := range grounds {
@@ -78,7 +78,7 @@ func AddApproving(m *manager.Manager) error {
 	return err
 }
 
-// review asks whether whoever made r may create the subresource.
+// review reports whether the user who created r may create the subresource.
 func review(r *request, subresource string) *authorizationv1.SubjectAccessReview {
 	s := &authorizationv1.SubjectAccessReview{}
 	s.Spec.User, s.Spec.UID, s.Spec.Groups = r.Spec.Username, r.Spec.UID, r.Spec.Groups

@@ -64,7 +64,7 @@ func signing(c *controllertest.Cluster, life time.Duration) controllertest.Adder
 	}
 }
 
-// ask makes a request as somebody.
+// ask creates a signing request as the user of conn.
 func ask(t *testing.T, conn client.Conn, name, signer string, x *x509.CertificateRequest, usages []certificatesv1.KeyUsage, seconds *int32) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -16,18 +16,19 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// How long requests stay.
+// How long requests are kept.
 const (
 	keepAnswered = time.Hour      // after they were approved, denied, or failed
 	keepPending  = 24 * time.Hour // after they were made
 )
 
-// AddCleaner adds the controller "csrcleaner" to m. It deletes requests one hour after they were approved,
-// denied or failed, pending requests after one day, and requests whose certificate has expired.
+// AddCleaner adds the controller "certificatesigningrequest-cleaner" to m. It deletes requests one hour after
+// they were approved, denied or failed, pending requests after one day, and requests whose certificate has
+// expired.
 func AddCleaner(m *manager.Manager) error {
 	requests := informers.For[*request](m.Informers()).Lister()
 	api := client.For[*request](m.Conn())
-	_, err := controllers.Add(m, "csrcleaner", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	_, err := controllers.Add(m, "certificatesigningrequest-cleaner", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		r, err := requests.Get(req)
 		if apierrors.IsNotFound(err) || err == nil && r.DeletionTimestamp != nil {
 			return reconcile.Result{}, nil
@@ -38,7 +39,7 @@ func AddCleaner(m *manager.Manager) error {
 		if wait := time.Until(end(r)); wait > 0 {
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
-		// As it was seen only: it may have been answered, or made anew, since.
+		// With preconditions: it may have been approved, or created again, since.
 		err = api.Delete(ctx, req, client.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &r.UID, ResourceVersion: &r.ResourceVersion}})
 		if apierrors.IsNotFound(err) {
 			err = nil
@@ -58,7 +59,7 @@ func end(r *request) time.Time {
 			continue
 		}
 		since := c.LastUpdateTime
-		if since.IsZero() { // whoever answered did not say when
+		if since.IsZero() { // the condition has no time
 			since = r.CreationTimestamp
 		}
 		if e := since.Add(keepAnswered); !answered || e.Before(at) {

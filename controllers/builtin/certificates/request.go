@@ -59,7 +59,7 @@ var rules = map[string]func(*x509.CertificateRequest, []certificatesv1.KeyUsage)
 	certificatesv1.KubeletServingSignerName:             checkKubeletServing,
 }
 
-// checkClient lets a client certificate be anybody's: who that is, the approver has looked at.
+// checkClient accepts any subject for a client certificate: the approver has checked it.
 func checkClient(_ *x509.CertificateRequest, usages []certificatesv1.KeyUsage) error {
 	return checkUsages(usages, certificatesv1.UsageClientAuth)
 }

@@ -38,7 +38,7 @@ const (
 	shortLife = 8 * time.Hour
 )
 
-// AddSigning adds the controller "csrsigning" to m. It signs approved requests to
+// AddSigning adds the controller "certificatesigningrequest-signing" to m. It signs approved requests to
 // kubernetes.io/kube-apiserver-client, kubernetes.io/kube-apiserver-client-kubelet and
 // kubernetes.io/kubelet-serving. A request that violates the rules of its signer gets the condition Failed
 // with reason SignerValidationFailure.
@@ -57,7 +57,7 @@ func AddSigning(m *manager.Manager, opts SigningOptions) error {
 	}
 	requests := informers.For[*request](m.Informers()).Lister()
 	api := client.For[*request](m.Conn())
-	_, err := controllers.Add(m, "csrsigning", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	_, err := controllers.Add(m, "certificatesigningrequest-signing", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		r, err := requests.Get(req)
 		if apierrors.IsNotFound(err) {
 			return reconcile.Result{}, nil

@@ -8,7 +8,6 @@ package deployment
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
-	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
@@ -41,12 +39,13 @@ type Options struct {
 var kind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 
 type deployments struct {
-	list     informers.Lister[*appsv1.Deployment]
-	sets     informers.Lister[*appsv1.ReplicaSet]
-	pods     podindex.Pods
-	client   *client.Client[*appsv1.Deployment]
-	setsAPI  *client.Client[*appsv1.ReplicaSet]
-	recorder *events.Recorder
+	list       informers.Lister[*appsv1.Deployment]
+	sets       informers.Lister[*appsv1.ReplicaSet]
+	dependents controllers.Dependents[*appsv1.Deployment, *appsv1.ReplicaSet]
+	pods       podindex.Pods
+	client     *client.Client[*appsv1.Deployment]
+	setsAPI    *client.Client[*appsv1.ReplicaSet]
+	recorder   *events.Recorder
 }
 
 // Add adds the controller to m.
@@ -56,7 +55,8 @@ func Add(m *manager.Manager, opts Options) error {
 	}
 	d := &deployments{
 		list: informers.For[*appsv1.Deployment](m.Informers()).Lister(), sets: informers.For[*appsv1.ReplicaSet](m.Informers()).Lister(),
-		pods: podindex.Of(m.Informers()), client: client.For[*appsv1.Deployment](m.Conn()),
+		dependents: controllers.NewDependents[*appsv1.Deployment, *appsv1.ReplicaSet](m),
+		pods:       podindex.Of(m.Informers()), client: client.For[*appsv1.Deployment](m.Conn()),
 		setsAPI: client.For[*appsv1.ReplicaSet](m.Conn()), recorder: m.Recorder("deployment-controller"),
 	}
 	_, err := controllers.Add(m, "deployment", reconcile.Func(d.reconcile), controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}},
@@ -118,58 +118,13 @@ func (d *deployments) reconcile(ctx context.Context, req reconcile.Request) (rec
 		d.recorder.Eventf(dep, corev1.EventTypeWarning, "SelectingAll", "This deployment is selecting all pods. A non-empty selector is required.")
 		return reconcile.Result{}, nil
 	}
-	sets, err := d.claim(ctx, dep, selector)
+	sets, err := d.dependents.Claim(ctx, dep, controllers.ClaimOptions[*appsv1.ReplicaSet]{Selector: selector})
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	r := &rollout{deployments: d, dep: dep, sets: sets}
 	again, err := r.sync(ctx)
 	return reconcile.Result{RequeueAfter: again}, err
-}
-
-// claim returns the ReplicaSets dep controls, adopting matching orphans and releasing those that match no
-// more.
-func (d *deployments) claim(ctx context.Context, dep *appsv1.Deployment, selector labels.Selector) ([]*appsv1.ReplicaSet, error) {
-	all, err := d.sets.List(informers.ListOptions{Namespace: dep.Namespace})
-	if err != nil {
-		return nil, err
-	}
-	var mine []*appsv1.ReplicaSet
-	for _, rs := range all {
-		ref := metav1.ControllerOf(rs)
-		matches := selector.Matches(rs.Labels)
-		switch {
-		case ref != nil && ref.UID != dep.UID:
-		case ref != nil && matches:
-			mine = append(mine, rs)
-		case ref != nil && dep.DeletionTimestamp == nil:
-			if _, err := d.patchOwners(ctx, rs, map[string]any{"$patch": "delete", "uid": dep.UID}); err != nil && !apierrors.IsInvalid(err) && !apierrors.IsNotFound(err) {
-				return nil, err
-			}
-		case ref == nil && matches && dep.DeletionTimestamp == nil && rs.DeletionTimestamp == nil:
-			live, err := d.client.Get(ctx, dep.Key())
-			if err != nil {
-				return nil, err
-			}
-			if live.UID != dep.UID || live.DeletionTimestamp != nil {
-				continue
-			}
-			adopted, err := d.patchOwners(ctx, rs, metav1.NewControllerRef(dep, kind))
-			if err != nil {
-				return nil, err
-			}
-			mine = append(mine, adopted)
-		}
-	}
-	return mine, nil
-}
-
-func (d *deployments) patchOwners(ctx context.Context, rs *appsv1.ReplicaSet, ref any) (*appsv1.ReplicaSet, error) {
-	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"ownerReferences": []any{ref}, "uid": rs.UID}})
-	if err != nil {
-		return nil, err
-	}
-	return d.setsAPI.Patch(ctx, rs.Key(), client.Patch{Type: types.StrategicMergePatchType, Data: data})
 }
 
 // rollout is one reconcile of one Deployment.
@@ -231,7 +186,7 @@ func (r *rollout) split() {
 	}
 }
 
-// sameTemplate compares templates without the hash label that tells ReplicaSets apart.
+// sameTemplate compares templates without the hash label that distinguishes ReplicaSets.
 func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
 	a, b = codec.DeepCopy(a), codec.DeepCopy(b)
 	delete(a.Labels, appsv1.DefaultDeploymentUniqueLabelKey)

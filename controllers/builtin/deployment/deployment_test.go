@@ -289,7 +289,7 @@ func TestDeadlineExceeded(t *testing.T) {
 		require.Equal(t, corev1.ConditionFalse, p.Status)
 		require.Regexp(t, `^ReplicaSet "web-\w+" has timed out progressing.$`, p.Message)
 		require.WithinDuration(t, began.Add(61*time.Second), p.LastTransitionTime.Time, 3*time.Second)
-		// A good template mends it.
+		// A good template fixes it.
 		setImage(c, "app:3")
 		controllertest.Update(c, "default", "web", func(d *appsv1.Deployment) { delete(d.Spec.Template.Annotations, fakenode.ReadyAfterAnnotation) })
 		wait(t, c)
@@ -435,7 +435,7 @@ func TestNoWritesAtRest(t *testing.T) {
 	})
 }
 
-// The revision goes with the status: a new Deployment has been changed by nobody.
+// The revision is part of the status: writing it does not change the generation of a new Deployment.
 func TestRevisionsAreNoGenerations(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 		controllertest.Create(c, web(3))

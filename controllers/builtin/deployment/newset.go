@@ -2,19 +2,17 @@ package deployment
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/controllers/internal/podcontrol"
 )
 
 // Annotations by which a Deployment and its ReplicaSets remember the history; kubectl rollout reads them.
@@ -40,7 +38,7 @@ func (r *rollout) ensureNew(ctx context.Context) error {
 	if r.new != nil {
 		return r.adoptRevision(ctx, next)
 	}
-	hash := templateHash(&r.dep.Spec.Template, r.dep.Status.CollisionCount)
+	hash := podcontrol.TemplateHash(&r.dep.Spec.Template, r.dep.Status.CollisionCount)
 	template := codec.DeepCopy(&r.dep.Spec.Template)
 	if template.Labels == nil {
 		template.Labels = map[string]string{}
@@ -184,27 +182,4 @@ func (r *rollout) annotateDeployment(ctx context.Context, number int64) error {
 	}
 	r.dep = updated
 	return nil
-}
-
-// templateHash names a ReplicaSet after its template. It is stable for one version of this program, which is
-// all that is needed: sets are found by comparing templates.
-func templateHash(t *corev1.PodTemplateSpec, collisions *int32) string {
-	h := fnv.New32a()
-	data, err := codec.Marshal(t)
-	if err != nil {
-		data = fmt.Append(nil, time.Now()) // unreachable: a decoded template encodes
-	}
-	h.Write(data)
-	if collisions != nil {
-		var b [4]byte
-		binary.LittleEndian.PutUint32(b[:], uint32(*collisions))
-		h.Write(b[:])
-	}
-	// Digits and letters that cannot make a word, as in generated names.
-	const alphabet = "bcdfghjklmnpqrstvwxz2456789"
-	var out strings.Builder
-	for _, c := range strconv.FormatUint(uint64(h.Sum32()), 10) {
-		out.WriteByte(alphabet[(int(c)-'0')%len(alphabet)])
-	}
-	return out.String()
 }

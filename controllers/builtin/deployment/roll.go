@@ -84,11 +84,11 @@ func (r *rollout) shrinkOld(ctx context.Context) (moved bool, err error) {
 	return cleaned+down > 0, nil
 }
 
-// steady is how many available pods a set is sure to keep: its status may not show yet that it was told to
-// shrink, and when it does it takes pods that are not available first.
+// steady returns how many available pods a set will keep: its status may not show yet that it is being scaled
+// down, which deletes pods that are not available first.
 func steady(rs *appsv1.ReplicaSet) int32 { return min(available(rs), size(rs)) }
 
-// dropUnhealthy removes up to most pods of old sets that are not available anyway.
+// dropUnhealthy removes up to most unavailable pods from old sets.
 func (r *rollout) dropUnhealthy(ctx context.Context, most int32) (dropped int32, err error) {
 	for i := range r.old {
 		rs := &r.old[i]

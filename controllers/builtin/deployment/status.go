@@ -142,7 +142,7 @@ func (r *rollout) progress(before appsv1.DeploymentStatus) {
 	case r.complete():
 		r.condition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "NewReplicaSetAvailable", name+" has successfully progressed.")
 	case moved(before, *s):
-		r.drop(appsv1.DeploymentProgressing) // the times start anew with every step
+		r.drop(appsv1.DeploymentProgressing) // the times start again with every step
 		r.condition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "ReplicaSetUpdated", name+" is progressing.")
 		if had.Status == corev1.ConditionTrue {
 			r.find(appsv1.DeploymentProgressing).LastTransitionTime = had.LastTransitionTime

@@ -1,6 +1,9 @@
 // Package endpointslice maintains EndpointSlices with the addresses of the selected pods for every Service
 // with a selector: at most 100 endpoints per slice, and one set of slices per address family and per distinct
 // set of target ports. Pods that are not ready are included as such; pods in a terminal phase are not.
+//
+// It also has the controllers of Endpoints, the kind that EndpointSlices replaced: one maintains those of
+// Services with a selector, and the other mirrors those of Services without into EndpointSlices.
 package endpointslice
 
 import (
@@ -46,8 +49,7 @@ type endpointSlices struct {
 	pods     informers.Lister[*corev1.Pod]
 	nodes    informers.Lister[*corev1.Node]
 	slices   informers.Lister[*discoveryv1.EndpointSlice]
-	client   *client.Client[*discoveryv1.EndpointSlice]
-	max      int
+	writer
 }
 
 // Add adds the controller to m.
@@ -65,37 +67,34 @@ func Add(m *manager.Manager, opts Options) error {
 	e := &endpointSlices{
 		services: informers.For[*corev1.Service](set).Lister(), pods: informers.For[*corev1.Pod](set).Lister(),
 		nodes: informers.For[*corev1.Node](set).Lister(), slices: informers.For[*discoveryv1.EndpointSlice](set).Lister(),
-		client: client.For[*discoveryv1.EndpointSlice](m.Conn()), max: opts.MaxEndpoints,
+		writer: writer{client.For[*discoveryv1.EndpointSlice](m.Conn()), opts.MaxEndpoints},
 	}
 	_, err := controllers.Add(m, "endpointslice", reconcile.Func(e.reconcile), controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}},
 		controllers.For[*corev1.Service](),
-		controllers.Watches(e.selecting),
-		controllers.Watches(ofSlice))
+		controllers.Watches(selecting(e.services)),
+		controllers.Watches(ofSlice(ManagedBy)))
 	return err
 }
 
 // selecting maps a pod to the Services that select it, or did before its labels changed.
-func (c *endpointSlices) selecting(e informers.Event[*corev1.Pod]) []reconcile.Request {
-	if e.Type == informers.Updated && !relevant(e.Old(), e.New()) {
-		return nil
-	}
-	sets := []map[string]string{e.Labels}
-	if e.Type == informers.Updated {
-		sets = append(sets, e.Old().Labels)
-	}
-	var out []reconcile.Request
-	// A Service that cannot be read now is reconciled when it can.
-	services, _ := c.services.List(informers.ListOptions{Namespace: e.Key.Namespace})
-	for _, svc := range services {
-		if len(svc.Spec.Selector) == 0 {
-			continue
+func selecting(services informers.Lister[*corev1.Service]) func(informers.Event[*corev1.Pod]) []reconcile.Request {
+	return func(e informers.Event[*corev1.Pod]) (out []reconcile.Request) {
+		if e.Type == informers.Updated && !relevant(e.Old(), e.New()) {
+			return nil
 		}
-		sel := labels.SelectorFromSet(svc.Spec.Selector)
-		if slices.ContainsFunc(sets, sel.Matches) {
-			out = append(out, svc.Key())
+		sets := []map[string]string{e.Labels}
+		if e.Type == informers.Updated {
+			sets = append(sets, e.OldLabels())
 		}
+		// A Service that cannot be read now is reconciled when it can.
+		_ = services.ViewAll(informers.ListOptions{Namespace: e.Key.Namespace}, func(svc *corev1.Service) bool {
+			if len(svc.Spec.Selector) > 0 && slices.ContainsFunc(sets, labels.SelectorFromSet(svc.Spec.Selector).Matches) {
+				out = append(out, svc.Key())
+			}
+			return true
+		})
+		return out
 	}
-	return out
 }
 
 // relevant reports whether a pod's change can change an endpoint.
@@ -105,14 +104,20 @@ func relevant(before, now *corev1.Pod) bool {
 		(before.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil) || before.Spec.Hostname != now.Spec.Hostname
 }
 
-func ofSlice(e informers.Event[*discoveryv1.EndpointSlice]) []reconcile.Request {
-	if e.Labels[discoveryv1.LabelManagedBy] != ManagedBy {
+// ofSlice maps a slice that a controller manages to its Service.
+func ofSlice(by string) func(informers.Event[*discoveryv1.EndpointSlice]) []reconcile.Request {
+	return func(e informers.Event[*discoveryv1.EndpointSlice]) []reconcile.Request {
+		if name := e.Labels[discoveryv1.LabelServiceName]; name != "" && e.Labels[discoveryv1.LabelManagedBy] == by {
+			return []reconcile.Request{{Namespace: e.Key.Namespace, Name: name}}
+		}
 		return nil
 	}
-	if name := e.Labels[discoveryv1.LabelServiceName]; name != "" {
-		return []reconcile.Request{{Namespace: e.Key.Namespace, Name: name}}
-	}
-	return nil
+}
+
+// managed returns the slices of a Service that a controller manages.
+func managed(list informers.Lister[*discoveryv1.EndpointSlice], service types.NamespacedName, by string) ([]*discoveryv1.EndpointSlice, error) {
+	return list.List(informers.ListOptions{Namespace: service.Namespace, LabelSelector: labels.SelectorFromSet(labels.Set{
+		discoveryv1.LabelServiceName: service.Name, discoveryv1.LabelManagedBy: by})})
 }
 
 func (c *endpointSlices) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
@@ -121,8 +126,7 @@ func (c *endpointSlices) reconcile(ctx context.Context, req reconcile.Request) (
 	if err != nil && !gone {
 		return reconcile.Result{}, err
 	}
-	have, err := c.slices.List(informers.ListOptions{Namespace: req.Namespace, LabelSelector: labels.SelectorFromSet(labels.Set{
-		discoveryv1.LabelServiceName: req.Name, discoveryv1.LabelManagedBy: ManagedBy})})
+	have, err := managed(c.slices, req, ManagedBy)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -130,7 +134,7 @@ func (c *endpointSlices) reconcile(ctx context.Context, req reconcile.Request) (
 	switch {
 	case gone || svc.DeletionTimestamp != nil:
 	case svc.Spec.Type == corev1.ServiceTypeExternalName || len(svc.Spec.Selector) == 0:
-		return reconcile.Result{}, nil // its endpoints are somebody else's business
+		return reconcile.Result{}, nil // its endpoints are managed elsewhere
 	default:
 		pods, err := c.pods.List(informers.ListOptions{Namespace: req.Namespace, LabelSelector: labels.SelectorFromSet(svc.Spec.Selector)})
 		if err != nil {
@@ -139,138 +143,6 @@ func (c *endpointSlices) reconcile(ctx context.Context, req reconcile.Request) (
 		want = c.plan(svc, pods)
 	}
 	return reconcile.Result{}, c.write(ctx, have, want)
-}
-
-// write changes the slices that are there into those that should be with as few writes as it can.
-func (c *endpointSlices) write(ctx context.Context, have, want []*discoveryv1.EndpointSlice) error {
-	var first error
-	keep := func(err error) {
-		if first == nil && err != nil && !apierrors.IsNotFound(err) && !apierrors.HasCause(err, "NamespaceTerminating") {
-			first = err
-		}
-	}
-	slices.SortFunc(have, func(a, b *discoveryv1.EndpointSlice) int { return strings.Compare(a.Name, b.Name) })
-	used := map[*discoveryv1.EndpointSlice]bool{}
-	for _, w := range want {
-		var old []*discoveryv1.EndpointSlice
-		for _, h := range have {
-			if !used[h] && h.AddressType == w.AddressType && samePorts(h.Ports, w.Ports) {
-				used[h] = true
-				old = append(old, h)
-			}
-		}
-		for i, next := range c.spread(old, w) {
-			switch {
-			case i >= len(old):
-				_, err := c.client.Create(ctx, next)
-				keep(err)
-			case next == nil:
-				keep(c.client.Delete(ctx, old[i].Key()))
-			case !codec.Equal(next, old[i]):
-				_, err := c.client.Update(ctx, next)
-				keep(err)
-			}
-		}
-	}
-	for _, h := range have {
-		if !used[h] {
-			keep(c.client.Delete(ctx, h.Key()))
-		}
-	}
-	return first
-}
-
-// samePorts compares ports whatever their order; none and an empty list are the same.
-func samePorts(a, b []discoveryv1.EndpointPort) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !slices.ContainsFunc(b, func(p discoveryv1.EndpointPort) bool { return codec.Equal(&p, &a[i]) }) {
-			return false
-		}
-	}
-	return true
-}
-
-// spread distributes the endpoints of w over the slices that hold such endpoints already: each stays where it
-// is, new ones go first into slices that change anyway, then where there is room, then into new slices. The
-// result begins with the new states of the old slices, nil for one to delete, and goes on with slices to
-// create.
-func (c *endpointSlices) spread(old []*discoveryv1.EndpointSlice, w *discoveryv1.EndpointSlice) []*discoveryv1.EndpointSlice {
-	wanted := map[string]*discoveryv1.Endpoint{}
-	for i := range w.Endpoints {
-		wanted[endpointKey(&w.Endpoints[i])] = &w.Endpoints[i]
-	}
-	out := make([]*discoveryv1.EndpointSlice, len(old))
-	changed := make([]bool, len(old))
-	for i, h := range old {
-		next := codec.DeepCopy(h)
-		next.Endpoints, next.Labels, next.OwnerReferences, next.Annotations = nil, w.Labels, w.OwnerReferences, w.Annotations
-		for j := range h.Endpoints {
-			key := endpointKey(&h.Endpoints[j])
-			if e := wanted[key]; e != nil && len(next.Endpoints) < c.max {
-				next.Endpoints = append(next.Endpoints, *e)
-				delete(wanted, key)
-			}
-		}
-		out[i], changed[i] = next, !codec.Equal(&next.Endpoints, &h.Endpoints)
-	}
-	var rest []discoveryv1.Endpoint
-	for i := range w.Endpoints {
-		if wanted[endpointKey(&w.Endpoints[i])] != nil {
-			rest = append(rest, w.Endpoints[i])
-		}
-	}
-	fill := func(i int) {
-		n := min(len(rest), c.max-len(out[i].Endpoints))
-		if n > 0 {
-			out[i].Endpoints = append(out[i].Endpoints, rest[:n]...)
-			rest = rest[n:]
-		}
-	}
-	for i := range out {
-		if changed[i] {
-			fill(i)
-		}
-	}
-	for i := range out {
-		fill(i)
-	}
-	for len(rest) > 0 {
-		n := min(len(rest), c.max)
-		next := codec.DeepCopy(w)
-		next.Endpoints = rest[:n:n]
-		out = append(out, next)
-		rest = rest[n:]
-	}
-	// Empty slices go, but for one where there would be none.
-	left := 0
-	for i := range out {
-		if len(out[i].Endpoints) > 0 {
-			left++
-		}
-	}
-	for i := range old {
-		if len(out[i].Endpoints) == 0 {
-			if left > 0 || i > 0 {
-				out[i] = nil
-			}
-		}
-	}
-	if len(out) == 0 {
-		out = append(out, w)
-	}
-	return out
-}
-
-// endpointKey tells endpoints apart.
-func endpointKey(e *discoveryv1.Endpoint) string {
-	key := strings.Join(e.Addresses, ",")
-	if e.TargetRef != nil {
-		key += "/" + string(e.TargetRef.UID)
-	}
-	return key
 }
 
 // key of the slices of one family and one set of ports.
@@ -304,7 +176,7 @@ func (c *endpointSlices) plan(svc *corev1.Service, pods []*corev1.Pod) []*discov
 			groups[key] = append(groups[key], c.endpoint(svc, pod, address))
 		}
 	}
-	// A Service without pods has one empty slice, so that everybody sees that it was looked at.
+	// A Service without pods has one empty slice, which shows that the controller has seen it.
 	if len(order) == 0 {
 		for _, family := range families(svc) {
 			order = append(order, portSet{family: family})
@@ -329,15 +201,17 @@ func newSlice(svc *corev1.Service, family discoveryv1.AddressType, ports []disco
 		l[corev1.IsHeadlessService] = ""
 	}
 	l[discoveryv1.LabelServiceName], l[discoveryv1.LabelManagedBy] = svc.Name, ManagedBy
-	prefix := svc.Name + "-"
-	if len(prefix) > 58 { // room for the random suffix
-		prefix = prefix[:58]
-	}
 	return &discoveryv1.EndpointSlice{
-		ObjectMeta: metav1.ObjectMeta{Namespace: svc.Namespace, GenerateName: prefix, Labels: l,
+		ObjectMeta: metav1.ObjectMeta{Namespace: svc.Namespace, GenerateName: prefixOf(svc.Name), Labels: l,
 			OwnerReferences: []metav1.OwnerReference{metav1.NewControllerRef(svc, serviceKind)}},
 		AddressType: family, Endpoints: endpoints, Ports: ports,
 	}
+}
+
+// prefixOf returns the beginning of the names of a Service's slices.
+func prefixOf(service string) string {
+	prefix := service + "-"
+	return prefix[:min(len(prefix), 58)] // room for the random suffix
 }
 
 func families(svc *corev1.Service) []discoveryv1.AddressType {

@@ -188,7 +188,7 @@ func TestSelectorsAndLabelsThatChange(t *testing.T) {
 		controllertest.Update(c, "default", "web", func(s *corev1.Service) { s.Spec.Selector["app"] = "other" })
 		c.Settle()
 		require.Len(t, endpoints(c), 1)
-		// Somebody's meddling is mended.
+		// A slice that another client deletes is restored.
 		controllertest.Delete[*discoveryv1.EndpointSlice](c, "default", slicesOf(c)[0].Name)
 		c.Settle()
 		require.Len(t, endpoints(c), 1)

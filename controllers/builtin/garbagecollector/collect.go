@@ -148,7 +148,7 @@ func (c *collector) unseenDependents(ctx context.Context, v view) (list []depend
 		}
 		for obj, err := range c.api(kind).All(ctx, client.ListOptions{Namespace: v.id.key.Namespace}) {
 			if err != nil {
-				return nil, false, fmt.Errorf("whether it has dependents among %s cannot be found out: %w", kind.GVR.GroupResource(), err)
+				return nil, false, fmt.Errorf("cannot determine whether it has dependents among %s: %w", kind.GVR.GroupResource(), err)
 			}
 			if slices.ContainsFunc(obj.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == v.uid }) {
 				list = append(list, dependent{object{identity{kind, metav1.KeyOf(obj)}, obj.UID}, obj.OwnerReferences})

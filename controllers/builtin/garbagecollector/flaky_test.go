@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/client"
@@ -81,10 +82,8 @@ func (f *flaky) admit(ctx context.Context, r *client.Request) error {
 	hidden, late := f.hidden[gr], f.late[gr]
 	f.mu.Unlock()
 	if verb := r.Verb(); verb == "list" || verb == "watch" {
-		select {
-		case <-time.After(late):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := backoff.Sleep(ctx, late); err != nil {
+			return err
 		}
 	}
 	if !hidden {

@@ -1,23 +1,22 @@
 // Package garbagecollector deletes objects whose owners were deleted and performs foreground deletion and
 // orphaning, for every resource that can be listed, watched and deleted, including custom resources.
+// It keeps a graph of the metadata of all objects, which only suggests what to examine. It guarantees:
 //
-// It keeps a graph of all objects' metadata. The graph only proposes. What is promised:
-//
-//   - An object is deleted only when each of its owners is proven not to exist: the server has said of that
-//     very object, by name, that it is not found, or has shown another one in its place, or a watch has
-//     delivered its end. That a resource is not served (a 404 of a collection, of a path, of discovery)
-//     proves nothing, and neither does an empty or incomplete copy.
-//   - The delete carries the object's uid and version as it was read for the decision, so that one that gets
-//     an owner meanwhile stays.
-//   - A reference counts for the place that it names: the same uid with another name, kind or namespace says
-//     nothing about others that refer to the owner rightly.
-//   - A cluster-scoped object that names a namespaced owner is never deleted on account of that reference,
-//     which cannot be followed. Such references, and those to an owner in another namespace, are reported by
-//     events (OwnerRefInvalidNamespace).
-//   - An owner that is to be orphaned, or that waits for its dependents, is let go only when every resource
+//   - An object is deleted only when each of its owners is proven not to exist: the server has answered a
+//     read of that owner by name with not found or with an object of another uid, or a watch has delivered
+//     its deletion. A resource that is not served (404 for a collection, a path or discovery) is no proof,
+//     and neither is an empty or incomplete cache.
+//   - The delete has the uid and resourceVersion that the decision was based on as preconditions, so an
+//     object that gets an owner meanwhile is kept.
+//   - A reference is judged by the name, kind and namespace in it: a wrong reference to a uid does not affect
+//     objects with a right one.
+//   - A cluster-scoped object that names a namespaced owner is never deleted because of that reference, which
+//     cannot be resolved. Such references, and those to an owner in another namespace, are reported by events
+//     (OwnerRefInvalidNamespace).
+//   - The finalizer of an owner that orphans or waits for its dependents is removed only when every resource
 //     has been read: one that cannot be watched is listed.
-//   - Objects that wait for each other in a circle of foreground deletions are let go.
-//   - While a reference cannot be followed because its kind is not served, its object stays.
+//   - Objects that wait for each other in a cycle of foreground deletions are released.
+//   - While a reference cannot be resolved because its kind is not served, the object is kept.
 package garbagecollector
 
 import (

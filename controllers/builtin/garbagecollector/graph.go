@@ -63,7 +63,7 @@ type node struct {
 	owners     []metav1.OwnerReference
 	dependents map[types.UID]*node
 	// absent are the places where the object is known not to be: a read has shown that it is not there, or a
-	// watch its end. It is true for ever, because a uid is never used again.
+	// watch its end. It stays true, because a uid is never used again.
 	absent []place
 	// deleting, foreground and orphaning mirror deletionTimestamp and the two finalizers.
 	deleting, foreground, orphaning bool
@@ -96,8 +96,8 @@ func (g *graph) observe(id identity, obj *metav1.ObjectMeta) (check []types.UID)
 }
 
 // confirm takes in the state of an object that was read because its existence was in doubt. It stays in doubt
-// until a watch shows it, because none would tell its end. One may have shown it since it was read; then that
-// holds. The caller is about to look at the object itself.
+// until a watch shows it, because no watch would report its deletion. One may have shown it since it was
+// read; then that holds. The caller is about to look at the object itself.
 func (g *graph) confirm(id identity, obj *metav1.ObjectMeta) (check []types.UID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -438,7 +438,7 @@ func (g *graph) circle(uid types.UID) []object {
 	var list []object
 	seen := map[*node]bool{n: true}
 	for todo := []*node{n}; len(todo) > 0; todo = todo[1:] {
-		// Whoever waits for this one waits for n in the end.
+		// Objects that wait for this one wait for n in the end.
 		for _, ref := range todo[0].owners {
 			o := g.nodes[ref.UID]
 			if o == nil || !o.foreground || !holds(o.uid, o.id, todo[0].id.key.Namespace, &ref) {

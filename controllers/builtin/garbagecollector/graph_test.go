@@ -23,8 +23,8 @@ func see(g *graph, name string, owners ...string) []types.UID {
 	return g.observe(identity{kindOfTests, types.NamespacedName{Namespace: "default", Name: name}}, m)
 }
 
-// What is deleted leaves nothing behind, and what is known of an owner that is gone is kept as long as
-// somebody refers to it.
+// What is deleted leaves nothing behind, and what is known of an owner that is gone is kept as long as an
+// object refers to it.
 func TestTheGraphKeepsNothingOfWhatIsGone(t *testing.T) {
 	g := newGraph()
 	for i := range 1000 {

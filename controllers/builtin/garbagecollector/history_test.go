@@ -383,8 +383,8 @@ func (h *history) define() {
 	require.True(h.t, err == nil || apierrors.IsAlreadyExists(err), "%v", err)
 }
 
-// step does one random thing.
-func (h *history) step() {
+// act does one random thing.
+func (h *history) act() {
 	switch n := h.rnd.IntN(100); {
 	case n < 35:
 		h.create()
@@ -473,7 +473,7 @@ func runHistory(t *testing.T, seed uint64, steps int) {
 	h.define()
 	h.start()
 	for range steps {
-		h.step()
+		h.act()
 	}
 	h.end()
 	if h.failed {

@@ -39,8 +39,13 @@ func (m *monitor) stopped() bool {
 	return !m.unserved.IsZero() && (m.reg.HasSynced() || time.Since(m.unserved) >= patience)
 }
 
+// lag is how long after a change of a resource definition the served resources are listed again: the server
+// learns of the change from a watch as this controller does, so its first answer may be that of before.
+const lag = time.Second
+
 // follow keeps the watched resources equal to the served ones.
 func (c *collector) follow(ctx context.Context) {
+	wait := c.opts.ResyncPeriod
 	for first := true; ; {
 		err := c.resync(ctx)
 		if err != nil && ctx.Err() == nil {
@@ -54,7 +59,9 @@ func (c *collector) follow(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-c.nudge:
-		case <-time.After(c.opts.ResyncPeriod):
+			wait = min(lag, c.opts.ResyncPeriod)
+		case <-time.After(wait):
+			wait = c.opts.ResyncPeriod
 		}
 	}
 }
@@ -152,7 +159,7 @@ func (c *collector) serve(gr schema.GroupResource, r discovery.Resource) {
 	m.inf = informers.ForResource[*metav1.PartialObjectMetadata](c.set, kind)
 	definitions := gr == schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 	m.reg = m.inf.AddHandler(func(e informers.Event[*metav1.PartialObjectMetadata]) {
-		if definitions && !e.Initial {
+		if definitions { // the first ones too: they may be newer than the first listing of served resources
 			select {
 			case c.nudge <- struct{}{}:
 			default:

@@ -13,6 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/builtin/garbagecollector"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
@@ -57,8 +58,7 @@ func secretThere(c *controllertest.Cluster, namespace, name string) bool {
 	return controllertest.Exists[*corev1.Secret](c, namespace, name)
 }
 
-// A cluster-scoped object cannot have a namespaced owner: which object the reference means nobody can say, so
-// it proves nothing.
+// A cluster-scoped object cannot have a namespaced owner: the reference is ambiguous, so it proves nothing.
 func TestClusterScopedObjectsThatNameNamespacedOwnersAreKept(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 		a := owner(c, "a")
@@ -260,6 +260,33 @@ func TestAKindThatAppears(t *testing.T) {
 		_, err := client.ForResource[*metav1.Unstructured](c.Admin(), definitions).Create(t.Context(), definition)
 		require.NoError(t, err)
 		c.Sleep(2 * time.Minute)
+		require.False(t, secretThere(c, "default", "child"))
+	})
+}
+
+// A definition that is stored after the served resources were listed first, and before the definitions were,
+// is followed at once.
+func TestAKindThatAppearsAtTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{})
+		conn := newFlaky(c.Conn())
+		conn.late[definitions.GVR.GroupResource()] = 5 * time.Second
+		c.Run(c.ManagerOver(conn, "collector", add))
+		c.Sleep(time.Second)
+		definition := &metav1.Unstructured{}
+		require.NoError(t, codec.Unmarshal([]byte(widgets), definition))
+		_, err := client.ForResource[*metav1.Unstructured](c.Admin(), definitions).Create(t.Context(), definition)
+		require.NoError(t, err)
+		c.Sleep(time.Second)
+		v1 := schema.GroupVersion{Group: "example.com", Version: "v1"}
+		kind := client.ForResource[*metav1.Unstructured](c.Admin(), client.Resource{Namespaced: true, GVR: v1.WithResource("widgets"), GVK: v1.WithKind("Widget")})
+		w := &metav1.Unstructured{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Widget"}, ObjectMeta: controllertest.Name("default", "w")}
+		w, err = kind.Create(t.Context(), w)
+		require.NoError(t, err)
+		secret(c, "default", "child", metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: "w", UID: w.UID})
+		c.Sleep(5 * time.Second)
+		require.NoError(t, kind.Delete(t.Context(), types.NamespacedName{Namespace: "default", Name: "w"}))
+		c.Sleep(5 * time.Second)
 		require.False(t, secretThere(c, "default", "child"))
 	})
 }

@@ -13,7 +13,7 @@ import (
 func (s *sync) count(ctx context.Context, outcome *batchv1.JobCondition) error {
 	untrack, more := s.note(outcome)
 	if s.job.DeletionTimestamp != nil {
-		untrack = s.pods // nobody will count them
+		untrack = s.pods // they are not counted
 	}
 	s.noteIndexes()
 	if len(untrack) > 0 {

@@ -51,7 +51,7 @@ type jobs struct {
 // Add adds the controller to m.
 func Add(m *manager.Manager, opts Options) error {
 	j := &jobs{
-		Owners: podcontrol.NewOwners(m, "job", kind, func(j *batchv1.Job) *metav1.LabelSelector { return j.Spec.Selector }),
+		Owners: podcontrol.NewOwners(m, "job", func(j *batchv1.Job) *metav1.LabelSelector { return j.Spec.Selector }),
 		byJob:  informers.For[*corev1.Pod](m.Informers()).Index(byJob),
 	}
 	_, err := controllers.Add(m, "job-orphans", reconcile.Func(j.freeOrphan), controllers.Options{},
@@ -65,8 +65,8 @@ func Add(m *manager.Manager, opts Options) error {
 	return j.Register(m, opts.Concurrency, j.reconcile)
 }
 
-// freeOrphan takes the finalizer off a pod that belongs to no Job any more, as after a Job was deleted
-// without its dependents: which one it was nobody can tell. One that another Job adopts gets its own.
+// freeOrphan removes the finalizer from a pod without a Job, such as one whose Job was deleted without its
+// dependents; which Job that was is not recorded. A pod that another Job adopts gets the finalizer again.
 func (j *jobs) freeOrphan(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	pod, err := j.Pods.Get(req)
 	if apierrors.IsNotFound(err) {

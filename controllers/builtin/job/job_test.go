@@ -354,7 +354,8 @@ func TestManagedByAnother(t *testing.T) {
 	})
 }
 
-// A pod somebody deletes is a failure and is replaced; with the policy Failed only when it has ended.
+// A pod deleted by another client is a failure and is replaced; with the policy Failed only when it has
+// ended.
 func TestPodReplacementPolicy(t *testing.T) {
 	for _, policy := range []batchv1.PodReplacementPolicy{batchv1.TerminatingOrFailed, batchv1.Failed} {
 		t.Run(string(policy), func(t *testing.T) {

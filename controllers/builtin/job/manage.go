@@ -9,6 +9,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/batchv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/controllers"
 	"github.com/keelson-dev/keelson/controllers/internal/podcontrol"
 )
 
@@ -61,7 +62,7 @@ func (s *sync) manage(ctx context.Context) error {
 	}
 	pods := s.plan(missing)
 	made := make([]*corev1.Pod, len(pods))
-	_, err := podcontrol.Batches(len(pods), func(i int) error {
+	_, err := controllers.Batches(len(pods), func(i int) error {
 		p, err := s.PodsAPI.Create(ctx, pods[i])
 		if err != nil {
 			if !apierrors.HasCause(err, "NamespaceTerminating") {

@@ -48,7 +48,7 @@ func (s *sync) set(t batchv1.JobConditionType, status corev1.ConditionStatus, re
 	return true
 }
 
-// suspension notes that the Job was suspended or resumed. The deadline counts anew from a resumption.
+// suspension notes that the Job was suspended or resumed. The deadline starts again at a resumption.
 func (s *sync) suspension() {
 	if s.suspended() {
 		if s.set(batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "Job suspended") {
@@ -139,7 +139,7 @@ func (s *sync) deadline() bool {
 func (s *sync) success() *batchv1.JobCondition {
 	total := s.succeededTotal()
 	if s.job.Spec.Completions == nil {
-		// Whoever succeeds first speaks for all, and the rest is waited for.
+		// The first pod that succeeds decides for all; the others are waited for.
 		if total == 0 || len(s.active) > 0 {
 			return nil
 		}

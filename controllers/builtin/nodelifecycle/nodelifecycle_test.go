@@ -136,8 +136,8 @@ func TestANodeThatNeverReports(t *testing.T) {
 	})
 }
 
-// When all nodes of a zone fall silent it is more likely that the network did: nobody is evicted.
-func TestNobodyIsEvictedWhenAllAreSilent(t *testing.T) {
+// When all nodes of a zone fall silent it is more likely that the network failed: no pod is evicted.
+func TestNoPodIsEvictedWhenAllAreSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := start(t)
 		stop := c.Run(c.Manager("nodes", addNodes(4, "node-")))
@@ -152,7 +152,7 @@ func TestNobodyIsEvictedWhenAllAreSilent(t *testing.T) {
 
 // In a full outage nodes fall silent one after the other, as their leases were renewed: those that were
 // tainted before it was known to be full are freed, and have their time when the network is back.
-func TestNobodyIsEvictedInAFullOutage(t *testing.T) {
+func TestNoPodIsEvictedInAFullOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := start(t)
 		groups := []string{"a-", "b-", "c-", "d-"}

@@ -158,7 +158,7 @@ func over(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// remove marks a pod that had not ended as failed, so that whoever counts it does, and deletes it without
+// remove marks a pod that had not ended as failed, so that it is counted as failed, and deletes it without
 // grace.
 func (c *collector) remove(ctx context.Context, p *corev1.Pod, why *corev1.PodCondition) {
 	if !over(p) {

@@ -1,4 +1,5 @@
-// Package replicaset maintains the number of pods specified by a ReplicaSet.
+// Package replicaset maintains the number of pods specified by a ReplicaSet or by its predecessor, a
+// ReplicationController.
 //
 // A reconcile reads the matching pods, adopts and releases pods, creates or deletes the difference, and
 // writes status. The controller's own writes are visible in the informers immediately, so it needs no
@@ -17,10 +18,10 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/controllers"
 	"github.com/keelson-dev/keelson/controllers/internal/podcontrol"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
-	"github.com/keelson-dev/keelson/informers"
 )
 
 // burst bounds how many pods one reconcile creates or deletes.
@@ -28,35 +29,51 @@ const burst = 500
 
 // Options of the controller.
 type Options struct {
-	// Concurrency is the number of ReplicaSets reconciled concurrently; 0 means 5.
+	// Concurrency is the number of sets reconciled concurrently; 0 means 5.
 	Concurrency int
 }
 
 var kind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}
 
-type replicaSets struct {
-	*podcontrol.Owners[*appsv1.ReplicaSet]
+// sets is the controller of one kind of sets of pods, T, which it reads as ReplicaSets.
+type sets[T metav1.Object] struct {
+	*podcontrol.Owners[T]
+	kind     schema.GroupVersionKind
+	siblings controllers.Controlled[T]
+	// view returns the ReplicaSet that a set is or is read as.
+	view func(set T) *appsv1.ReplicaSet
+	// setStatus changes the status of a set and reports whether it was another one.
+	setStatus func(set T, status *appsv1.ReplicaSetStatus) bool
 }
 
-// Add adds the controller to m.
+// Add adds the controller of ReplicaSets to m.
 func Add(m *manager.Manager, opts Options) error {
-	r := &replicaSets{podcontrol.NewOwners(m, "replicaset", kind, func(rs *appsv1.ReplicaSet) *metav1.LabelSelector { return rs.Spec.Selector })}
+	r := &sets[*appsv1.ReplicaSet]{
+		Owners: podcontrol.NewOwners(m, "replicaset", func(rs *appsv1.ReplicaSet) *metav1.LabelSelector { return rs.Spec.Selector }),
+		kind:   kind, siblings: controllers.ControlledIn[*appsv1.ReplicaSet](m.Informers()),
+		view: func(rs *appsv1.ReplicaSet) *appsv1.ReplicaSet { return rs },
+		setStatus: func(rs *appsv1.ReplicaSet, status *appsv1.ReplicaSetStatus) bool {
+			if codec.Equal(status, &rs.Status) {
+				return false
+			}
+			rs.Status = *status
+			return true
+		},
+	}
 	return r.Register(m, opts.Concurrency, r.reconcile)
 }
 
-func (r *replicaSets) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	rs, err := r.List.Get(req)
-	if apierrors.IsNotFound(err) {
-		return reconcile.Result{}, nil
-	}
+func (r *sets[T]) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	set, err := r.List.Get(req)
 	if err != nil {
-		return reconcile.Result{}, err
+		return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 	}
+	rs := r.view(set)
 	selector, err := rs.Spec.Selector.Selector()
 	if err != nil {
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("selector: %w", err))
 	}
-	owned, claimErr := r.Claim(ctx, rs, selector)
+	owned, claimErr := r.Claim(ctx, set, selector)
 	var active []*corev1.Pod
 	terminating := int32(0)
 	for _, pod := range owned {
@@ -68,12 +85,11 @@ func (r *replicaSets) reconcile(ctx context.Context, req reconcile.Request) (rec
 	}
 	var scaleErr error
 	if rs.DeletionTimestamp == nil && claimErr == nil {
-		active, scaleErr = r.scale(ctx, rs, active)
+		active, scaleErr = r.scale(ctx, set, rs, active)
 	}
 	status, again := statusOf(rs, active, terminating, scaleErr, time.Now())
-	if !codec.Equal(&status, &rs.Status) {
-		rs.Status = status
-		if _, err := r.API.UpdateStatus(ctx, rs); err != nil && !apierrors.IsNotFound(err) {
+	if r.setStatus(set, &status) {
+		if _, err := r.API.UpdateStatus(ctx, set); err != nil && !apierrors.IsNotFound(err) {
 			return reconcile.Result{}, err
 		}
 	}
@@ -84,23 +100,23 @@ func (r *replicaSets) reconcile(ctx context.Context, req reconcile.Request) (rec
 }
 
 // scale creates or deletes the difference and returns the active pods that are left.
-func (r *replicaSets) scale(ctx context.Context, rs *appsv1.ReplicaSet, active []*corev1.Pod) ([]*corev1.Pod, error) {
+func (r *sets[T]) scale(ctx context.Context, set T, rs *appsv1.ReplicaSet, active []*corev1.Pod) ([]*corev1.Pod, error) {
 	want := 1
 	if rs.Spec.Replicas != nil {
 		want = int(*rs.Spec.Replicas)
 	}
 	if missing := min(want-len(active), burst); missing > 0 {
 		created := make([]*corev1.Pod, missing)
-		_, err := podcontrol.Batches(missing, func(i int) error {
-			pod, err := r.PodsAPI.Create(ctx, podcontrol.FromTemplate(&rs.Spec.Template, rs, kind, rs.Name))
+		_, err := controllers.Batches(missing, func(i int) error {
+			pod, err := r.PodsAPI.Create(ctx, podcontrol.FromTemplate(&rs.Spec.Template, set, r.kind, rs.Name))
 			if err != nil {
 				if !apierrors.HasCause(err, "NamespaceTerminating") {
-					r.Recorder.Eventf(rs, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
+					r.Recorder.Eventf(set, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
 				}
 				return err
 			}
 			created[i] = pod
-			r.Recorder.Eventf(rs, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %s", pod.Name)
+			r.Recorder.Eventf(set, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %s", pod.Name)
 			return nil
 		})
 		for _, pod := range created {
@@ -126,10 +142,10 @@ func (r *replicaSets) scale(ctx context.Context, rs *appsv1.ReplicaSet, active [
 	}
 	err := podcontrol.DeleteAll(ctx, r.PodsAPI, active[:surplus], func(pod *corev1.Pod, err error) {
 		if err != nil {
-			r.Recorder.Eventf(rs, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
+			r.Recorder.Eventf(set, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
 			return
 		}
-		r.Recorder.Eventf(rs, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %s", pod.Name)
+		r.Recorder.Eventf(set, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %s", pod.Name)
 	})
 	if err != nil {
 		return active, err
@@ -139,16 +155,16 @@ func (r *replicaSets) scale(ctx context.Context, rs *appsv1.ReplicaSet, active [
 
 // relatedByNode counts, per node, the active pods of all sets with the same controller as rs, such as
 // the old and new sets of one Deployment: pods are taken first from where there are more of them.
-func (r *replicaSets) relatedByNode(rs *appsv1.ReplicaSet) (map[string]int, error) {
+func (r *sets[T]) relatedByNode(rs *appsv1.ReplicaSet) (map[string]int, error) {
 	family := []types.UID{rs.UID}
 	if ref := metav1.ControllerOf(rs); ref != nil {
-		sets, err := r.List.List(informers.ListOptions{Namespace: rs.Namespace})
+		siblings, err := r.siblings.ControlledBy(ref.UID)
 		if err != nil {
 			return nil, err
 		}
-		for _, other := range sets {
-			if other.UID != rs.UID && metav1.IsControlledBy(other, ref.UID) {
-				family = append(family, other.UID)
+		for _, other := range siblings {
+			if uid := metav1.MetaOf(other).UID; uid != rs.UID {
+				family = append(family, uid)
 			}
 		}
 	}

@@ -156,7 +156,7 @@ func TestAdoptionAndRelease(t *testing.T) {
 		c.Settle()
 		require.Nil(t, metav1.ControllerOf(controllertest.Get[*corev1.Pod](c, "default", "orphan")))
 		require.Len(t, pods(c), 4, "its place is taken")
-		// An orphan that comes later is surplus, whoever made it.
+		// An orphan that comes later is surplus, whichever client created it.
 		controllertest.Update(c, "default", "orphan", func(p *corev1.Pod) { p.Labels["app"] = "web" })
 		c.Settle()
 		require.Len(t, pods(c), 3)
@@ -262,7 +262,8 @@ func TestNoSurplusUnderADelayedWatch(t *testing.T) {
 		limit = 10
 		controllertest.Create(c, web(10))
 		for i := range 20 {
-			c.Sleep(300 * time.Millisecond)
+			time.Sleep(300 * time.Millisecond) // Settle would report the watches that lag
+			synctest.Wait()
 			controllertest.Update(c, "default", "web", func(rs *appsv1.ReplicaSet) { rs.Annotations = map[string]string{"n": fmt.Sprint(i)} })
 		}
 		c.Sleep(time.Minute)

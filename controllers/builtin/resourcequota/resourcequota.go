@@ -77,7 +77,7 @@ func Add(m *manager.Manager, opts Options) error {
 			return e.Type == informers.Added || e.Type == informers.Updated && !codec.Equal(new(e.New().Spec.Hard), new(e.New().Status.Hard))
 		}),
 		controllers.Watches(func(e informers.Event[*corev1.Pod]) []reconcile.Request {
-			if e.Type == informers.Deleted || e.Type == informers.Updated && quota.Ended(e.New()) && !quota.Ended(e.Old()) {
+			if e.Type == informers.Deleted || e.Type == informers.Updated && !quota.Charged(e.New()) && quota.Charged(e.Old()) {
 				return q.of(e.Key.Namespace)
 			}
 			return nil

@@ -29,6 +29,7 @@ func TestQuota(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{
 			func(m *manager.Manager) error { return resourcequota.Add(m, resourcequota.Options{}) }}})
 		controllertest.Create(c, pod("before", "1"))
+		c.Settle() // the first count finds it
 		hard := corev1.ResourceList{}
 		for name, v := range map[corev1.ResourceName]string{"pods": "3", "requests.cpu": "2", "configmaps": "1", "count/secrets": "5", "services.nodeports": "0"} {
 			hard[name] = resource.MustParse(v)
@@ -61,7 +62,7 @@ func TestQuota(t *testing.T) {
 		controllertest.Delete[*corev1.ConfigMap](c, "default", "one")
 		c.Settle()
 		require.Equal(t, map[string]string{"pods": "1", "requests.cpu": "1", "configmaps": "0", "count/secrets": "0", "services.nodeports": "0"}, used())
-		// A wrong count is mended by and by.
+		// A wrong count is corrected by the periodic recount.
 		controllertest.UpdateStatus(c, "default", "q", func(q *corev1.ResourceQuota) { q.Status.Used["pods"] = resource.MustParse("3") })
 		c.Sleep(6 * time.Minute)
 		require.Equal(t, "1", used()["pods"])
@@ -70,6 +71,33 @@ func TestQuota(t *testing.T) {
 		c.Settle()
 		_, err = pods.Create(t.Context(), pod("third", "100m"))
 		require.True(t, apierrors.IsForbidden(err), "%v", err)
+	})
+}
+
+// The usage of a pod whose node does not end it is given back by the next recount after its grace period.
+func TestOverdueDeletion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{
+			func(m *manager.Manager) error { return resourcequota.Add(m, resourcequota.Options{}) }}})
+		stuck := pod("stuck", "1")
+		stuck.Spec.NodeName = "lost"
+		controllertest.Create(c, stuck)
+		c.Settle()
+		controllertest.Create(c, &corev1.ResourceQuota{ObjectMeta: controllertest.Name("default", "q"),
+			Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"pods": resource.MustParse("1"), "count/pods": resource.MustParse("2")}}})
+		used := func(name corev1.ResourceName) string {
+			n := controllertest.Get[*corev1.ResourceQuota](c, "default", "q").Status.Used[name]
+			return n.String()
+		}
+		c.Settle()
+		controllertest.Delete[*corev1.Pod](c, "default", "stuck")
+		c.Settle()
+		require.Equal(t, "1", used("pods"))
+		c.Sleep(7 * time.Minute)
+		require.NotNil(t, controllertest.Get[*corev1.Pod](c, "default", "stuck").DeletionTimestamp)
+		require.Equal(t, "0", used("pods"))
+		require.Equal(t, "1", used("count/pods"))
+		controllertest.Create(c, pod("replacement", "1"))
 	})
 }
 

@@ -116,7 +116,8 @@ func lives(namespaces informers.Lister[*corev1.Namespace], req reconcile.Request
 	return alive, err
 }
 
-// settled drops the errors that mean somebody else did it, or that the namespace is going away.
+// settled ignores the errors that mean that the object exists already, or that the namespace is being
+// deleted.
 func settled(err error) error {
 	if apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) || apierrors.HasCause(err, "NamespaceTerminating") {
 		return nil

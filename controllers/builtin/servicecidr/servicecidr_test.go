@@ -55,8 +55,8 @@ func TestRangeComesAndGoes(t *testing.T) {
 	})
 }
 
-// Addresses may move to another range, and a range nobody uses goes after a while, so that servers have heard
-// of it.
+// Addresses may move to another range, and an unused range is removed after a delay, in which all servers can
+// observe the change.
 func TestRangesTakeOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{servicecidr.Add}})

@@ -33,7 +33,7 @@ const FieldManager = "storage-version-migrator-controller"
 
 type migration = storagemigrationv1beta1.StorageVersionMigration
 
-// What the conditions say, in Kubernetes' words.
+// The reasons and messages of the conditions, as upstream.
 const (
 	reasonRunning   = "MigrationRunning"
 	reasonCompleted = "MigrationCompleted"
@@ -210,7 +210,7 @@ func (g *migrator) find(ctx context.Context, m *migration) (*discovery.Resource,
 		}
 		for _, gv := range catalog.Stale {
 			if gv.Group == m.Spec.Resource.Group {
-				return nil, fmt.Errorf("the server of %s does not answer", gv)
+				return nil, fmt.Errorf("the server of %s does not respond", gv)
 			}
 		}
 		ask = g.discovery.Refresh

@@ -188,7 +188,7 @@ func TestOneAtATime(t *testing.T) {
 		time.Sleep(time.Second)
 		controllertest.Create(c, order("a-second", "sea.test", "boats"))
 		controllertest.Create(c, order("b-third", "sea.test", "boats"))
-		// Somebody else is at it, and began before the definition changed.
+		// Another migration is under way, and began before the definition changed.
 		controllertest.UpdateStatus(c, "", "b-third", func(m *migration) {
 			metav1.SetCondition(&m.Status.Conditions, metav1.Condition{Type: string(running), Status: metav1.ConditionTrue, Reason: "MigrationRunning"})
 		})

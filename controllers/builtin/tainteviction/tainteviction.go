@@ -19,6 +19,7 @@ import (
 	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/controllers"
 	"github.com/keelson-dev/keelson/controllers/controller"
+	"github.com/keelson-dev/keelson/controllers/internal/nodefit"
 	"github.com/keelson-dev/keelson/controllers/internal/podindex"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
@@ -177,7 +178,7 @@ func Tolerated(tolerations []corev1.Toleration, taints []corev1.Taint, bound, no
 		var seconds int64
 		for j := range tolerations {
 			t := &tolerations[j]
-			if !matches(t, &taints[i]) {
+			if !nodefit.Matches(t, &taints[i]) {
 				continue
 			}
 			tolerated = true
@@ -207,11 +208,4 @@ func Tolerated(tolerations []corev1.Toleration, taints []corev1.Taint, bound, no
 		}
 	}
 	return true, until
-}
-
-func matches(t *corev1.Toleration, taint *corev1.Taint) bool {
-	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
-		return false
-	}
-	return t.Operator == corev1.TolerationOpExists || (t.Operator == "" || t.Operator == corev1.TolerationOpEqual) && t.Value == taint.Value && t.Key != ""
 }

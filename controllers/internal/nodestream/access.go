@@ -8,15 +8,15 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
 )
 
-// Attributes returns what a request to the kubelet API of a node needs: a subresource of nodes by that name,
-// the verb of the method. The path chooses the subresource, and where there are two either is enough. An
-// empty name means all nodes.
+// Attributes returns the accesses that a request to the kubelet API of a node needs: the verb of the method
+// on a subresource of the node with that name. The path determines the subresource; if there are two, either
+// is sufficient. An empty name means all nodes.
 //
-// Running something in a pod and opening a connection to it are creations whatever the method: WebSockets
-// begin with a GET, and who may only read must not get a shell that way.
+// Running a command in a pod and connecting to it need the verb create whatever the method: WebSockets begin
+// with a GET, and a user who may only read must not get a shell that way.
 func Attributes(node string) func(*http.Request) []authorizationv1.SubjectAccessReviewSpec {
 	return func(r *http.Request) []authorizationv1.SubjectAccessReviewSpec {
-		// The element as the ServeMux sees it: an escaped slash separates nothing.
+		// The path element as http.ServeMux splits it: an escaped slash is not a separator.
 		first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
 		first, err := url.PathUnescape(first)
 		if err != nil {
@@ -44,7 +44,7 @@ func Attributes(node string) func(*http.Request) []authorizationv1.SubjectAccess
 
 var (
 	verbs = map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete"}
-	// sessions are the first elements of paths that do something in a pod.
+	// sessions are the first elements of paths that run a command in or connect to a pod.
 	sessions = map[string]bool{"exec": true, "attach": true, "portForward": true, "run": true}
 	// subresources are those of nodes, by the first element of the path. All other paths need proxy.
 	subresources = map[string][]string{

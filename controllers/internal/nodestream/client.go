@@ -20,8 +20,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// Dial runs a session on the streaming server of a container runtime, at the URL it gave out, and returns the
-// exit code.
+// Dial runs a session on the streaming server of a container runtime, at the URL that the runtime returned,
+// and returns the exit code.
 func Dial(ctx context.Context, target string, s *Session) (int, error) {
 	sc, err := dialSPDY(ctx, target, execProtocols[0])
 	if err != nil {
@@ -213,7 +213,7 @@ func dialSPDY(ctx context.Context, target, protocol string) (*spdystream.Connect
 		_ = conn.Close()
 		return nil, err
 	}
-	sc.SetCloseTimeout(time.Millisecond) // here, because it must not be called beside Close
+	sc.SetCloseTimeout(time.Millisecond) // here, because it must not be called concurrently with Close
 	go sc.Serve(func(s *spdystream.Stream) { _ = s.Refuse() })
 	return sc, nil
 }

@@ -45,7 +45,7 @@ type handler struct {
 	log     *slog.Logger
 }
 
-// fail answers a request that was not upgraded.
+// fail replies to a request that was not upgraded.
 func fail(w http.ResponseWriter, err error) {
 	code := http.StatusInternalServerError
 	var e *Error
@@ -85,13 +85,13 @@ type wanted struct{ stdin, stdout, stderr, resize bool }
 
 // link is an upgraded connection with the streams of a session.
 type link struct {
-	// done ends when the peer is gone.
+	// done is closed when the peer has disconnected.
 	done   <-chan struct{}
 	stdin  io.Reader
 	stdout io.Writer
 	stderr io.Writer
 	resize <-chan Size
-	// finish says how the session ended and closes the connection.
+	// finish sends the result of the session and closes the connection.
 	finish func(exit int, err error)
 }
 
@@ -143,7 +143,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, s *Session, run 
 	l.finish(exit, err)
 }
 
-// status is how the outcome travels from protocol version 4 on.
+// status returns the result of a session as protocol version 4 and later send it.
 func status(exit int, err error) *metav1.Status {
 	var e *Error
 	switch {
@@ -170,7 +170,7 @@ func exitText(exit int) string {
 	return fmt.Sprintf("command terminated with non-zero exit code: exit status %d", exit)
 }
 
-// run answers with the output of a command once it has ended.
+// run replies with the output of a command when it has ended.
 func (h *handler) run(w http.ResponseWriter, r *http.Request) {
 	s := session(r)
 	s.Command = strings.Fields(r.URL.Query().Get("cmd"))
@@ -231,7 +231,7 @@ func (h *handler) logs(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-var errEnough = errors.New("as many bytes as were asked for")
+var errEnough = errors.New("byte limit reached")
 
 // logWriter flushes each write and stops after a number of bytes.
 type logWriter struct {

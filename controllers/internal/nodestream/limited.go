@@ -2,7 +2,7 @@ package nodestream
 
 import "sync"
 
-// limited collects output and drops what is more than it may hold. Safe for concurrent use.
+// limited collects output and drops what exceeds its limit. Safe for concurrent use.
 type limited struct {
 	mu   sync.Mutex
 	left int

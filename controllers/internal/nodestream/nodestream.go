@@ -1,11 +1,12 @@
-// Package nodestream is the server side of what the API server passes on to a node: exec and attach over SPDY
-// and WebSocket, port forwarding over SPDY and SPDY in a WebSocket, and container logs. A [Backend] says what
-// they do; the protocols, their versions and the way errors and exit codes travel are settled here.
+// Package nodestream is the server side of the streaming requests that the API server forwards to a node:
+// exec and attach over SPDY and WebSocket, port forwarding over SPDY and SPDY in a WebSocket, and container
+// logs. A [Backend] executes them; this package implements the protocols, their versions, and the
+// transmission of errors and exit codes.
 //
 // The client side, [Dial] and [DialPortForward], speaks SPDY to the streaming server of a container runtime.
 //
-// A session ends when the backend's method returns or when the peer goes away, which ends the method's
-// context. No goroutine outlives the handler but those of a backend that ignores its context.
+// A session ends when the backend's method returns or when the peer disconnects, which ends the method's
+// context. No goroutine outlives the handler, except those of a backend that ignores its context.
 package nodestream
 
 import (
@@ -28,9 +29,9 @@ type Session struct {
 	// Command is what exec runs; nil for attach.
 	Command []string
 	TTY     bool
-	// Stdin ends when the client closes its side. Nil: not wanted.
+	// Stdin ends when the client closes its side; nil if it was not requested.
 	Stdin io.Reader
-	// Stdout and Stderr are nil when not wanted. With a terminal there is no Stderr.
+	// Stdout and Stderr are nil if not requested. With a terminal Stderr is nil.
 	Stdout, Stderr io.Writer
 	// Resize receives each new size of the terminal and is closed with the connection; nil without a
 	// terminal. It may be left unread.
@@ -44,7 +45,7 @@ type Backend interface {
 	Find(ctx context.Context, namespace, pod, container string) error
 	// Exec runs a command in a container and returns its exit code.
 	Exec(ctx context.Context, s *Session) (int, error)
-	// Attach joins the streams of the container's own process and returns 0 when it has ended.
+	// Attach connects to the streams of the container's main process and returns 0 when it has ended.
 	Attach(ctx context.Context, s *Session) (int, error)
 	// PortForward carries one connection to a port in the pod until either side ends.
 	PortForward(ctx context.Context, namespace, pod string, port uint16, stream io.ReadWriteCloser) error

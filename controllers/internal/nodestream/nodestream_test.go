@@ -24,7 +24,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// echo is a backend whose command says what the streams do.
+// echo is a backend whose command determines what the streams do.
 type echo struct{}
 
 func (echo) Find(_ context.Context, _, pod, container string) error {
@@ -57,6 +57,7 @@ func (echo) Exec(ctx context.Context, s *Session) (int, error) {
 		}
 		return 0, nil
 	case "hang":
+		_, _ = io.WriteString(s.Stdout, "started")
 		<-ctx.Done()
 		return 0, ctx.Err()
 	}
@@ -101,7 +102,7 @@ func serve(t *testing.T) string {
 }
 
 func within(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -149,10 +150,18 @@ func TestExecOverSPDY(t *testing.T) {
 func TestClientGoneEndsTheCommand(t *testing.T) {
 	url := serve(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(50*time.Millisecond, cancel)
-	_, err := Dial(ctx, url+"/exec/ns/p/c?command=hang&output=1", &Session{Stdout: io.Discard})
+	_, err := Dial(ctx, url+"/exec/ns/p/c?command=hang&output=1", &Session{Stdout: onWrite(cancel)})
 	require.ErrorIs(t, err, context.Canceled)
-	// httptest.Server.Close waits for nothing hijacked; the goroutine check is the test's end without a hang.
+	// httptest.Server.Close does not wait for hijacked connections; a leaked goroutine would make the test
+	// hang.
+}
+
+// onWrite is a writer that calls a function instead.
+type onWrite func()
+
+func (f onWrite) Write(p []byte) (int, error) {
+	f()
+	return len(p), nil
 }
 
 func TestExecOverWebSocket(t *testing.T) {
@@ -294,7 +303,7 @@ func FuzzWebSocketMessage(f *testing.F) {
 		if text {
 			protocol, kind = "v4.base64.channel.k8s.io", websocket.MessageText
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		c, _, err := websocket.Dial(ctx, url+"/exec/ns/p/c?command=cat&input=1&output=1&tty=1", &websocket.DialOptions{Subprotocols: []string{protocol}})
 		require.NoError(t, err)
@@ -303,7 +312,7 @@ func FuzzWebSocketMessage(f *testing.F) {
 	})
 }
 
-// review guard.md L9: a page anywhere could open a session with the browser's client certificate.
+// A page of another origin must not open a session with the browser's client certificate.
 func TestWebSocketsOfOtherPages(t *testing.T) {
 	url := serve(t)
 	for _, c := range []struct {
@@ -332,17 +341,19 @@ func TestWebSocketsOfOtherPages(t *testing.T) {
 	}
 }
 
-// review kubelet.md S3-1: a connection that was taken over for streams went on when its server had ended.
+// Connections that were hijacked for streams end with their server.
 func TestSessionsEndWithTheServer(t *testing.T) {
 	for _, protocol := range []string{"spdy", "websocket", "port forwarding", "tunnel", "logs"} {
 		t.Run(protocol, func(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())
 			defer end()
 			var handlers sync.WaitGroup
+			began := make(chan struct{}, 1)
 			h := NewHandler(echo{}, nil)
 			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				handlers.Add(1)
 				defer handlers.Done()
+				began <- struct{}{}
 				h.ServeHTTP(w, r)
 			}))
 			s.Config.BaseContext = func(net.Listener) context.Context { return ctx }
@@ -353,13 +364,10 @@ func TestSessionsEndWithTheServer(t *testing.T) {
 			switch protocol {
 			case "spdy":
 				done := make(chan error, 1)
-				began := make(chan struct{})
 				go func() {
-					close(began)
-					_, err := Dial(within(t), s.URL+exec, &Session{Stdin: &silent{ctx: t.Context()}, Stdout: io.Discard})
+					_, err := Dial(within(t), s.URL+exec, &Session{Stdin: silent(t.Context().Done()), Stdout: io.Discard})
 					done <- err
 				}()
-				<-began
 				wait = func() { require.Error(t, <-done) }
 			case "websocket":
 				c, _, err := websocket.Dial(within(t), s.URL+exec, &websocket.DialOptions{Subprotocols: webProtocols[:1]})
@@ -386,8 +394,7 @@ func TestSessionsEndWithTheServer(t *testing.T) {
 				require.NoError(t, err)
 				wait = func() { _, _ = io.Copy(io.Discard, resp.Body); _ = resp.Body.Close() }
 			}
-			// Not needed for the test to pass: the session may be in any state.
-			time.Sleep(20 * time.Millisecond)
+			<-began
 			end()
 			wait()
 			handlers.Wait()
@@ -395,10 +402,10 @@ func TestSessionsEndWithTheServer(t *testing.T) {
 	}
 }
 
-// silent is an input that says nothing until ctx ends.
-type silent struct{ ctx context.Context }
+// silent is an input without data until the channel is closed.
+type silent <-chan struct{}
 
-func (s *silent) Read([]byte) (int, error) {
-	<-s.ctx.Done()
+func (s silent) Read([]byte) (int, error) {
+	<-s
 	return 0, io.EOF
 }

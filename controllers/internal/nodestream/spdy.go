@@ -23,7 +23,8 @@ const (
 	requestHeader  = "requestID"
 )
 
-// execProtocols are the versions spoken over SPDY, best first. Version 1 has no name in the oldest clients.
+// execProtocols are the versions supported over SPDY, best first. Version 1 has no name in the oldest
+// clients.
 var execProtocols = []string{"v4.channel.k8s.io", "v3.channel.k8s.io", "v2.channel.k8s.io", "channel.k8s.io"}
 
 // negotiate picks the first of the client's protocols that is supported.
@@ -45,7 +46,7 @@ func negotiate(r *http.Request, supported []string) (string, bool) {
 	return "", false
 }
 
-// upgrade takes the connection over for SPDY. Errors have been answered.
+// upgrade hijacks the connection for SPDY. On an error the reply has been sent.
 func upgrade(w http.ResponseWriter, r *http.Request, supported []string) (net.Conn, string, error) {
 	if !tokens(r.Header, "Connection", "upgrade") || !tokens(r.Header, "Upgrade", "spdy/3.1") {
 		err := BadRequest("unable to upgrade: missing upgrade headers in request: %v", r.Header.Values("Connection"))
@@ -107,39 +108,15 @@ func acceptSPDY(w http.ResponseWriter, r *http.Request, want wanted) (*link, err
 		return nil, err
 	}
 	need := 1
-	resize := want.resize && version >= 3
-	for _, wanted := range []bool{want.stdin, want.stdout, want.stderr, resize} {
+	for _, wanted := range []bool{want.stdin, want.stdout, want.stderr, want.resize && version >= 3} {
 		if wanted {
 			need++
 		}
 	}
-	opened := make(chan *spdystream.Stream, need)
-	go sc.Serve(func(s *spdystream.Stream) {
-		_ = s.SendReply(http.Header{}, false)
-		select {
-		case opened <- s:
-		default:
-			_ = s.Reset() // more streams than agreed
-		}
-	})
-	streams := map[string]*spdystream.Stream{}
-	timeout := time.NewTimer(streamTimeout)
-	defer timeout.Stop()
-	for len(streams) < need {
-		select {
-		case s := <-opened:
-			name := s.Headers().Get(streamType)
-			if _, twice := streams[name]; twice || !slices.Contains([]string{"error", "stdin", "stdout", "stderr", "resize"}, name) {
-				_ = conn.Close()
-				return nil, fmt.Errorf("unexpected stream %q", name)
-			}
-			streams[name] = s
-		case <-sc.CloseChan():
-			return nil, errors.New("connection closed before all streams were open")
-		case <-timeout.C:
-			_ = conn.Close()
-			return nil, errors.New("timed out waiting for client to create streams")
-		}
+	streams, err := receiveStreams(sc, need)
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
 	}
 	done := make(chan struct{})
 	go func() { <-sc.CloseChan(); close(done) }()
@@ -157,16 +134,7 @@ func acceptSPDY(w http.ResponseWriter, r *http.Request, want wanted) (*link, err
 		l.resize = sizes(s, done)
 	}
 	l.finish = func(exit int, err error) {
-		report := streams["error"]
-		switch {
-		case version >= 4:
-			b, _ := json.Marshal(status(exit, err))
-			_, _ = report.Write(b)
-		case err != nil:
-			_, _ = io.WriteString(report, err.Error())
-		case exit != 0:
-			_, _ = io.WriteString(report, exitText(exit))
-		}
+		reportExit(streams["error"], version, exit, err)
 		for _, name := range []string{"stdout", "stderr", "error"} {
 			if s := streams[name]; s != nil {
 				_ = s.Close()
@@ -179,6 +147,50 @@ func acceptSPDY(w http.ResponseWriter, r *http.Request, want wanted) (*link, err
 		_ = sc.Close()
 	}
 	return l, nil
+}
+
+// receiveStreams waits until the client has opened the streams of the session, and returns them by name.
+func receiveStreams(sc *spdystream.Connection, need int) (map[string]*spdystream.Stream, error) {
+	opened := make(chan *spdystream.Stream, need)
+	go sc.Serve(func(s *spdystream.Stream) {
+		_ = s.SendReply(http.Header{}, false)
+		select {
+		case opened <- s:
+		default:
+			_ = s.Reset() // more streams than agreed
+		}
+	})
+	streams := map[string]*spdystream.Stream{}
+	timeout := time.NewTimer(streamTimeout)
+	defer timeout.Stop()
+	for len(streams) < need {
+		select {
+		case s := <-opened:
+			name := s.Headers().Get(streamType)
+			if _, twice := streams[name]; twice || !slices.Contains([]string{"error", "stdin", "stdout", "stderr", "resize"}, name) {
+				return nil, fmt.Errorf("unexpected stream %q", name)
+			}
+			streams[name] = s
+		case <-sc.CloseChan():
+			return nil, errors.New("connection closed before all streams were open")
+		case <-timeout.C:
+			return nil, errors.New("timed out waiting for client to create streams")
+		}
+	}
+	return streams, nil
+}
+
+// reportExit writes how the command ended to the error stream, in the form of a version of the protocol.
+func reportExit(w io.Writer, version, exit int, err error) {
+	switch {
+	case version >= 4:
+		b, _ := json.Marshal(status(exit, err))
+		_, _ = w.Write(b)
+	case err != nil:
+		_, _ = io.WriteString(w, err.Error())
+	case exit != 0:
+		_, _ = io.WriteString(w, exitText(exit))
+	}
 }
 
 // sizes decodes the JSON values of a resize stream.

@@ -26,7 +26,7 @@ const (
 // maxMessage bounds one message of a client, in bytes.
 const maxMessage = 4 << 20
 
-// webProtocols are the versions spoken over WebSockets, best first.
+// webProtocols are the versions supported over WebSockets, best first.
 var webProtocols = []string{"v5.channel.k8s.io", "v4.channel.k8s.io", "v4.base64.channel.k8s.io", "channel.k8s.io", "base64.channel.k8s.io"}
 
 // acceptWebSocket upgrades; the channels need no opening.
@@ -55,7 +55,7 @@ func acceptWebSocket(w http.ResponseWriter, r *http.Request, want wanted) (*link
 		_ = toStdin.CloseWithError(err)
 		_ = toResize.CloseWithError(err)
 	}()
-	// An empty message tells clients of old versions that the session is up.
+	// An empty message signals clients of older versions that the session is open.
 	first := byte(channelError)
 	if want.stdout {
 		first = channelStdout
@@ -64,7 +64,7 @@ func acceptWebSocket(w http.ResponseWriter, r *http.Request, want wanted) (*link
 	}
 	_, _ = ws.writer(ctx, first).Write(nil)
 	l.finish = func(exit int, err error) {
-		_ = stdin.Close() // a reader stuck in a write to it goes on
+		_ = stdin.Close() // unblocks a read loop that writes to it
 		_ = resize.Close()
 		report := ws.writer(ctx, channelError)
 		if strings.HasPrefix(c.Subprotocol(), "v") {
@@ -87,7 +87,7 @@ type webSession struct {
 	v5   bool
 }
 
-// read hands on what the client sends until the connection ends.
+// read forwards what the client sends until the connection ends.
 func (ws *webSession) read(ctx context.Context, stdin, resize *io.PipeWriter) error {
 	for {
 		_, b, err := ws.conn.Read(ctx)
@@ -107,7 +107,7 @@ func (ws *webSession) read(ctx context.Context, stdin, resize *io.PipeWriter) er
 		switch {
 		case channel == channelStdin:
 			if len(data) > 0 {
-				_, _ = stdin.Write(data) // fails when nobody reads it any more
+				_, _ = stdin.Write(data) // fails when the reader is closed
 			}
 		case channel == channelResize:
 			_, _ = resize.Write(data)

@@ -2,12 +2,10 @@ package podcontrol
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/controllers"
@@ -18,7 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// Owners is what a controller of objects that own pods works with. Use NewOwners.
+// Owners holds the clients and listers of a controller of objects that own pods. Create it with NewOwners.
 type Owners[T metav1.Object] struct {
 	// List has the owners, Pods all pods.
 	List informers.Lister[T]
@@ -29,29 +27,29 @@ type Owners[T metav1.Object] struct {
 	// Recorder records events about the owners.
 	Recorder *events.Recorder
 
-	name     string
-	kind     schema.GroupVersionKind
-	selector func(T) *metav1.LabelSelector
+	name       string
+	dependents controllers.Dependents[T, *corev1.Pod]
+	selector   func(T) *metav1.LabelSelector
 }
 
-// NewOwners makes the Owners of a kind, whose selector finds the pods that an owner may have. The controller
-// is called name.
-func NewOwners[T metav1.Object](m *manager.Manager, name string, kind schema.GroupVersionKind, selector func(T) *metav1.LabelSelector) *Owners[T] {
+// NewOwners returns the Owners of type T, whose selector selects the pods of an owner. The controller is
+// called name.
+func NewOwners[T metav1.Object](m *manager.Manager, name string, selector func(T) *metav1.LabelSelector) *Owners[T] {
 	return &Owners[T]{
 		List: informers.For[T](m.Informers()).Lister(), Pods: podindex.Of(m.Informers()),
 		API: client.For[T](m.Conn()), PodsAPI: client.For[*corev1.Pod](m.Conn()), Recorder: m.Recorder(name + "-controller"),
-		name: name, kind: kind, selector: selector,
+		name: name, dependents: controllers.NewDependents[T, *corev1.Pod](m), selector: selector,
 	}
 }
 
 // Register adds the controller to m: r is called for owners that changed or whose pods did, and for those
-// that may adopt a pod without a controller. concurrency 0 means 5.
-func (o *Owners[T]) Register(m *manager.Manager, concurrency int, r reconcile.Func) error {
+// that may adopt a pod without a controller, and as the other sources say. concurrency 0 means 5.
+func (o *Owners[T]) Register(m *manager.Manager, concurrency int, r reconcile.Func, others ...controllers.Source) error {
 	if concurrency == 0 {
 		concurrency = 5
 	}
-	_, err := controllers.Add(m, o.name, r, controllers.Options{Options: controller.Options{Concurrency: concurrency}},
-		controllers.For[T](), controllers.Owns[T, *corev1.Pod](), controllers.Watches(o.adopters))
+	sources := append([]controllers.Source{controllers.For[T](), controllers.Owns[T, *corev1.Pod](), controllers.Watches(o.adopters)}, others...)
+	_, err := controllers.Add(m, o.name, r, controllers.Options{Options: controller.Options{Concurrency: concurrency}}, sources...)
 	return err
 }
 
@@ -71,20 +69,13 @@ func (o *Owners[T]) adopters(e informers.Event[*corev1.Pod]) []reconcile.Request
 	return out
 }
 
-// Claim returns the pods that belong to owner; see [claim]. Adopted pods get the finalizers.
+// Claim returns the pods that belong to owner; see [controllers.Dependents.Claim]. Only active pods are
+// adopted, and get the finalizers.
 func (o *Owners[T]) Claim(ctx context.Context, owner T, selector labels.Selector, finalizers ...string) ([]*corev1.Pod, error) {
-	return claim(ctx, o.Pods, o.PodsAPI, owner, o.kind, selector, func(ctx context.Context) error {
-		key := metav1.KeyOf(owner)
-		live, err := o.API.Get(ctx, key)
-		if err != nil {
-			return err
-		}
-		switch m := metav1.MetaOf(live); {
-		case m.UID != metav1.MetaOf(owner).UID:
-			return fmt.Errorf("%s %v was replaced by another", o.kind.Kind, key)
-		case m.DeletionTimestamp != nil:
-			return fmt.Errorf("%s %v is being deleted", o.kind.Kind, key)
-		}
-		return nil
-	}, finalizers)
+	return o.dependents.Claim(ctx, owner, controllers.ClaimOptions[*corev1.Pod]{Selector: selector, Adopts: Active, Finalizers: finalizers})
+}
+
+// ClaimIf is Claim of the pods for which belongs returns true too, those included that have ended.
+func (o *Owners[T]) ClaimIf(ctx context.Context, owner T, selector labels.Selector, belongs func(*corev1.Pod) bool) ([]*corev1.Pod, error) {
+	return o.dependents.Claim(ctx, owner, controllers.ClaimOptions[*corev1.Pod]{Selector: selector, Belongs: belongs})
 }

@@ -1,11 +1,10 @@
-// Package podcontrol is what the controllers that own pods share: making a pod from a template, claiming
-// pods by selector, and judging readiness.
+// Package podcontrol holds what the controllers that own pods share: creating a pod from a template, claiming
+// pods by selector, and evaluating readiness.
 package podcontrol
 
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -14,16 +13,14 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
-	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
-	"github.com/keelson-dev/keelson/controllers/internal/podindex"
 )
 
-// FromTemplate makes the pod a template describes, owned by owner. prefix is the generateName without its
-// dash.
+// FromTemplate returns the pod that a template describes, owned by owner. prefix is the generateName without
+// its dash.
 func FromTemplate(template *corev1.PodTemplateSpec, owner metav1.Object, gvk schema.GroupVersionKind, prefix string) *corev1.Pod {
 	t := codec.DeepCopy(template)
 	return &corev1.Pod{
@@ -74,79 +71,7 @@ func Available(pod *corev1.Pod, minReadySeconds int32, now time.Time) (ok bool, 
 	return true, 0
 }
 
-// claim returns the pods of owner's namespace that belong to it: those it controls and selector matches. On
-// the way it adopts matching pods nobody controls, and releases controlled ones that no longer match. A pod
-// is adopted only if ownerLives, which reads the owner live, finds that it still exists and is not being
-// deleted. An adopted pod gets the finalizers, a released one loses them. The pods are shared and read-only.
-func claim(ctx context.Context, pods podindex.Pods, c *client.Client[*corev1.Pod], owner metav1.Object, gvk schema.GroupVersionKind, selector labels.Selector, ownerLives func(context.Context) error, finalizers []string) ([]*corev1.Pod, error) {
-	meta := metav1.MetaOf(owner)
-	var mine []*corev1.Pod
-	var firstErr error
-	keep := func(err error) {
-		if err != nil && firstErr == nil && !apierrors.IsNotFound(err) {
-			firstErr = err
-		}
-	}
-	controlled, err := pods.ControlledBy(meta.UID)
-	if err != nil {
-		return nil, err
-	}
-	for _, pod := range controlled {
-		switch {
-		case pod.Namespace != meta.Namespace:
-		case selector.Matches(pod.Labels):
-			mine = append(mine, pod)
-		case meta.DeletionTimestamp == nil:
-			keep(release(ctx, c, pod, meta.UID, finalizers))
-		}
-	}
-	if meta.DeletionTimestamp != nil {
-		return mine, firstErr
-	}
-	orphans, err := pods.Orphans(meta.Namespace)
-	if err != nil {
-		return mine, err
-	}
-	checkOwner := sync.OnceValue(func() error { return ownerLives(ctx) })
-	for _, pod := range orphans {
-		if !Active(pod) || !selector.Matches(pod.Labels) {
-			continue
-		}
-		if err := checkOwner(); err != nil {
-			keep(fmt.Errorf("cannot adopt pod %s: %w", pod.Name, err))
-			continue
-		}
-		adopted, err := adopt(ctx, c, pod, metav1.NewControllerRef(owner, gvk), finalizers)
-		if err != nil {
-			keep(err)
-			continue
-		}
-		mine = append(mine, adopted)
-	}
-	return mine, firstErr
-}
-
-func adopt(ctx context.Context, c *client.Client[*corev1.Pod], pod *corev1.Pod, ref metav1.OwnerReference, finalizers []string) (*corev1.Pod, error) {
-	meta := map[string]any{"ownerReferences": []any{ref}, "uid": pod.UID}
-	if len(finalizers) > 0 {
-		meta["finalizers"] = finalizers
-	}
-	return patch(ctx, c, pod, map[string]any{"metadata": meta})
-}
-
-func release(ctx context.Context, c *client.Client[*corev1.Pod], pod *corev1.Pod, owner types.UID, finalizers []string) error {
-	meta := map[string]any{"ownerReferences": []any{map[string]any{"$patch": "delete", "uid": owner}}, "uid": pod.UID}
-	if len(finalizers) > 0 {
-		meta["$deleteFromPrimitiveList/finalizers"] = finalizers
-	}
-	_, err := patch(ctx, c, pod, map[string]any{"metadata": meta})
-	if apierrors.IsInvalid(err) { // the uid is another pod's by now
-		return nil
-	}
-	return err
-}
-
-// DropFinalizer takes a finalizer off a pod. A pod that is gone, or is another one by now, has none.
+// DropFinalizer removes a finalizer from a pod. A pod that is deleted or was replaced is no error.
 func DropFinalizer(ctx context.Context, c *client.Client[*corev1.Pod], pod *corev1.Pod, finalizer string) error {
 	_, err := patch(ctx, c, pod, map[string]any{"metadata": map[string]any{"$deleteFromPrimitiveList/finalizers": []string{finalizer}, "uid": pod.UID}})
 	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) || apierrors.IsConflict(err) {
@@ -163,33 +88,7 @@ func patch(ctx context.Context, c *client.Client[*corev1.Pod], pod *corev1.Pod, 
 	return c.Patch(ctx, metav1.KeyOf(pod), client.Patch{Type: types.StrategicMergePatchType, Data: data})
 }
 
-// Batches runs do for n items, at first one at a time and then in batches that double while all succeed, so
-// that a quota or an admission failure is met once and not n times. It returns how many succeeded and the
-// first error.
-func Batches(n int, do func(i int) error) (succeeded int, err error) {
-	for size := 1; succeeded < n; size *= 2 {
-		size = min(size, n-succeeded)
-		errs := make([]error, size)
-		var wg sync.WaitGroup
-		for i := range size {
-			wg.Go(func() { errs[i] = do(succeeded + i) })
-		}
-		wg.Wait()
-		for _, e := range errs {
-			if e == nil {
-				succeeded++
-			} else if err == nil {
-				err = e
-			}
-		}
-		if err != nil {
-			return succeeded, err
-		}
-	}
-	return succeeded, nil
-}
-
-// DeleteAll deletes pods side by side and returns the first error; pods already gone are none.
+// DeleteAll deletes pods concurrently and returns the first error; a pod that is already deleted is no error.
 func DeleteAll(ctx context.Context, c *client.Client[*corev1.Pod], pods []*corev1.Pod, each func(pod *corev1.Pod, err error)) error {
 	errs := make([]error, len(pods))
 	var wg sync.WaitGroup

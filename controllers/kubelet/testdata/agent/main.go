@@ -1,5 +1,5 @@
-// Command agent is what a pod of the tests runs: it connects with the service account of its pod and says who
-// the server takes it for, and by which token, whenever that changes.
+// Command agent runs in a pod of the tests: it connects with the pod's service account and prints its user
+// name as the server sees it, and the ID of its token, whenever they change.
 package main
 
 import (
@@ -40,7 +40,7 @@ func run() error {
 	for ctx.Err() == nil {
 		me, err := reviews.Create(ctx, &authenticationv1.SelfSubjectReview{})
 		if err != nil {
-			return err // a program does without trouble what a rotation does to it
+			return err // a rotation of the token must not cause an error
 		}
 		if now := fmt.Sprint(me.Status.UserInfo.Username, me.Status.UserInfo.Extra["authentication.kubernetes.io/credential-id"]); now != said {
 			fmt.Println(now)

@@ -1,0 +1,173 @@
+// Package attachdetach has volumes of CSI drivers attached to the nodes of the pods that use them, and
+// detached when no pod does. It writes VolumeAttachments, which a driver's attacher carries out, and reports
+// attached volumes in the status of nodes, for their kubelets to mount.
+//
+// A volume that only one node may use is attached to another one after it is detached. It is detached after
+// its node has unmounted it (status.volumesInUse), which is waited for without limit while the node is ready;
+// of one that is not, for [Options.ForceAfter], or not at all if it has the taint
+// node.kubernetes.io/out-of-service. A node's report of a volume is taken back before it is detached, so that
+// no kubelet begins to mount it meanwhile.
+//
+// Volumes that pods define inline, for migrated drivers, are left alone, as are nodes without the annotation
+// volumes.kubernetes.io/controller-managed-attach-detach, whose kubelets attach volumes themselves.
+package attachdetach
+
+import (
+	"cmp"
+	"sync"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/events"
+	"github.com/keelson-dev/keelson/controllers"
+	"github.com/keelson-dev/keelson/controllers/controller"
+	"github.com/keelson-dev/keelson/controllers/internal/podindex"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/controllers/reconcile"
+	"github.com/keelson-dev/keelson/informers"
+)
+
+// ManagedAnnotation is on nodes whose volumes this controller attaches.
+const ManagedAnnotation = "volumes.kubernetes.io/controller-managed-attach-detach"
+
+// Options of the controller.
+type Options struct {
+	// Concurrency is the number of volumes reconciled concurrently; 0 means 10.
+	Concurrency int
+	// ForceAfter is how long a node that is not ready may take to unmount a volume that no pod uses, before
+	// it is detached in any case; 0 means 6 minutes. Data that the node has not written is lost.
+	ForceAfter time.Duration
+	// NeverForce detaches nothing that a node has not unmounted, but for the out-of-service taint.
+	NeverForce bool
+}
+
+type attacher struct {
+	opts           Options
+	volumes        informers.Lister[*corev1.PersistentVolume]
+	byNode         informers.Index[*storagev1.VolumeAttachment]
+	attachments    informers.Index[*storagev1.VolumeAttachment]
+	attachmentsAPI *client.Client[*storagev1.VolumeAttachment]
+	claims         informers.Lister[*corev1.PersistentVolumeClaim]
+	pods           informers.Index[*corev1.Pod]
+	onNodes        podindex.Pods
+	nodes          informers.Lister[*corev1.Node]
+	nodesAPI       *client.Client[*corev1.Node]
+	drivers        informers.Lister[*storagev1.CSIDriver]
+	recorder       *events.Recorder
+
+	mu sync.Mutex
+	// unused is since when no pod uses a volume that is attached to a node. A process that begins waits from
+	// its beginning on: that detaches later, never earlier.
+	unused map[place]time.Time
+}
+
+// place is a volume on a node.
+type place struct{ volume, node string }
+
+var (
+	byVolume = informers.DefineIndex("attachdetach.volume", func(a *storagev1.VolumeAttachment) []string {
+		if name := a.Spec.Source.PersistentVolumeName; name != nil {
+			return []string{*name}
+		}
+		return nil
+	})
+	byNode = informers.DefineIndex("attachdetach.node", func(a *storagev1.VolumeAttachment) []string { return []string{a.Spec.NodeName} })
+	// byClaim files pods that have a node under the claims that they use.
+	byClaim = informers.DefineIndex("attachdetach.claim", func(p *corev1.Pod) []string {
+		if p.Spec.NodeName == "" {
+			return nil
+		}
+		return claimsOf(p)
+	})
+)
+
+// claimsOf are the keys of the claims that a pod uses.
+func claimsOf(p *corev1.Pod) (out []string) {
+	for i := range p.Spec.Volumes {
+		switch v := &p.Spec.Volumes[i]; {
+		case v.PersistentVolumeClaim != nil:
+			out = append(out, p.Namespace+"/"+v.PersistentVolumeClaim.ClaimName)
+		case v.Ephemeral != nil:
+			out = append(out, p.Namespace+"/"+p.Name+"-"+v.Name)
+		}
+	}
+	return out
+}
+
+// Add adds the controller to m.
+func Add(m *manager.Manager, opts Options) error {
+	opts.ForceAfter = cmp.Or(opts.ForceAfter, 6*time.Minute)
+	set := m.Informers()
+	attachments := informers.For[*storagev1.VolumeAttachment](set)
+	a := &attacher{
+		opts: opts, volumes: informers.For[*corev1.PersistentVolume](set).Lister(),
+		attachments: attachments.Index(byVolume), byNode: attachments.Index(byNode), attachmentsAPI: client.For[*storagev1.VolumeAttachment](m.Conn()),
+		claims: informers.For[*corev1.PersistentVolumeClaim](set).Lister(), pods: informers.For[*corev1.Pod](set).Index(byClaim), onNodes: podindex.Of(set),
+		nodes: informers.For[*corev1.Node](set).Lister(), nodesAPI: client.For[*corev1.Node](m.Conn()),
+		drivers: informers.For[*storagev1.CSIDriver](set).Lister(), recorder: m.Recorder("attachdetach-controller"), unused: map[place]time.Time{},
+	}
+	_, err := controllers.Add(m, "persistentvolume-attach-detach", reconcile.Func(a.reconcile),
+		controllers.Options{Options: controller.Options{Concurrency: cmp.Or(opts.Concurrency, 10)}},
+		controllers.For(controllers.Matching(func(v *corev1.PersistentVolume) bool { return v.Spec.CSI != nil })),
+		controllers.Watches(volumeOfAttachment), controllers.Watches(volumeOfClaim), controllers.Watches(a.volumesOfPod),
+		controllers.Watches(a.volumesOfNode, nodeChanged), controllers.Reads[*storagev1.CSIDriver]())
+	return err
+}
+
+func volumeOfAttachment(e informers.Event[*storagev1.VolumeAttachment]) []reconcile.Request {
+	if name := e.Object().Spec.Source.PersistentVolumeName; name != nil {
+		return []reconcile.Request{{Name: *name}}
+	}
+	return nil
+}
+
+func volumeOfClaim(e informers.Event[*corev1.PersistentVolumeClaim]) []reconcile.Request {
+	if name := e.Object().Spec.VolumeName; name != "" {
+		return []reconcile.Request{{Name: name}}
+	}
+	return nil
+}
+
+// volumesOfPod are the volumes of a pod that gets a node, ends or is deleted.
+func (a *attacher) volumesOfPod(e informers.Event[*corev1.Pod]) (out []reconcile.Request) {
+	p := e.Object()
+	if p.Spec.NodeName == "" || e.Type == informers.Updated && uses(p) && uses(e.Old()) && e.Old().UID == p.UID {
+		return nil
+	}
+	return a.volumesOf(p)
+}
+
+// volumesOf are the volumes of the claims of a pod.
+func (a *attacher) volumesOf(p *corev1.Pod) (out []reconcile.Request) {
+	for _, key := range claimsOf(p) {
+		// A claim that cannot be read now brings its volume when it can.
+		_ = a.claims.View(keyOf(key), func(c *corev1.PersistentVolumeClaim) {
+			if c.Spec.VolumeName != "" {
+				out = append(out, reconcile.Request{Name: c.Spec.VolumeName})
+			}
+		})
+	}
+	return out
+}
+
+// volumesOfNode are the volumes that are attached to a node and, if the node is new or begins to be managed,
+// those of its pods.
+func (a *attacher) volumesOfNode(e informers.Event[*corev1.Node]) (out []reconcile.Request) {
+	// An attachment or a pod that cannot be read now brings its volume when it can.
+	_ = a.byNode.View(e.Key.Name, func(v *storagev1.VolumeAttachment) bool {
+		if name := v.Spec.Source.PersistentVolumeName; name != nil {
+			out = append(out, reconcile.Request{Name: *name})
+		}
+		return true
+	})
+	if e.Type == informers.Deleted || e.Type == informers.Updated && e.Old().Annotations[ManagedAnnotation] == e.New().Annotations[ManagedAnnotation] {
+		return out
+	}
+	pods, _ := a.onNodes.OnNode(e.Key.Name)
+	for _, p := range pods {
+		out = append(out, a.volumesOf(p)...)
+	}
+	return out
+}

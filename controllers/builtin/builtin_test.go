@@ -1,0 +1,125 @@
+package builtin_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/controllers/builtin"
+	"github.com/keelson-dev/keelson/controllers/builtin/certificates"
+	"github.com/keelson-dev/keelson/controllers/builtin/nodeipam"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/controllers/reconcile"
+	"github.com/keelson-dev/keelson/store/authz"
+)
+
+// added returns the controllers that Add adds, by the names of their metrics.
+func added(t *testing.T, opts builtin.Options) ([]string, error) {
+	t.Helper()
+	conn, err := rest.New(rest.Config{Host: "http://127.0.0.1:1"}, rest.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, conn.Close()) })
+	var names []string
+	m := manager.New(conn, manager.Options{Wrap: func(name string, r reconcile.Reconciler) reconcile.Reconciler {
+		names = append(names, name)
+		return r
+	}})
+	err = builtin.Add(m, opts)
+	slices.Sort(names)
+	return names, err
+}
+
+// everything are options with which no controller is without work.
+func everything(t *testing.T) builtin.Options {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	return builtin.Options{Controllers: builtin.Names(), TokenKey: key, RootCA: []byte("ca"), StorageVersionMigrator: true,
+		NodeIPAM: nodeipam.Options{ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}}, Signing: certificates.SigningOptions{Cert: &x509.Certificate{PublicKey: key.Public()}, Key: key}}
+}
+
+// The name of a controller in metrics is its name without -controller. Some controllers have further queues,
+// and the garbage collector, which has no queue of keys, is none of package controller.
+func TestNamesInMetrics(t *testing.T) {
+	want := []string{"job-orphans", "persistentvolume-binder-volumes", "stale-pod-disruption"}
+	for _, name := range builtin.Names() {
+		if name != "garbage-collector-controller" {
+			want = append(want, strings.TrimSuffix(name, "-controller"))
+		}
+	}
+	slices.Sort(want)
+	got, err := added(t, everything(t))
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+}
+
+// Every controller but that of tokens, which may be what accounts connect by, acts as an account that has a
+// role.
+func TestAccountsHaveRoles(t *testing.T) {
+	policy := authz.BootstrapPolicy()
+	policy.AddMigrator()
+	opts := everything(t)
+	var accounts []string
+	opts.Connect = func(account string) (client.Conn, error) {
+		accounts = append(accounts, account)
+		return rest.New(rest.Config{Host: "http://127.0.0.1:1"}, rest.Options{})
+	}
+	_, err := added(t, opts)
+	require.NoError(t, err)
+	require.Len(t, accounts, len(builtin.Names())-1)
+	for _, account := range accounts {
+		binds := func(role rbacv1.RoleRef, subjects []rbacv1.Subject) bool {
+			return role.Name == "system:controller:"+account && slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool {
+				return s.Kind == "ServiceAccount" && s.Namespace == "kube-system" && s.Name == account
+			})
+		}
+		bound := slices.ContainsFunc(policy.ClusterRoleBindings, func(b *rbacv1.ClusterRoleBinding) bool { return binds(b.RoleRef, b.Subjects) }) ||
+			slices.ContainsFunc(policy.RoleBindings, func(b *rbacv1.RoleBinding) bool { return binds(b.RoleRef, b.Subjects) })
+		require.True(t, bound, "no role is bound to the account %s", account)
+	}
+	opts.Connect = func(string) (client.Conn, error) { return nil, errors.New("no connection") }
+	_, err = added(t, opts)
+	require.ErrorContains(t, err, "job-controller: no connection")
+}
+
+func TestSelection(t *testing.T) {
+	for _, c := range []struct {
+		controllers []string
+		with        []string
+		without     []string
+	}{
+		{nil, []string{"job", "deployment"}, nil},
+		{[]string{"*", "-job"}, []string{"deployment"}, []string{"job", "job-orphans"}},
+		{[]string{"job-controller", "deployment"}, []string{"job", "deployment"}, []string{"replicaset"}},
+		{nil, nil, []string{"bootstrap-signer", "token-cleaner"}},
+		{[]string{"*", "bootstrapsigner", "token-cleaner", "-podgc"}, []string{"bootstrap-signer", "token-cleaner", "job"}, []string{"pod-garbage-collector"}},
+		{[]string{"-job"}, nil, []string{"job", "deployment"}},
+	} {
+		got, err := added(t, builtin.Options{Controllers: c.controllers})
+		require.NoError(t, err)
+		require.Subset(t, got, c.with)
+		for _, name := range c.without {
+			require.NotContains(t, got, name, "%q", c.controllers)
+		}
+	}
+	require.Len(t, builtin.Names(), len(slices.Compact(slices.Sorted(slices.Values(builtin.Names())))))
+	_, err := added(t, builtin.Options{Controllers: []string{"*", "nothing"}})
+	require.ErrorContains(t, err, `"nothing" is not a controller; known are serviceaccount-controller, `)
+	// Without work: no certificate to publish or to sign with, and no migrations.
+	got, err := added(t, builtin.Options{})
+	require.NoError(t, err)
+	require.NotContains(t, got, "root-ca-certificate-publisher")
+	require.NotContains(t, got, "serviceaccount-token")
+	require.NotContains(t, got, "certificatesigningrequest-signing")
+	require.NotContains(t, got, "storage-version-migrator")
+}

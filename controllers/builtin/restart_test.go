@@ -1,0 +1,544 @@
+package builtin_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/autoscalingv2"
+	"github.com/keelson-dev/keelson/apimachinery/api/batchv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers/builtin"
+	"github.com/keelson-dev/keelson/controllers/builtin/attachdetach"
+	"github.com/keelson-dev/keelson/controllers/builtin/horizontalpodautoscaler"
+	"github.com/keelson-dev/keelson/controllers/builtin/nodeipam"
+	"github.com/keelson-dev/keelson/controllers/controllertest"
+	"github.com/keelson-dev/keelson/controllers/manager"
+)
+
+// restart is a history in which the process of a controller ends after each of its writes.
+type restart struct {
+	controller string
+	// before makes the objects, and after, if not nil, changes them a minute later.
+	before, after func(c *controllertest.Cluster)
+	// state is the end state, without what differs from run to run.
+	state func(c *controllertest.Cluster) []string
+}
+
+// process is the connection of a process that ends with its write number n, counted from 0: before the server
+// handles it or, if lost, after.
+type process struct {
+	mu   sync.Mutex
+	n    int
+	lost bool
+	dead bool
+}
+
+func (p *process) intercept(ctx context.Context, call client.Call, send func(context.Context) error) error {
+	write := slices.Contains([]string{"create", "update", "patch", "delete"}, call.Verb) && call.Resource.Resource != "events"
+	p.mu.Lock()
+	last := false
+	if write && !p.dead {
+		last = p.n == 0
+		p.n--
+		p.dead = last
+	}
+	dead := p.dead
+	p.mu.Unlock()
+	if last && p.lost {
+		_ = send(ctx) // the process does not see the answer
+	}
+	if dead {
+		return errors.New("the process has ended")
+	}
+	return send(ctx)
+}
+
+func (p *process) ended() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dead
+}
+
+// as returns what adds the controller, which writes as its service account and so with its role, by a
+// connection that ends as p says.
+func (r *restart) as(c *controllertest.Cluster, opts builtin.Options, p *process) controllertest.Adder {
+	end := func(conn client.Conn) client.Conn {
+		if p == nil {
+			return conn
+		}
+		return client.Intercept(conn, p.intercept)
+	}
+	opts.Connect = func(account string) (client.Conn, error) {
+		return end(c.Conn(client.User{Name: "system:serviceaccount:kube-system:" + account, Groups: []string{"system:serviceaccounts", "system:authenticated"}})), nil
+	}
+	return func(m *manager.Manager) error {
+		if r.controller == "serviceaccount-token-controller" { // which has no account
+			return builtin.Add(m.As(end(m.Conn())), opts)
+		}
+		return builtin.Add(m, opts)
+	}
+}
+
+// run runs a history to its end. The first process ends as p says; nil never ends.
+func (r *restart) run(t *testing.T, opts builtin.Options, p *process) (state []string) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{})
+		opts.Controllers = []string{r.controller}
+		stop := c.Run(c.ManagerOver(c.Conn(), "first", r.as(c, opts, p)))
+		r.before(c)
+		next := func() {
+			c.Sleep(time.Minute)
+			if p != nil && stop != nil && p.ended() {
+				stop()
+				stop = nil
+				c.Run(c.ManagerOver(c.Conn(), "second", r.as(c, opts, nil)))
+				c.Sleep(time.Minute)
+			}
+		}
+		next()
+		if r.after != nil {
+			r.after(c)
+			next()
+		}
+		state = r.state(c)
+	})
+	return state
+}
+
+// list describes objects by their names, without what is generated of them, and what text says of each.
+func list[T metav1.Object](c *controllertest.Cluster, namespace string, text func(T) any) []string {
+	var out []string
+	for _, obj := range controllertest.List[T](c, namespace) {
+		m := metav1.MetaOf(obj)
+		name := m.Name
+		if m.GenerateName != "" {
+			name = m.GenerateName + "*"
+		}
+		for _, ref := range m.OwnerReferences {
+			name += " of " + ref.Name
+		}
+		if m.DeletionTimestamp != nil {
+			name += ", deleted"
+		}
+		out = append(out, fmt.Sprint(name, ": ", text(obj)))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func podTemplate() corev1.PodTemplateSpec {
+	t := corev1.PodTemplateSpec{}
+	t.Labels = map[string]string{"app": "web"}
+	t.Spec.Containers = []corev1.Container{{Name: "main", Image: "app:1"}}
+	return t
+}
+
+func podState(p *corev1.Pod) any { return p.Labels["app"] }
+
+// runningPod creates a ready pod with an address.
+func runningPod(c *controllertest.Cluster, name, address string) {
+	p := &corev1.Pod{ObjectMeta: controllertest.Name("default", name), Spec: podTemplate().Spec}
+	p.Labels = podTemplate().Labels
+	controllertest.Create(c, p)
+	controllertest.UpdateStatus(c, "default", name, func(p *corev1.Pod) {
+		p.Status.Phase, p.Status.PodIP, p.Status.PodIPs = corev1.PodRunning, address, []corev1.PodIP{{IP: address}}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	})
+}
+
+func webService(selector map[string]string) *corev1.Service {
+	s := &corev1.Service{ObjectMeta: controllertest.Name("default", "web")}
+	s.Spec.Selector = selector
+	s.Spec.Ports = []corev1.ServicePort{{Port: 80, Protocol: corev1.ProtocolTCP}}
+	return s
+}
+
+func sliceState(s *discoveryv1.EndpointSlice) any {
+	out := string(s.AddressType)
+	for _, e := range s.Endpoints {
+		out += " " + e.Addresses[0]
+	}
+	return out
+}
+
+// restarts are the histories.
+var restarts = []restart{
+	{controller: "replicationcontroller-controller",
+		before: func(c *controllertest.Cluster) {
+			rc := &corev1.ReplicationController{ObjectMeta: controllertest.Name("default", "web")}
+			rc.Spec.Replicas, rc.Spec.Template = new(int32(3)), new(podTemplate())
+			controllertest.Create(c, rc)
+		},
+		after: func(c *controllertest.Cluster) {
+			controllertest.Update(c, "default", "web", func(rc *corev1.ReplicationController) { rc.Spec.Replicas = new(int32(1)) })
+		},
+		state: func(c *controllertest.Cluster) []string {
+			return append(list(c, "default", podState), list(c, "default", func(rc *corev1.ReplicationController) any { return rc.Status })...)
+		}},
+	{controller: "replicaset-controller",
+		before: func(c *controllertest.Cluster) {
+			rs := &appsv1.ReplicaSet{ObjectMeta: controllertest.Name("default", "web")}
+			rs.Spec.Replicas, rs.Spec.Template = new(int32(3)), podTemplate()
+			rs.Spec.Selector = &metav1.LabelSelector{MatchLabels: rs.Spec.Template.Labels}
+			controllertest.Create(c, rs)
+		},
+		after: func(c *controllertest.Cluster) {
+			controllertest.Update(c, "default", "web", func(rs *appsv1.ReplicaSet) { rs.Spec.Replicas = new(int32(1)) })
+		},
+		state: func(c *controllertest.Cluster) []string {
+			return append(list(c, "default", podState), list(c, "default", func(rs *appsv1.ReplicaSet) any { return rs.Status.Replicas })...)
+		}},
+	{controller: "statefulset-controller",
+		before: func(c *controllertest.Cluster) {
+			set := &appsv1.StatefulSet{ObjectMeta: controllertest.Name("default", "db")}
+			set.Spec.Replicas, set.Spec.Template, set.Spec.PodManagementPolicy = new(int32(3)), podTemplate(), appsv1.ParallelPodManagement
+			set.Spec.Selector = &metav1.LabelSelector{MatchLabels: set.Spec.Template.Labels}
+			claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: claimSpec()}
+			set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim}
+			controllertest.Create(c, set)
+		},
+		after: func(c *controllertest.Cluster) {
+			controllertest.Update(c, "default", "db", func(set *appsv1.StatefulSet) { set.Spec.Replicas = new(int32(1)) })
+		},
+		state: func(c *controllertest.Cluster) []string {
+			out := append(list(c, "default", podState), list(c, "default", claimState)...)
+			out = append(out, list(c, "default", func(r *appsv1.ControllerRevision) any { return r.Revision })...)
+			return append(out, list(c, "default", func(s *appsv1.StatefulSet) any { return s.Status.Replicas })...)
+		}},
+	{controller: "daemonset-controller",
+		before: func(c *controllertest.Cluster) {
+			for i := range 3 {
+				controllertest.Create(c, &corev1.Node{ObjectMeta: controllertest.Name("", fmt.Sprint("node-", i))})
+			}
+			set := &appsv1.DaemonSet{ObjectMeta: controllertest.Name("default", "agent")}
+			set.Spec.Template = podTemplate()
+			// Nodes have the taint of those that are not ready.
+			set.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+			set.Spec.Selector = &metav1.LabelSelector{MatchLabels: set.Spec.Template.Labels}
+			controllertest.Create(c, set)
+		},
+		after: func(c *controllertest.Cluster) { controllertest.Delete[*corev1.Node](c, "", "node-1") },
+		state: func(c *controllertest.Cluster) []string {
+			out := append(list(c, "default", podState), list(c, "default", func(r *appsv1.ControllerRevision) any { return r.Revision })...)
+			return append(out, list(c, "default", func(s *appsv1.DaemonSet) any { return s.Status.DesiredNumberScheduled })...)
+		}},
+	{controller: "cronjob-controller",
+		before: func(c *controllertest.Cluster) {
+			cj := &batchv1.CronJob{ObjectMeta: controllertest.Name("default", "report")}
+			cj.Spec.Schedule, cj.Spec.ConcurrencyPolicy = "0 * * * *", batchv1.ReplaceConcurrent
+			cj.Spec.JobTemplate.Spec.Template = podTemplate()
+			cj.Spec.JobTemplate.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+			controllertest.Create(c, cj)
+			c.Sleep(time.Hour)
+		},
+		after: func(c *controllertest.Cluster) { c.Sleep(time.Hour) },
+		state: func(c *controllertest.Cluster) []string {
+			return append(list(c, "default", func(*batchv1.Job) any { return "" }),
+				list(c, "default", func(cj *batchv1.CronJob) any {
+					return fmt.Sprint(len(cj.Status.Active), cj.Status.LastScheduleTime.UTC())
+				})...)
+		}},
+	{controller: "job-controller",
+		before: func(c *controllertest.Cluster) { controllertest.Create(c, work()) },
+		after: func(c *controllertest.Cluster) {
+			for _, p := range controllertest.List[*corev1.Pod](c, "default") {
+				controllertest.UpdateStatus(c, "default", p.Name, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
+			}
+		},
+		state: func(c *controllertest.Cluster) []string {
+			return append(list(c, "default", func(p *corev1.Pod) any { return p.Finalizers }),
+				list(c, "default", func(j *batchv1.Job) any { return fmt.Sprint(j.Status.Succeeded, len(j.Status.Conditions)) })...)
+		}},
+	{controller: "ttl-after-finished-controller",
+		before: func(c *controllertest.Cluster) {
+			j := work()
+			j.Spec.TTLSecondsAfterFinished = new(int32(10))
+			controllertest.Create(c, j)
+			controllertest.UpdateStatus(c, "default", "work", func(j *batchv1.Job) {
+				now := metav1.Now()
+				j.Status.StartTime, j.Status.CompletionTime, j.Status.UncountedTerminatedPods = &now, &now, &batchv1.UncountedTerminatedPods{}
+				for _, typ := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobComplete} {
+					j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: typ, Status: corev1.ConditionTrue, LastTransitionTime: now})
+				}
+			})
+		},
+		state: func(c *controllertest.Cluster) []string {
+			return list(c, "default", func(j *batchv1.Job) any { return j.Finalizers })
+		}},
+	{controller: "deployment-controller",
+		before: func(c *controllertest.Cluster) {
+			d := &appsv1.Deployment{ObjectMeta: controllertest.Name("default", "web")}
+			d.Spec.Replicas, d.Spec.Template, d.Spec.RevisionHistoryLimit = new(int32(3)), podTemplate(), new(int32(0))
+			d.Spec.Selector = &metav1.LabelSelector{MatchLabels: d.Spec.Template.Labels}
+			controllertest.Create(c, d)
+		},
+		after: func(c *controllertest.Cluster) {
+			controllertest.Update(c, "default", "web", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "app:2" })
+		},
+		state: func(c *controllertest.Cluster) []string {
+			return append(list(c, "default", func(rs *appsv1.ReplicaSet) any { return *rs.Spec.Replicas }),
+				list(c, "default", func(d *appsv1.Deployment) any { return fmt.Sprint(d.Annotations, len(d.Status.Conditions)) })...)
+		}},
+	{controller: "ephemeral-volume-controller",
+		before: func(c *controllertest.Cluster) {
+			p := &corev1.Pod{ObjectMeta: controllertest.Name("default", "web"), Spec: podTemplate().Spec}
+			for _, name := range []string{"a", "b"} {
+				p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+					Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claimSpec()}}}})
+			}
+			controllertest.Create(c, p)
+		},
+		state: func(c *controllertest.Cluster) []string { return list(c, "default", claimState) }},
+	{controller: "endpoints-controller",
+		before: func(c *controllertest.Cluster) {
+			controllertest.Create(c, webService(podTemplate().Labels))
+			runningPod(c, "a", "10.0.0.1")
+		},
+		after: func(c *controllertest.Cluster) { runningPod(c, "b", "10.0.0.2") },
+		state: func(c *controllertest.Cluster) []string {
+			return list(c, "default", func(e *corev1.Endpoints) any {
+				out := ""
+				for _, s := range e.Subsets {
+					for _, a := range s.Addresses {
+						out += a.IP + " "
+					}
+				}
+				return out
+			})
+		}},
+	{controller: "endpointslice-controller",
+		before: func(c *controllertest.Cluster) {
+			controllertest.Create(c, webService(podTemplate().Labels))
+			runningPod(c, "a", "10.0.0.1")
+		},
+		after: func(c *controllertest.Cluster) { runningPod(c, "b", "10.0.0.2") },
+		state: func(c *controllertest.Cluster) []string { return list(c, "default", sliceState) }},
+	{controller: "endpointslice-mirroring-controller",
+		before: func(c *controllertest.Cluster) {
+			controllertest.Create(c, webService(nil))
+			e := &corev1.Endpoints{ObjectMeta: controllertest.Name("default", "web")}
+			e.Subsets = []corev1.EndpointSubset{{Ports: []corev1.EndpointPort{{Port: 80, Protocol: corev1.ProtocolTCP}},
+				Addresses: []corev1.EndpointAddress{{IP: "192.0.2.1"}, {IP: "2001:db8::1"}}}}
+			controllertest.Create(c, e)
+		},
+		after: func(c *controllertest.Cluster) {
+			controllertest.Update(c, "default", "web", func(e *corev1.Endpoints) { e.Subsets[0].Addresses[0].IP = "192.0.2.2" })
+		},
+		state: func(c *controllertest.Cluster) []string { return list(c, "default", sliceState) }},
+	{controller: "ttl-controller",
+		before: func(c *controllertest.Cluster) {
+			for i := range 3 {
+				controllertest.Create(c, &corev1.Node{ObjectMeta: controllertest.Name("", fmt.Sprint("node-", i))})
+			}
+		},
+		state: func(c *controllertest.Cluster) []string {
+			return list(c, "", func(n *corev1.Node) any { return n.Annotations })
+		}},
+	{controller: "node-ipam-controller",
+		before: func(c *controllertest.Cluster) {
+			for i := range 3 {
+				controllertest.Create(c, &corev1.Node{ObjectMeta: controllertest.Name("", fmt.Sprint("node-", i))})
+			}
+		},
+		// Which node has which range depends on their order; none has that of another.
+		state: func(c *controllertest.Cluster) (out []string) {
+			for _, n := range controllertest.List[*corev1.Node](c, "") {
+				out = append(out, n.Spec.PodCIDRs...)
+			}
+			slices.Sort(out)
+			return append(slices.Compact(out), fmt.Sprint(len(out)))
+		}},
+	{controller: "persistentvolume-binder-controller",
+		before: func(c *controllertest.Cluster) {
+			controllertest.Create(c, &storagev1.StorageClass{ObjectMeta: controllertest.Name("", "made"), Provisioner: "example.com/disks"})
+			for name, class := range map[string]string{"bound": "disk", "made": "made"} {
+				pvc := &corev1.PersistentVolumeClaim{ObjectMeta: controllertest.Name("default", name), Spec: claimSpec()}
+				pvc.Spec.StorageClassName = &class
+				controllertest.Create(c, pvc)
+			}
+			controllertest.Create(c, diskVolume("disk-1"))
+		},
+		after: func(c *controllertest.Cluster) {
+			controllertest.Update(c, "default", "bound", func(p *corev1.PersistentVolumeClaim) { p.Finalizers = nil })
+			controllertest.Delete[*corev1.PersistentVolumeClaim](c, "default", "bound")
+		},
+		state: func(c *controllertest.Cluster) []string {
+			return append(list(c, "default", func(p *corev1.PersistentVolumeClaim) any {
+				return fmt.Sprint(p.Spec.VolumeName, p.Status.Phase, p.Annotations)
+			}),
+				list(c, "", func(v *corev1.PersistentVolume) any {
+					return fmt.Sprint(v.Status.Phase, v.Annotations, v.Spec.ClaimRef.Name)
+				})...)
+		}},
+	{controller: "persistentvolume-attach-detach-controller",
+		before: func(c *controllertest.Cluster) {
+			n := &corev1.Node{ObjectMeta: controllertest.Name("", "node-1")}
+			n.Annotations = map[string]string{attachdetach.ManagedAnnotation: "true"}
+			controllertest.Create(c, n)
+			pvc := controllertest.Create(c, &corev1.PersistentVolumeClaim{ObjectMeta: controllertest.Name("default", "data"), Spec: claimSpec()})
+			controllertest.Update(c, "default", "data", func(p *corev1.PersistentVolumeClaim) { p.Spec.VolumeName = "disk-1" })
+			v := diskVolume("disk-1")
+			v.Spec.HostPath, v.Spec.CSI = nil, &corev1.CSIPersistentVolumeSource{Driver: "example.com", VolumeHandle: "1"}
+			v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: "data", UID: pvc.UID}
+			controllertest.Create(c, v)
+			p := &corev1.Pod{ObjectMeta: controllertest.Name("default", "web"), Spec: podTemplate().Spec}
+			p.Spec.NodeName = "node-1"
+			p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+			controllertest.Create(c, p)
+		},
+		after: func(c *controllertest.Cluster) {
+			for _, a := range controllertest.List[*storagev1.VolumeAttachment](c, "") {
+				controllertest.UpdateStatus(c, "", a.Name, func(a *storagev1.VolumeAttachment) { a.Status.Attached = true })
+			}
+		},
+		state: func(c *controllertest.Cluster) []string {
+			return append(list(c, "", func(a *storagev1.VolumeAttachment) any { return a.Spec.NodeName }),
+				list(c, "", func(n *corev1.Node) any { return n.Status.VolumesAttached })...)
+		}},
+	{controller: "horizontal-pod-autoscaler-controller",
+		before: func(c *controllertest.Cluster) {
+			rs := &appsv1.ReplicaSet{ObjectMeta: controllertest.Name("default", "web")}
+			rs.Spec.Replicas, rs.Spec.Template = new(int32(1)), podTemplate()
+			rs.Spec.Selector = &metav1.LabelSelector{MatchLabels: rs.Spec.Template.Labels}
+			controllertest.Create(c, rs)
+			controllertest.UpdateStatus(c, "default", "web", func(rs *appsv1.ReplicaSet) { rs.Status.Replicas = 1 })
+			h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: controllertest.Name("default", "web")}
+			h.Spec.ScaleTargetRef = autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web"}
+			h.Spec.MaxReplicas = 3
+			h.Spec.Metrics = []autoscalingv2.MetricSpec{{Type: autoscalingv2.ExternalMetricSourceType, External: &autoscalingv2.ExternalMetricSource{
+				Metric: autoscalingv2.MetricIdentifier{Name: "queue"},
+				Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: new(resource.MustParse("10"))}}}}
+			controllertest.Create(c, h)
+		},
+		state: func(c *controllertest.Cluster) []string {
+			return append(list(c, "default", func(rs *appsv1.ReplicaSet) any { return *rs.Spec.Replicas }),
+				list(c, "default", func(h *autoscalingv2.HorizontalPodAutoscaler) any {
+					return fmt.Sprint(h.Status.CurrentReplicas, h.Status.DesiredReplicas, len(h.Status.Conditions))
+				})...)
+		}},
+	{controller: "bootstrap-signer-controller",
+		before: func(c *controllertest.Cluster) {
+			controllertest.Create(c, bootstrapToken("aaaaaa", ""))
+			cm := &corev1.ConfigMap{ObjectMeta: controllertest.Name("kube-public", "cluster-info")}
+			cm.Data = map[string]string{"kubeconfig": "text"}
+			controllertest.Create(c, cm)
+		},
+		after: func(c *controllertest.Cluster) { controllertest.Create(c, bootstrapToken("bbbbbb", "")) },
+		state: func(c *controllertest.Cluster) []string {
+			return list(c, "kube-public", func(m *corev1.ConfigMap) any { return m.Data })
+		}},
+	{controller: "token-cleaner-controller",
+		before: func(c *controllertest.Cluster) {
+			for _, id := range []string{"aaaaaa", "bbbbbb"} {
+				controllertest.Create(c, bootstrapToken(id, "1999-01-01T00:00:00Z"))
+			}
+			controllertest.Create(c, bootstrapToken("cccccc", ""))
+		},
+		state: func(c *controllertest.Cluster) []string {
+			return list(c, "kube-system", func(s *corev1.Secret) any { return s.Type })
+		}},
+	{controller: "serviceaccount-token-controller",
+		before: func(c *controllertest.Cluster) {
+			for _, account := range []string{"robot", "none"} {
+				s := &corev1.Secret{ObjectMeta: controllertest.Name("default", account), Type: corev1.SecretTypeServiceAccountToken}
+				s.Annotations = map[string]string{corev1.ServiceAccountNameKey: account}
+				if account == "robot" {
+					a := &corev1.ServiceAccount{ObjectMeta: controllertest.Name("default", account)}
+					a.Secrets = []corev1.ObjectReference{{Name: "later"}}
+					controllertest.Create(c, a)
+				}
+				controllertest.Create(c, s)
+			}
+		},
+		state: func(c *controllertest.Cluster) []string {
+			return append(list(c, "default", func(s *corev1.Secret) any { return len(s.Data) }),
+				list(c, "default", func(a *corev1.ServiceAccount) any { return a.Secrets })...)
+		}},
+}
+
+// queueLength is a metric that is always 25.
+type queueLength struct {
+	horizontalpodautoscaler.Metrics
+}
+
+func (queueLength) External(context.Context, string, string, labels.Selector) ([]int64, error) {
+	return []int64{25_000}, nil
+}
+
+// work is a Job of two pods.
+func work() *batchv1.Job {
+	j := &batchv1.Job{ObjectMeta: controllertest.Name("default", "work")}
+	j.Spec.Completions, j.Spec.Parallelism, j.Spec.Template = new(int32(2)), new(int32(2)), podTemplate()
+	j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	return j
+}
+
+func claimSpec() corev1.PersistentVolumeClaimSpec {
+	return corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}}}
+}
+
+// diskVolume is a volume of the class "disk", which is kept when its claim is deleted.
+func diskVolume(name string) *corev1.PersistentVolume {
+	v := &corev1.PersistentVolume{ObjectMeta: controllertest.Name("", name)}
+	v.Spec.AccessModes, v.Spec.Capacity, v.Spec.StorageClassName = claimSpec().AccessModes, claimSpec().Resources.Requests, "disk"
+	v.Spec.PersistentVolumeReclaimPolicy, v.Spec.HostPath = corev1.PersistentVolumeReclaimRetain, &corev1.HostPathVolumeSource{Path: "/data"}
+	return v
+}
+
+func claimState(p *corev1.PersistentVolumeClaim) any { return p.Spec.AccessModes }
+
+func bootstrapToken(id, expiration string) *corev1.Secret {
+	s := &corev1.Secret{ObjectMeta: controllertest.Name("kube-system", "bootstrap-token-"+id), Type: corev1.SecretTypeBootstrapToken}
+	s.Data = map[string][]byte{"token-id": []byte(id), "token-secret": []byte("0123456789abcdef"), "usage-bootstrap-signing": []byte("true")}
+	if expiration != "" {
+		s.Data["expiration"] = []byte(expiration)
+	}
+	return s
+}
+
+// A process that ends at any of its writes, with or without the write being done, leaves what another one
+// completes: the end state is that of a process that does not end.
+func TestRestartAtEveryWrite(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	opts := builtin.Options{TokenKey: key, HorizontalPodAutoscaler: horizontalpodautoscaler.Options{Metrics: queueLength{}}, NodeIPAM: nodeipam.Options{ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}}}
+	for _, r := range restarts {
+		t.Run(r.controller, func(t *testing.T) {
+			want := r.run(t, opts, nil)
+			require.NotEmpty(t, want)
+			writes := 0
+			for ended := true; ended; writes++ {
+				for _, lost := range []bool{true, false} {
+					if testing.Short() && !lost {
+						continue
+					}
+					p := &process{n: writes, lost: lost}
+					require.Equal(t, want, r.run(t, opts, p), "the process ended at write %d, lost %t", writes, lost)
+					ended = p.ended()
+				}
+			}
+			require.Greater(t, writes, 1, "the controller writes nothing")
+		})
+	}
+}

@@ -1,0 +1,171 @@
+package statefulset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+)
+
+var podKind = corev1.GroupVersion.WithKind("Pod")
+
+func claimName(set *appsv1.StatefulSet, template *corev1.PersistentVolumeClaim, ordinal int) string {
+	return template.Name + "-" + podName(set, ordinal)
+}
+
+// ownsClaimName reports whether a name is one that set gives to claims.
+func ownsClaimName(set *appsv1.StatefulSet, name string) bool {
+	return slices.ContainsFunc(set.Spec.VolumeClaimTemplates, func(t corev1.PersistentVolumeClaim) bool {
+		rest, ok := strings.CutPrefix(name, t.Name+"-"+set.Name+"-")
+		_, err := strconv.ParseUint(rest, 10, 31)
+		return ok && err == nil
+	})
+}
+
+// newClaims returns the claims of the pod with an ordinal, without owners.
+func newClaims(set *appsv1.StatefulSet, ordinal int) []*corev1.PersistentVolumeClaim {
+	var out []*corev1.PersistentVolumeClaim
+	for i := range set.Spec.VolumeClaimTemplates {
+		t := codec.DeepCopy(&set.Spec.VolumeClaimTemplates[i])
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: t.ObjectMeta, Spec: t.Spec}
+		claim.Namespace, claim.Name = set.Namespace, claimName(set, t, ordinal)
+		if claim.Labels == nil {
+			claim.Labels = map[string]string{}
+		}
+		maps.Copy(claim.Labels, set.Spec.Selector.MatchLabels)
+		out = append(out, claim)
+	}
+	return out
+}
+
+// retainer is which object a claim goes with.
+type retainer int
+
+const (
+	retained retainer = iota // none
+	withSet
+	withPod
+)
+
+// retention returns what the claims of a pod go with: a condemned one is deleted because the set shrinks.
+func retention(set *appsv1.StatefulSet, condemned bool) retainer {
+	p := set.Spec.PersistentVolumeClaimRetentionPolicy
+	switch {
+	case p == nil:
+	case condemned && p.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType:
+		return withPod
+	case p.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType &&
+		(!condemned || p.WhenScaled != appsv1.DeletePersistentVolumeClaimRetentionPolicyType):
+		return withSet
+	}
+	return retained
+}
+
+// withOwner returns the owner references of a claim as the retention policy says, and whether they differ
+// from those it has. The references of other objects stay, and a claim that another object controls is left
+// alone.
+func withOwner(set *appsv1.StatefulSet, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim, keep retainer) (refs []metav1.OwnerReference, changed bool) {
+	ours := func(r metav1.OwnerReference) bool {
+		return r.UID == set.UID || r.Kind == podKind.Kind && r.APIVersion == podKind.Version && r.Name == pod.Name
+	}
+	for _, r := range claim.OwnerReferences {
+		if ours(r) {
+			continue
+		}
+		if r.Controller != nil && *r.Controller {
+			return claim.OwnerReferences, false
+		}
+		refs = append(refs, r)
+	}
+	switch keep {
+	case withSet:
+		refs = append(refs, metav1.NewControllerRef(set, kind))
+	case withPod:
+		refs = append(refs, metav1.NewControllerRef(pod, podKind))
+	}
+	return refs, !slices.EqualFunc(refs, claim.OwnerReferences, func(a, b metav1.OwnerReference) bool { return codec.Equal(&a, &b) })
+}
+
+// provide creates the missing claims of a pod, and waits for those that are being deleted.
+func (s *statefulSets) provide(ctx context.Context, set *appsv1.StatefulSet, pod *corev1.Pod) error {
+	var errs []error
+	for _, claim := range newClaims(set, ordinalOf(set, pod)) {
+		have, err := s.claims.Get(claim.Key())
+		switch {
+		case apierrors.IsNotFound(err):
+			if retention(set, false) == withSet {
+				claim.OwnerReferences = []metav1.OwnerReference{metav1.NewControllerRef(set, kind)}
+			}
+			_, err = s.claimsAPI.Create(ctx, claim)
+			if apierrors.IsAlreadyExists(err) {
+				err = nil // its event is on the way
+			} else {
+				s.claimEvent(set, pod, claim, err)
+			}
+		case err == nil && have.DeletionTimestamp != nil:
+			err = fmt.Errorf("statefulset: claim %s is being deleted", have.Name)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func (s *statefulSets) claimEvent(set *appsv1.StatefulSet, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim, err error) {
+	if err == nil {
+		s.Recorder.Eventf(set, corev1.EventTypeNormal, "SuccessfulCreate", "create Claim %s Pod %s in StatefulSet %s success", claim.Name, pod.Name, set.Name)
+		return
+	}
+	s.Recorder.Eventf(set, corev1.EventTypeWarning, "FailedCreate", "create Claim %s for Pod %s in StatefulSet %s failed error: %s", claim.Name, pod.Name, set.Name, err)
+}
+
+// bequeath gives the claims of a pod the owner that the retention policy says.
+func (s *statefulSets) bequeath(ctx context.Context, set *appsv1.StatefulSet, pod *corev1.Pod, condemned bool) error {
+	for _, want := range newClaims(set, ordinalOf(set, pod)) {
+		claim, err := s.claims.Get(want.Key())
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		refs, changed := withOwner(set, pod, claim, retention(set, condemned))
+		if !changed {
+			continue
+		}
+		claim.OwnerReferences = refs
+		if _, err := s.claimsAPI.Update(ctx, claim); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// stale reports whether a claim for a new pod still belongs to a previous pod of the name, with which it is
+// going to be deleted.
+func (s *statefulSets) stale(set *appsv1.StatefulSet, ordinal int) (bool, error) {
+	if retention(set, true) != withPod {
+		return false, nil // claims are used again
+	}
+	name := podName(set, ordinal)
+	for _, want := range newClaims(set, ordinal) {
+		stale := false
+		err := s.claims.View(want.Key(), func(c *corev1.PersistentVolumeClaim) {
+			stale = slices.ContainsFunc(c.OwnerReferences, func(r metav1.OwnerReference) bool {
+				return r.Kind == podKind.Kind && r.Name == name
+			})
+		})
+		if stale || apierrors.IgnoreNotFound(err) != nil {
+			return stale, apierrors.IgnoreNotFound(err)
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,150 @@
+package kubelet
+
+import (
+	"context"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/usage"
+)
+
+// diskMeter measures what pods use on the node's disks, which takes reading their directories. It does so
+// periodically, beside those who want to know. Safe for concurrent use.
+type diskMeter struct {
+	k        *Kubelet
+	interval time.Duration
+
+	mu   sync.Mutex
+	pods map[types.UID]*podDisk
+}
+
+// podDisk is what one pod was found to use.
+type podDisk struct {
+	volumes []usage.Volume
+	logs    map[string]usage.Space // by container
+	other   usage.Space
+}
+
+func newDiskMeter(k *Kubelet, interval time.Duration) *diskMeter {
+	return &diskMeter{k: k, interval: interval, pods: map[types.UID]*podDisk{}}
+}
+
+func (d *diskMeter) run(ctx context.Context) {
+	tick := time.NewTicker(d.interval)
+	defer tick.Stop()
+	for {
+		d.round(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// round measures all pods once.
+func (d *diskMeter) round(ctx context.Context) {
+	there := map[types.UID]bool{}
+	for _, w := range d.k.allWorkers() {
+		if ctx.Err() != nil {
+			return
+		}
+		pod, _ := w.desired()
+		there[pod.UID] = true
+		found := d.measure(ctx, pod)
+		d.mu.Lock()
+		d.pods[pod.UID] = found
+		d.mu.Unlock()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	maps.DeleteFunc(d.pods, func(uid types.UID, _ *podDisk) bool { return !there[uid] })
+}
+
+// get returns what a pod was last found to use; nil if it has not been measured.
+func (d *diskMeter) get(uid types.UID) *podDisk {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.pods[uid]
+}
+
+func (d *diskMeter) measure(ctx context.Context, pod *corev1.Pod) *podDisk {
+	found := &podDisk{logs: map[string]usage.Space{}}
+	logs := filepath.Join(d.k.opts.LogDir, logFolder(pod.Namespace, pod.Name, pod.UID))
+	entries, _ := os.ReadDir(logs) // a pod without logs uses nothing
+	for _, e := range entries {
+		found.logs[e.Name()] = spaceOf(ctx, filepath.Join(logs, e.Name()))
+	}
+	dir := d.k.podDir(pod.UID)
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		kind := payloadKind(v)
+		if v.EmptyDir != nil {
+			kind = kindEmptyDir
+		}
+		if kind == "" {
+			continue // not the kubelet's
+		}
+		at := d.k.volumeDir(pod.UID, kind, v.Name)
+		one := usage.Volume{Name: v.Name, Space: spaceOf(ctx, at), At: time.Now(), Memory: kind == kindEmptyDir && v.EmptyDir.Medium == corev1.StorageMediumMemory}
+		if disk, err := d.k.opts.Host.Disk(at); err == nil {
+			one.On = filesystemOf(disk)
+		}
+		found.volumes = append(found.volumes, one)
+	}
+	for _, name := range []string{"containers", "etc-hosts"} {
+		found.other = found.other.Plus(spaceOf(ctx, filepath.Join(dir, name)))
+	}
+	return found
+}
+
+func filesystemOf(d Disk) usage.Filesystem {
+	return usage.Filesystem{Device: d.Device, Capacity: d.Capacity, Available: d.Available, Inodes: d.Inodes, AvailableInodes: d.AvailableInodes}
+}
+
+// spaceOf returns the disk space of what is below path on the same file system, counting each file once. What
+// cannot be read, because it was removed meanwhile, say, counts as nothing.
+func spaceOf(ctx context.Context, path string) (sum usage.Space) {
+	root, err := os.Lstat(path)
+	if err != nil {
+		return sum
+	}
+	device, _, _ := inode(root)
+	linked := map[uint64]bool{}
+	_ = filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return nil //nolint:nilerr // it counts as nothing
+		}
+		info, err := e.Info()
+		if err != nil {
+			return nil //nolint:nilerr // as above
+		}
+		dev, number, links := inode(info)
+		if dev != device {
+			return fs.SkipDir
+		}
+		if links > 1 && !e.IsDir() {
+			if linked[number] {
+				return nil
+			}
+			linked[number] = true
+		}
+		sum.Inodes++
+		sum.Bytes += blocks(info)
+		return nil
+	})
+	return sum
+}
+
+// logPathOf reports whether a file of a container's log folder belongs to one of its log files.
+func logPathOf(name, log string) bool { return name == log || strings.HasPrefix(name, log+".") }

@@ -1,0 +1,243 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/client/events"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/eviction"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/usage"
+)
+
+// EvictionPolicy says what the node must not run short of. The signals are memory.available,
+// nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree and pid.available; amounts are
+// quantities, such as 100Mi, or percentages of the capacity, such as 10%. Zero and 100% turn a threshold off.
+type EvictionPolicy struct {
+	// Hard is the least there has to be of a signal: if there is less, the node reports a pressure condition
+	// and a pod is killed at once. Nil means 100Mi of memory, 10% of the space and 5% of the inodes of the
+	// node's file system, and 15% and 5% of that of images; an empty map means none.
+	Hard map[string]string
+	// Soft is what there may be less of for a time, which SoftGrace gives for each signal. Pods then get
+	// MaxPodGrace, or their own grace period if it is shorter, to end.
+	Soft        map[string]string
+	SoftGrace   map[string]string
+	MaxPodGrace time.Duration
+	// MinimumReclaim is how much more than the threshold has to be available before the node stops evicting.
+	MinimumReclaim map[string]string
+	// Transition is how long a pressure condition stays after its cause; 0 means 5 minutes.
+	Transition time.Duration
+	// Interval is the time between looks; 0 means 10 s.
+	Interval time.Duration
+}
+
+// evictor ends pods when the node runs short of something. Safe for concurrent use.
+type evictor struct {
+	k          *Kubelet
+	policy     EvictionPolicy
+	thresholds []eviction.Threshold
+	log        *slog.Logger
+
+	state eviction.State // belongs to run
+
+	mu         sync.Mutex
+	conditions []corev1.NodeConditionType
+}
+
+// parse checks the policy and sets what it leaves out.
+func (p EvictionPolicy) parse() (EvictionPolicy, []eviction.Threshold, error) {
+	if p.Hard == nil {
+		p.Hard = eviction.Default
+	}
+	if p.Transition <= 0 {
+		p.Transition = 5 * time.Minute
+	}
+	if p.Interval <= 0 {
+		p.Interval = 10 * time.Second
+	}
+	thresholds, err := eviction.Parse(eviction.Policy{Hard: p.Hard, Soft: p.Soft, SoftGrace: p.SoftGrace, MinimumReclaim: p.MinimumReclaim, Allocatable: true})
+	if err != nil {
+		return p, nil, fmt.Errorf("kubelet: Options.Eviction: %w", err)
+	}
+	return p, thresholds, nil
+}
+
+// DefaultEvictionHard returns the hard thresholds of a kubelet without an [EvictionPolicy].
+func DefaultEvictionHard() map[string]string { return maps.Clone(eviction.Default) }
+
+// Check returns what is wrong with the policy.
+func (p EvictionPolicy) Check() error {
+	_, _, err := p.parse()
+	return err
+}
+
+// evictionWait is how long to wait for an evicted pod to end before looking again.
+const evictionWait = 30 * time.Second
+
+func (e *evictor) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		wait := time.NewTimer(e.policy.Interval)
+		ended, err := e.round(ctx)
+		if err != nil && ctx.Err() == nil {
+			e.log.Info("measure node failed, no pod is evicted", "err", err)
+		}
+		if ended != nil {
+			// What it used is free then, and counts in the next look.
+			wait.Reset(evictionWait)
+		}
+		select {
+		case <-ctx.Done():
+		case <-ended:
+		case <-wait.C:
+		}
+		wait.Stop()
+	}
+}
+
+// pressure returns the conditions of the node that are true.
+func (e *evictor) pressure() []corev1.NodeConditionType {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.conditions)
+}
+
+// admit returns why a node under pressure does not start a pod; nil if it does.
+func (e *evictor) admit(pod *corev1.Pod) *verdict {
+	conditions := e.pressure()
+	if eviction.Admits(conditions, pod) {
+		return nil
+	}
+	return refusal(evicted, fmt.Sprintf("The node had condition: %v. ", conditions))
+}
+
+const evicted = "Evicted"
+
+// round looks at the node once. The channel, if not nil, is closed when the pod that was evicted has stopped.
+func (e *evictor) round(ctx context.Context) (<-chan struct{}, error) {
+	sample, err := e.k.stats.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	observed := eviction.Observe(sample, e.podMemory())
+	act := e.state.Next(now, e.thresholds, observed)
+	e.setConditions(e.state.Conditions(now, e.policy.Transition))
+	pods := e.active()
+	if ended := e.overLimit(pods, sample); ended != nil {
+		return ended, nil
+	}
+	if len(act) == 0 {
+		return nil, nil
+	}
+	worst := act[0]
+	e.k.recorder.About(e.k.node.about(), nil, events.Warning, "EvictionThresholdMet", fmt.Sprintf("Attempting to reclaim %s", worst.Signal.Resource()))
+	if worst.Signal.Disk() && e.reclaim(ctx, worst.Signal, sample) {
+		return nil, nil
+	}
+	eviction.Rank(pods, worst.Signal, sample)
+	for _, pod := range pods {
+		if eviction.Critical(pod) {
+			continue
+		}
+		grace := int64(immediately)
+		if worst.Soft {
+			grace = int64(e.policy.MaxPodGrace / time.Second)
+			if own := pod.Spec.TerminationGracePeriodSeconds; own != nil {
+				grace = min(grace, *own)
+			}
+		}
+		message := eviction.Message(pod, worst, observed, sample)
+		return e.evict(pod, string(worst.Signal), message, grace, &corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: byKubelet, Message: message}), nil
+	}
+	e.log.Warn("no pod can be evicted", "signal", worst.Signal)
+	return nil, nil
+}
+
+// immediately is the grace period, in seconds, of pods that end because the node runs short of something.
+const immediately = 1
+
+// setConditions publishes the conditions, at once if they have changed.
+func (e *evictor) setConditions(now []corev1.NodeConditionType) {
+	e.mu.Lock()
+	changed := !slices.Equal(e.conditions, now)
+	e.conditions = now
+	e.mu.Unlock()
+	if changed {
+		e.k.node.poke()
+	}
+}
+
+// podMemory is the memory that pods may use, in bytes; 0 if it is not known.
+func (e *evictor) podMemory() uint64 {
+	q, ok := e.k.opts.Capacity[corev1.ResourceMemory]
+	if !ok {
+		return 0
+	}
+	reserved := e.k.opts.Reserved[corev1.ResourceMemory]
+	return uint64(max(q.Value()-reserved.Value(), 0))
+}
+
+// active returns the pods that may have something running.
+func (e *evictor) active() []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, w := range e.k.allWorkers() {
+		if pod := w.active(); pod != nil {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// overLimit ends the pods that use more local storage than they may.
+func (e *evictor) overLimit(pods []*corev1.Pod, sample *usage.Sample) (ended <-chan struct{}) {
+	if e.k.opts.NoLocalStorageLimits {
+		return nil
+	}
+	for _, pod := range pods {
+		u := sample.Pods[pod.UID]
+		if u == nil || eviction.Critical(pod) {
+			continue
+		}
+		if why := eviction.OverLimit(pod, u, sample.ImageApart()); why != "" {
+			ended = e.evict(pod, "localstorage.limit", why, immediately, nil)
+		}
+	}
+	return ended
+}
+
+// evict ends a pod. Signal is what the metrics say that it was for.
+func (e *evictor) evict(pod *corev1.Pod, signal, message string, grace int64, condition *corev1.PodCondition) <-chan struct{} {
+	e.k.metrics.evictions.WithLabelValues(signal).Inc()
+	e.log.Info("evicting pod", "namespace", pod.Namespace, "name", pod.Name, "message", message)
+	e.k.recorder.Event(pod, events.Warning, evicted, message)
+	return e.k.endPod(pod.UID, &verdict{phase: corev1.PodFailed, reason: evicted, message: message, grace: &grace, condition: condition})
+}
+
+// reclaim removes dead containers and unused images, and reports whether that was enough.
+func (e *evictor) reclaim(ctx context.Context, signal eviction.Signal, before *usage.Sample) bool {
+	onNode := signal == eviction.NodeFsAvailable || signal == eviction.NodeFsInodesFree
+	if onNode && before.ImageApart() {
+		return false // neither is on the file system that is short
+	}
+	e.k.removeDeadContainers(ctx)
+	if _, err := e.k.imageGC.free(ctx, math.MaxInt64, time.Now()); err != nil {
+		e.log.Info("remove unused images failed", "err", err)
+	}
+	after, err := e.k.stats.take(ctx)
+	return err == nil && eviction.Resolved(e.thresholds, eviction.Observe(after, e.podMemory()))
+}
+
+// kept is what the hard thresholds keep from pods.
+func (e *evictor) kept() corev1.ResourceList {
+	memory, disk := e.k.opts.Capacity[corev1.ResourceMemory], e.k.opts.Capacity[corev1.ResourceEphemeralStorage]
+	bytes, space := eviction.Reserved(e.thresholds, uint64(max(memory.Value(), 0)), uint64(max(disk.Value(), 0)))
+	return corev1.ResourceList{corev1.ResourceMemory: resource.NewQuantity(int64(bytes), resource.BinarySI),
+		corev1.ResourceEphemeralStorage: resource.NewQuantity(int64(space), resource.BinarySI)}
+}

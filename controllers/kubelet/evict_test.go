@@ -1,0 +1,190 @@
+package kubelet_test
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/controllers/controllertest"
+	"github.com/keelson-dev/keelson/controllers/kubelet"
+	"github.com/keelson-dev/keelson/controllers/kubelet/fakecri"
+)
+
+func nodeCondition(r *rig, t corev1.NodeConditionType) corev1.ConditionStatus {
+	for _, c := range controllertest.Get[*corev1.Node](r.c, "", "n1").Status.Conditions {
+		if c.Type == t {
+			return c.Status
+		}
+	}
+	return ""
+}
+
+func podCondition(p *corev1.Pod, t corev1.PodConditionType) corev1.PodCondition {
+	for _, c := range p.Status.Conditions {
+		if c.Type == t {
+			return c
+		}
+	}
+	return corev1.PodCondition{}
+}
+
+// simulateMemory makes pods use the memory of a map by pod name, out of 8 GiB.
+func (r *rig) simulateMemory(use map[string]uint64) {
+	r.rt.Measure = func(c *cri.ContainerConfig) fakecri.Usage {
+		return fakecri.Usage{Memory: use[c.Labels["io.kubernetes.pod.name"]]}
+	}
+	r.host.memory = func() uint64 {
+		left := 8 * gi
+		for _, name := range r.rt.Running() {
+			for pod, n := range use {
+				if name == pod+"/a" {
+					left -= min(left, n)
+				}
+			}
+		}
+		return left
+	}
+}
+
+// The pod that uses the most beyond its requests goes first, one at a time, until there is memory again; a
+// critical one never.
+func TestMemoryPressureEvicts(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.simulateMemory(map[string]uint64{"modest": 3 * gi, "greedy": 3 * gi, "critical": 2 * gi})
+		r.rt.Play = func(*cri.ContainerConfig) fakecri.Script { return fakecri.Script{StopAfter: 5 * time.Second} }
+	}, func(r *rig) {
+		r.pod("modest", func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("4Gi")}
+		}, "a")
+		time.Sleep(3 * time.Second)
+		r.pod("critical", func(p *corev1.Pod) { p.Spec.PriorityClassName = "system-node-critical" }, "a")
+		r.pod("greedy", nil, "a")
+		time.Sleep(20 * time.Second)
+		p := r.get("greedy")
+		require.Equal(t, corev1.PodFailed, p.Status.Phase)
+		require.Equal(t, "Evicted", p.Status.Reason)
+		require.Equal(t, "The node was low on resource: memory. Threshold quantity: 100Mi, available: 0. "+
+			"Container a was using 3Gi, request is 0, has larger consumption of memory. ", p.Status.Message)
+		require.Equal(t, "TerminationByKubelet", podCondition(p, corev1.DisruptionTarget).Reason)
+		require.EqualValues(t, 137, p.Status.ContainerStatuses[0].State.Terminated.ExitCode, "it got one second")
+		require.Equal(t, corev1.ConditionTrue, nodeCondition(r, corev1.NodeMemoryPressure))
+		require.Equal(t, []string{"critical/a", "modest/a"}, r.rt.Running())
+
+		r.pod("late", nil, "a")
+		r.pod("late-burstable", func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Mi")}
+		}, "a")
+		time.Sleep(3 * time.Second)
+		require.Equal(t, "The node had condition: [MemoryPressure]. ", r.get("late").Status.Message)
+		require.Equal(t, corev1.PodRunning, r.get("late-burstable").Status.Phase)
+
+		time.Sleep(6 * time.Minute)
+		require.Equal(t, corev1.ConditionFalse, nodeCondition(r, corev1.NodeMemoryPressure))
+		require.Equal(t, []string{"critical/a", "late-burstable/a", "modest/a"}, r.rt.Running())
+	})
+}
+
+// A soft threshold waits for its grace period, and the pod has time to end.
+func TestSoftEvictionGivesTime(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.opts.Eviction = kubelet.EvictionPolicy{Hard: map[string]string{}, Soft: map[string]string{"memory.available": "50%"},
+			SoftGrace: map[string]string{"memory.available": "2m"}, MaxPodGrace: 20 * time.Second}
+		r.simulateMemory(map[string]uint64{"web": 5 * gi})
+		r.rt.Play = func(*cri.ContainerConfig) fakecri.Script {
+			return fakecri.Script{StopAfter: 15 * time.Second, StopCode: 7}
+		}
+	}, func(r *rig) {
+		r.pod("web", nil, "a")
+		time.Sleep(100 * time.Second)
+		require.Equal(t, corev1.ConditionTrue, nodeCondition(r, corev1.NodeMemoryPressure))
+		require.Equal(t, corev1.PodRunning, r.get("web").Status.Phase)
+		time.Sleep(35 * time.Second)
+		require.Equal(t, corev1.PodRunning, r.get("web").Status.Phase, "it has not ended yet")
+		time.Sleep(20 * time.Second)
+		p := r.get("web")
+		require.Equal(t, corev1.PodFailed, p.Status.Phase)
+		require.EqualValues(t, 7, p.Status.ContainerStatuses[0].State.Terminated.ExitCode)
+	})
+}
+
+// Too little disk space first costs images and dead containers. Only if that does not help a pod has to go.
+func TestDiskPressureRemovesImagesFirst(t *testing.T) {
+	var free atomic.Uint64
+	free.Store(hostSize / 2)
+	bubble(t, func(r *rig) {
+		r.rt.AddImage("old", 30*gi, false)
+		r.rt.AddImage("pause", 1*gi, true)
+		r.host.node = func() uint64 {
+			if slices.Contains(r.rt.Images(), "old") {
+				return free.Load()
+			}
+			return free.Load() + 30*gi
+		}
+		r.rt.Measure = func(*cri.ContainerConfig) fakecri.Usage { return fakecri.Usage{Disk: 5 * gi} }
+	}, func(r *rig) {
+		r.pod("web", nil, "a")
+		time.Sleep(time.Minute)
+		free.Store(5 * gi)
+		time.Sleep(20 * time.Second)
+		require.Equal(t, []string{"img", "pause"}, r.rt.Images())
+		require.Equal(t, corev1.PodRunning, r.get("web").Status.Phase)
+		require.Equal(t, corev1.ConditionTrue, nodeCondition(r, corev1.NodeDiskPressure))
+
+		free.Store(0)
+		r.host.set(func() { r.host.node = free.Load })
+		time.Sleep(20 * time.Second)
+		p := r.get("web")
+		require.Equal(t, "Evicted", p.Status.Reason)
+		require.Contains(t, p.Status.Message, "The node was low on resource: ephemeral-storage. Threshold quantity: ")
+		require.Contains(t, p.Status.Message, "Container a was using 52428")
+		r.pod("late", nil, "a")
+		time.Sleep(3 * time.Second)
+		require.Equal(t, "The node had condition: [DiskPressure]. ", r.get("late").Status.Message)
+	})
+}
+
+func TestEmptyDirOverItsLimitEvicts(t *testing.T) {
+	bubble(t, nil, func(r *rig) {
+		limit := resource.MustParse("1Mi")
+		p := r.pod("web", func(p *corev1.Pod) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}}}}
+		}, "a")
+		time.Sleep(2 * time.Minute)
+		require.True(t, ready(r.get("web")))
+		r.write(fmt.Sprintf("pods/%s/volumes/kubernetes.io~empty-dir/v/file", p.UID), 2<<20)
+		time.Sleep(90 * time.Second)
+		require.Equal(t, `Usage of EmptyDir volume "v" exceeds the limit "1Mi". `, r.get("web").Status.Message)
+	})
+}
+
+func TestUnusedImagesAreRemoved(t *testing.T) {
+	var free atomic.Uint64
+	free.Store(hostSize / 2)
+	bubble(t, func(r *rig) {
+		r.rt.ImageDir, r.host.images = "/images", free.Load
+		r.opts.Eviction.Hard = map[string]string{}
+		r.rt.AddImage("big", 4*gi, false)
+		r.rt.AddImage("pinned", 4*gi, true)
+		r.rt.AddImage("used-lately", 4*gi, false)
+	}, func(r *rig) {
+		r.pod("web", nil, "a")
+		r.pod("other", func(p *corev1.Pod) { p.Spec.Containers[0].Image = "used-lately" }, "a")
+		time.Sleep(6 * time.Minute)
+		r.delete("other", 0)
+		free.Store(hostSize * 16 / 100) // 84 % are used
+		time.Sleep(10 * time.Minute)
+		require.Len(t, r.rt.Images(), 4)
+		free.Store(hostSize*17/100 - 1) // 4 GiB more have to be free for 80 %
+		r.rt.AddImage("new", 4*gi, false)
+		free.Store(hostSize * 15 / 100)
+		time.Sleep(5 * time.Minute)
+		require.Equal(t, []string{"img", "new", "pinned"}, r.rt.Images(), "5 GiB were needed, the two oldest gave 8")
+	})
+}

@@ -1,0 +1,41 @@
+package kubelet
+
+import (
+	goruntime "runtime"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+)
+
+// Host measures the machine that the kubelet runs on. [Options].Host replaces it, so that tests can simulate
+// a machine that is short of something. Its methods may be called from many goroutines.
+type Host interface {
+	// Memory returns the machine's memory and how much of it is available to processes without swapping, in
+	// bytes: all but the working set.
+	Memory() (total, available uint64)
+	// Disk returns the use of the file system that holds path, or its nearest parent that exists.
+	Disk(path string) (Disk, error)
+	// PIDs returns how many processes and threads the machine may have, and how many it has.
+	PIDs() (most, running uint64)
+	// CPU returns the CPU time that all processes of the machine have used, in nanoseconds.
+	CPU() uint64
+}
+
+// Disk is the use of a file system. Two paths are on one file system if Device is equal.
+type Disk struct {
+	Device                  string
+	Capacity, Available     uint64 // bytes
+	Inodes, AvailableInodes uint64 // 0 inodes: the file system does not count them
+}
+
+// measuredCapacity is what a host has, with the file system of dir.
+func measuredCapacity(host Host, dir string) corev1.ResourceList {
+	list := corev1.ResourceList{corev1.ResourceCPU: resource.NewQuantity(int64(goruntime.NumCPU()), resource.DecimalSI)}
+	if total, _ := host.Memory(); total > 0 {
+		list[corev1.ResourceMemory] = resource.NewQuantity(int64(total), resource.BinarySI)
+	}
+	if disk, err := host.Disk(dir); err == nil && disk.Capacity > 0 {
+		list[corev1.ResourceEphemeralStorage] = resource.NewQuantity(int64(disk.Capacity), resource.BinarySI)
+	}
+	return list
+}

@@ -1,0 +1,59 @@
+package kubelet_test
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/keelson-dev/keelson/controllers/kubelet"
+)
+
+// host is a simulated machine that is short of nothing until a test changes it.
+type host struct {
+	mu     sync.Mutex
+	memory func() uint64 // what is available; nil: half of it
+	// images is the file system of paths below /images, node that of all others.
+	images, node func() uint64 // what is available; nil: half of it
+	running      uint64        // processes
+}
+
+const (
+	gi       = uint64(1) << 30
+	hostSize = 100 * gi // of each file system
+)
+
+func (h *host) set(f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f()
+}
+
+func (h *host) get(of *func() uint64, otherwise uint64) uint64 {
+	h.mu.Lock()
+	f := *of
+	h.mu.Unlock()
+	if f != nil {
+		return f()
+	}
+	return otherwise
+}
+
+// Memory implements kubelet.Host.
+func (h *host) Memory() (total, available uint64) { return 8 * gi, h.get(&h.memory, 4*gi) }
+
+// Disk implements kubelet.Host.
+func (h *host) Disk(path string) (kubelet.Disk, error) {
+	if strings.HasPrefix(path, "/images") {
+		return kubelet.Disk{Device: "images", Capacity: hostSize, Available: h.get(&h.images, hostSize/2)}, nil
+	}
+	return kubelet.Disk{Device: "node", Capacity: hostSize, Available: h.get(&h.node, hostSize/2), Inodes: 1000, AvailableInodes: 500}, nil
+}
+
+// PIDs implements kubelet.Host.
+func (h *host) PIDs() (most, running uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return 1000, h.running
+}
+
+// CPU implements kubelet.Host.
+func (h *host) CPU() uint64 { return 1e9 }

@@ -1,0 +1,240 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/controllers/internal/nodestream"
+	"github.com/keelson-dev/keelson/controllers/internal/serve"
+)
+
+// Healthz returns the least of the kubelet's three servers, which upstream's serves on 127.0.0.1:10248: GET
+// /healthz and its parts /healthz/ping and /healthz/syncloop, and nothing else.
+func (k *Kubelet) Healthz() http.Handler {
+	mux := http.NewServeMux()
+	k.handleHealth(mux)
+	return mux
+}
+
+// ReadOnly returns what upstream's kubelet serves on port 10255, if anything: pods, statistics and metrics,
+// to everybody who can connect.
+func (k *Kubelet) ReadOnly() http.Handler {
+	mux := http.NewServeMux()
+	k.handleReads(mux)
+	return mux
+}
+
+// Handler returns the kubelet API, which Run serves on [Options].Listener: everything, for requests that
+// [Options].Authenticate and Authorize permit. It needs a server whose connections support hijacking.
+func (k *Kubelet) Handler() http.Handler {
+	mux := http.NewServeMux()
+	k.handleReads(mux)
+	k.handleDebugging(mux)
+	return k.gate().Wrap(mux)
+}
+
+func (k *Kubelet) handleHealth(mux *http.ServeMux) {
+	health := func(check func() error) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			w.Header().Set("X-Content-Type-Options", "nosniff")
+			if err := check(); err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
+			_, _ = io.WriteString(w, "ok")
+		}
+	}
+	mux.HandleFunc("GET /healthz", health(k.Healthy))
+	mux.HandleFunc("GET /healthz/syncloop", health(k.Healthy))
+	mux.HandleFunc("GET /healthz/ping", health(func() error { return nil }))
+}
+
+// handleReads adds what changes nothing and shows no content of pods.
+func (k *Kubelet) handleReads(mux *http.ServeMux) {
+	k.handleHealth(mux)
+	mux.HandleFunc("GET /pods", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, k.podList()) })
+	mux.HandleFunc("GET /stats/summary", k.serveSummary)
+	for at, gather := range map[string]prometheus.Gatherer{"GET /metrics": k.metrics.registry, "GET /metrics/probes": k.metrics.probes} {
+		mux.Handle(at, promhttp.HandlerFor(gather, promhttp.HandlerOpts{}))
+	}
+	mux.HandleFunc("GET /metrics/resource", func(w http.ResponseWriter, r *http.Request) {
+		s, err := k.stats.recent(r.Context())
+		if err != nil {
+			k.log.Info("measure pods failed", "err", err)
+		}
+		writeMetrics(w, resourceMetrics(s))
+	})
+	mux.HandleFunc("GET /metrics/cadvisor", func(w http.ResponseWriter, r *http.Request) {
+		s, err := k.stats.recent(r.Context())
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		writeMetrics(w, containerMetrics(s, k.opts.Capacity))
+	})
+}
+
+func writeMetrics(w http.ResponseWriter, b []byte) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_, _ = w.Write(b)
+}
+
+func (k *Kubelet) serveSummary(w http.ResponseWriter, r *http.Request) {
+	s, err := k.stats.recent(r.Context())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	writeJSON(w, summarize(k.opts.NodeName, k.began, s, r.FormValue("only_cpu_and_memory") == "true"))
+}
+
+// debuggingPaths are those that NoDebugging turns off.
+var debuggingPaths = []string{"/run/", "/exec/", "/attach/", "/portForward/", "/containerLogs/", "/runningpods/", "/logs/", "/checkpoint/", "/debug/", "/configz"}
+
+// handleDebugging adds what shows or changes pods and the kubelet itself.
+func (k *Kubelet) handleDebugging(mux *http.ServeMux) {
+	k.handleZPages(mux)
+	if k.opts.NoDebugging {
+		for _, at := range debuggingPaths {
+			mux.HandleFunc(at, func(w http.ResponseWriter, _ *http.Request) {
+				http.Error(w, "Debug endpoints are disabled.", http.StatusMethodNotAllowed)
+			})
+		}
+		return
+	}
+	mux.Handle("/", nodestream.NewHandler(streams{k}, k.log))
+	mux.HandleFunc("GET /runningpods/", k.serveRunningPods)
+	mux.HandleFunc("POST /checkpoint/{namespace}/{pod}/{container}", k.serveCheckpoint)
+	if dir := k.opts.SystemLogDir; dir != "" {
+		mux.Handle("GET /logs/", http.StripPrefix("/logs/", http.FileServer(http.Dir(dir))))
+	}
+	mux.HandleFunc("GET /configz", func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, map[string]any{"kubeletconfig": k.opts.Configz})
+	})
+	if !k.opts.NoProfiling {
+		mux.HandleFunc("/debug/pprof/", pprof.Index)
+		for name, f := range map[string]http.HandlerFunc{"cmdline": pprof.Cmdline, "profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace} {
+			mux.HandleFunc("/debug/pprof/"+name, f)
+		}
+	}
+	if set := k.opts.SetVerbosity; set != nil {
+		mux.HandleFunc("PUT /debug/flags/v", func(w http.ResponseWriter, r *http.Request) { serveVerbosity(w, r, set) })
+	}
+}
+
+// serveVerbosity sets the verbosity of the log to the number in the body.
+func serveVerbosity(w http.ResponseWriter, r *http.Request, set func(string) error) {
+	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 64))
+	if err == nil {
+		err = set(strings.TrimSpace(string(b)))
+	}
+	if err != nil {
+		http.Error(w, "error setting verbosity: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	fmt.Fprintf(w, "successfully set klog.logging.verbosity to %s", strings.TrimSpace(string(b)))
+}
+
+// handleZPages adds the pages about how the process was started and how it does.
+func (k *Kubelet) handleZPages(mux *http.ServeMux) {
+	const warning = "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.\n\n"
+	text := func(f func(w io.Writer)) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			f(w)
+		}
+	}
+	mux.HandleFunc("GET /flagz", text(func(w io.Writer) {
+		fmt.Fprint(w, "\nkubelet flags\n"+warning)
+		for _, name := range slices.Sorted(maps.Keys(k.opts.Flags)) {
+			fmt.Fprintf(w, "%s=%s\n", name, k.opts.Flags[name])
+		}
+	}))
+	mux.HandleFunc("GET /statusz", text(func(w io.Writer) {
+		fmt.Fprintf(w, "\nkubelet statusz\n"+warning+"Started: %s\nUp: %s\nBinary version: %s\n\nPaths: /configz /debug /flagz /healthz /metrics /statusz\n",
+			k.began.UTC().Format(time.RFC1123), time.Since(k.began).Truncate(time.Second), version)
+	}))
+}
+
+// serveRunningPods lists what the runtime runs, whatever the API server or the manifests say.
+func (k *Kubelet) serveRunningPods(w http.ResponseWriter, r *http.Request) {
+	running := &cri.ContainerStateValue{State: cri.ContainerState_CONTAINER_RUNNING}
+	found, err := k.rt.ListContainers(r.Context(), &cri.ListContainersRequest{Filter: &cri.ContainerFilter{State: running}})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	pods := map[types.UID]*corev1.Pod{}
+	for _, c := range found.Containers {
+		uid := types.UID(c.Labels[labelPodUID])
+		if uid == "" {
+			continue
+		}
+		pod := pods[uid]
+		if pod == nil {
+			pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.Labels[labelPodNamespace], Name: c.Labels[labelPodName], UID: uid}}
+			pods[uid] = pod
+		}
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: c.Labels[labelContainerName], Image: c.GetImage().GetImage()})
+	}
+	list := &metav1.List[*corev1.Pod]{}
+	list.APIVersion, list.Kind = "v1", "PodList"
+	for _, uid := range slices.Sorted(maps.Keys(pods)) {
+		list.Items = append(list.Items, pods[uid])
+	}
+	writeJSON(w, list)
+}
+
+// serveCheckpoint writes the memory and state of a container to an archive.
+func (k *Kubelet) serveCheckpoint(w http.ResponseWriter, r *http.Request) {
+	namespace, pod, name := r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container")
+	_, id, err := streams{k}.running(r.Context(), namespace, pod, name)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
+	file := filepath.Join(k.opts.RootDir, "checkpoints", fmt.Sprintf("checkpoint-%s_%s-%s-%s.tar", pod, namespace, name, time.Now().Format(time.RFC3339)))
+	if err := k.makeDir(filepath.Dir(file)); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_, err = k.rt.CheckpointContainer(r.Context(), &cri.CheckpointContainerRequest{ContainerId: id, Location: file})
+	switch {
+	case status.Code(err) == codes.Unimplemented:
+		http.Error(w, "the container runtime does not implement CheckpointContainer", http.StatusNotFound)
+	case err != nil:
+		http.Error(w, status.Convert(err).Message(), http.StatusInternalServerError)
+	default:
+		writeJSON(w, map[string][]string{"items": {path.Clean(file)}})
+	}
+}
+
+// servePlain serves a handler without TLS until ctx ends.
+func servePlain(ctx context.Context, l net.Listener, h http.Handler) error {
+	err := serve.Run(ctx, &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}, l, time.Second)
+	if errors.Is(err, http.ErrServerClosed) || ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

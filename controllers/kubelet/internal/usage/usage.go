@@ -1,0 +1,152 @@
+// Package usage holds what a node, its pods and their containers use at one moment, as plain data. The
+// statistics that the kubelet serves, its metrics and its evictions are computed from it, and their tests
+// test it too.
+package usage
+
+import (
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// Sample is what was measured at one moment.
+type Sample struct {
+	At time.Time
+	// CPU is the CPU time that the node has used, in nanoseconds. CPURate is how much of it per second; 0 if
+	// unknown.
+	CPU, CPURate uint64
+	// Memory is the node's memory, and MemoryAvailable what is available of it, in bytes.
+	Memory, MemoryAvailable uint64
+	// MostPIDs is how many processes and threads the node may have; 0 if unknown.
+	MostPIDs, PIDs uint64
+	// Node is the file system of the kubelet's directory, Image that of the runtime's images.
+	Node, Image Filesystem
+	// Images is the space that images use, as the runtime says.
+	Images Space
+	Pods   map[types.UID]*Pod
+}
+
+// ImageApart reports whether images are on a file system of their own.
+func (s *Sample) ImageApart() bool { return s.Node.Device != s.Image.Device }
+
+// Filesystem is the use of a file system.
+type Filesystem struct {
+	Device                  string
+	Capacity, Available     uint64 // bytes
+	Inodes, AvailableInodes uint64 // Inodes is 0 if the file system does not count them
+}
+
+// Used returns the bytes that are not available.
+func (f *Filesystem) Used() uint64 { return f.Capacity - min(f.Available, f.Capacity) }
+
+// UsedInodes returns the inodes that are not available.
+func (f *Filesystem) UsedInodes() uint64 { return f.Inodes - min(f.AvailableInodes, f.Inodes) }
+
+// Space is space on a file system.
+type Space struct{ Bytes, Inodes uint64 }
+
+// Plus returns the sum.
+func (s Space) Plus(o Space) Space { return Space{s.Bytes + o.Bytes, s.Inodes + o.Inodes} }
+
+// Pod is the use of one pod.
+type Pod struct {
+	Namespace, Name string
+	UID             types.UID
+	Started         time.Time // when its sandbox was made
+	Containers      []Container
+	Volumes         []Volume
+	// Logs and files of the kubelet that belong to no container.
+	Other Space
+	// Processes counts processes and threads; 0 if unknown.
+	Processes uint64
+	Network   *Network // nil if unknown
+}
+
+// Container is the use of one container.
+type Container struct {
+	Name, ID string
+	Created  time.Time
+	// CPU is the CPU time it has used, in nanoseconds, at CPUAt; the zero time means unknown.
+	CPU   uint64
+	CPUAt time.Time
+	// CPURate is the CPU time it uses per second, in nanoseconds; 0 if unknown.
+	CPURate uint64
+	// Memory at MemoryAt, in bytes; the zero time means unknown.
+	WorkingSet, MemoryUsage, RSS, MemoryAvailable uint64
+	PageFaults, MajorPageFaults                   uint64
+	MemoryAt                                      time.Time
+	// Swap is the swap it uses, in bytes; nil if unknown.
+	Swap *uint64
+	// Layer is what it has written to its own layer, Logs what its log files hold.
+	Layer, Logs Space
+}
+
+// Volume is the use of a volume that the pod keeps on the node's disk.
+type Volume struct {
+	Name string
+	Space
+	// On is the file system that the volume is on.
+	On Filesystem
+	// Memory is true if the volume is in memory.
+	Memory bool
+	At     time.Time
+}
+
+// Network is what a pod has received and sent through its main interface.
+type Network struct {
+	Interface                            string
+	At                                   time.Time
+	RxBytes, RxErrors, TxBytes, TxErrors uint64
+}
+
+// CPU returns the CPU time of the pod's containers, in nanoseconds, and when it was measured.
+func (p *Pod) CPU() (used uint64, at time.Time) {
+	for i := range p.Containers {
+		if c := &p.Containers[i]; !c.CPUAt.IsZero() {
+			used += c.CPU
+			if c.CPUAt.After(at) {
+				at = c.CPUAt
+			}
+		}
+	}
+	return used, at
+}
+
+// WorkingSet returns the memory of the pod's containers that cannot be reclaimed, in bytes, and when it was
+// measured.
+func (p *Pod) WorkingSet() (used uint64, at time.Time) {
+	for i := range p.Containers {
+		if c := &p.Containers[i]; !c.MemoryAt.IsZero() {
+			used += c.WorkingSet
+			if c.MemoryAt.After(at) {
+				at = c.MemoryAt
+			}
+		}
+	}
+	return used, at
+}
+
+// Layers returns what the containers have written to their own layers.
+func (p *Pod) Layers() (sum Space) {
+	for i := range p.Containers {
+		sum = sum.Plus(p.Containers[i].Layer)
+	}
+	return sum
+}
+
+// Local returns what the pod uses on the file system of the kubelet: logs and local volumes.
+func (p *Pod) Local() Space {
+	sum := p.Other
+	for i := range p.Containers {
+		sum = sum.Plus(p.Containers[i].Logs)
+	}
+	for i := range p.Volumes {
+		if v := &p.Volumes[i]; !v.Memory {
+			sum = sum.Plus(v.Space)
+		}
+	}
+	return sum
+}
+
+// Ephemeral returns all that the pod uses on the node's disks.
+func (p *Pod) Ephemeral() Space { return p.Local().Plus(p.Layers()) }

@@ -1,0 +1,211 @@
+package kubeletconfig
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+)
+
+// Check returns what is wrong with the configuration and what of it this kubelet does not do, all of it.
+func (c *Configuration) Check() error {
+	return errors.Join(c.checkServers(), c.checkNode(), c.checkResources(), c.checkPods(), c.refuse())
+}
+
+// problems collects errors.
+type problems []error
+
+// add adds the problem of a field, if something is wrong.
+func (p *problems) add(wrong bool, field, format string, args ...any) {
+	if wrong {
+		*p = append(*p, fmt.Errorf("%s: "+format, append([]any{field}, args...)...))
+	}
+}
+
+func (p problems) err() error { return errors.Join(p...) }
+
+func is(b *bool) bool { return b != nil && *b }
+
+func (c *Configuration) checkServers() error {
+	var p problems
+	port := func(field string, n int32, zero bool) {
+		p.add(n < 0 || n > 65535 || n == 0 && !zero, field, "%d is no port", n)
+	}
+	port("port", c.Port, false)
+	port("readOnlyPort", c.ReadOnlyPort, true)
+	port("healthzPort", *c.HealthzPort, true)
+	for field, text := range map[string]string{"address": c.Address, "healthzBindAddress": c.HealthzBindAddress} {
+		_, err := netip.ParseAddr(text)
+		p.add(err != nil, field, "%q is no IP address", text)
+	}
+	p.add((c.TLSCertFile == "") != (c.TLSPrivateKeyFile == ""), "tlsCertFile", "it needs tlsPrivateKeyFile, and the reverse")
+	p.add(is(c.Authentication.Anonymous.Enabled), "authentication.anonymous.enabled", "this kubelet requires authentication; set it to false")
+	p.add(c.Authorization.Mode != ModeWebhook && c.Authorization.Mode != ModeAlwaysAllow, "authorization.mode", "%q is neither Webhook nor AlwaysAllow", c.Authorization.Mode)
+	for field, d := range map[string]time.Duration{"authentication.webhook.cacheTTL": c.Authentication.Webhook.CacheTTL.Duration,
+		"authorization.webhook.cacheAuthorizedTTL":   c.Authorization.Webhook.CacheAuthorizedTTL.Duration,
+		"authorization.webhook.cacheUnauthorizedTTL": c.Authorization.Webhook.CacheUnauthorizedTTL.Duration,
+		"streamingConnectionIdleTimeout":             c.StreamingConnectionIdleTimeout.Duration} {
+		p.add(d < 0, field, "%v must not be negative", d)
+	}
+	_, err := c.tlsSettings()
+	p.add(err != nil, "tls", "%v", err)
+	return p.err()
+}
+
+func (c *Configuration) checkNode() error {
+	var p problems
+	p.add(c.NodeLeaseDurationSeconds < 0, "nodeLeaseDurationSeconds", "%d must be greater than 0", c.NodeLeaseDurationSeconds)
+	p.add(*c.NodeStatusMaxImages < -1, "nodeStatusMaxImages", "%d must be -1 or greater", *c.NodeStatusMaxImages)
+	p.add(*c.OOMScoreAdj < -1000 || *c.OOMScoreAdj > 1000, "oomScoreAdj", "%d is not within -1000 and 1000", *c.OOMScoreAdj)
+	for field, n := range map[string]int64{"eventBurst": int64(c.EventBurst), "eventRecordQPS": int64(*c.EventRecordQPS), "kubeAPIQPS": int64(*c.KubeAPIQPS), "kubeAPIBurst": int64(c.KubeAPIBurst),
+		"registryPullQPS": int64(*c.RegistryPullQPS), "registryBurst": int64(c.RegistryBurst), "maxOpenFiles": c.MaxOpenFiles, "podsPerCore": int64(c.PodsPerCore),
+		"maxPods": int64(c.MaxPods), "evictionMaxPodGracePeriod": int64(c.EvictionMaxPodGracePeriod)} {
+		p.add(n < 0, field, "%d must not be negative", n)
+	}
+	for field, d := range map[string]time.Duration{"syncFrequency": c.SyncFrequency.Duration, "fileCheckFrequency": c.FileCheckFrequency.Duration,
+		"httpCheckFrequency": c.HTTPCheckFrequency.Duration, "nodeStatusUpdateFrequency": c.NodeStatusUpdateFrequency.Duration,
+		"nodeStatusReportFrequency": c.NodeStatusReportFrequency.Duration, "volumeStatsAggPeriod": c.VolumeStatsAggPeriod.Duration,
+		"runtimeRequestTimeout": c.RuntimeRequestTimeout.Duration, "containerLogMonitorInterval": c.ContainerLogMonitorInterval.Duration} {
+		p.add(d < 0, field, "%v must not be negative", d)
+	}
+	if c.PodCIDR != "" {
+		_, err := netip.ParsePrefix(c.PodCIDR)
+		p.add(err != nil, "podCIDR", "%v", err)
+	}
+	for _, ip := range c.ClusterDNS {
+		_, err := netip.ParseAddr(ip)
+		p.add(err != nil, "clusterDNS", "%q is no IP address", ip)
+	}
+	for _, t := range c.RegisterWithTaints {
+		p.add(t.Key == "" || t.Effect == "", "registerWithTaints", "%v needs a key and an effect", t)
+		p.add(t.TimeAdded != nil, "registerWithTaints", "timeAdded of %s is the server's", t.Key)
+	}
+	return p.err()
+}
+
+func (c *Configuration) checkResources() error {
+	var p problems
+	for field, m := range map[string]map[string]string{"kubeReserved": c.KubeReserved, "systemReserved": c.SystemReserved} {
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			q, err := resource.Parse(m[name])
+			p.add(err != nil || q.Sign() < 0, field, "%s: %q is no amount", name, m[name])
+			p.add(!slices.Contains([]string{"cpu", "memory", "ephemeral-storage", "pid"}, name), field, "%s cannot be reserved", name)
+		}
+	}
+	seen := map[string]bool{}
+	for _, e := range c.EnforceNodeAllocatable {
+		p.add(seen[e], "enforceNodeAllocatable", "%s is there twice", e)
+		seen[e] = true
+		switch e {
+		case "pods":
+			p.add(!*c.CgroupsPerQOS, "enforceNodeAllocatable", "pods needs cgroupsPerQOS")
+		case "none", "":
+			p.add(len(c.EnforceNodeAllocatable) > 1, "enforceNodeAllocatable", "none stands alone")
+		case "system-reserved", "kube-reserved", "system-reserved-compressible", "kube-reserved-compressible":
+			p.add(true, "enforceNodeAllocatable", "%s: this kubelet limits pods only; set limits on the other cgroups with the system's service manager", e)
+		default:
+			p.add(true, "enforceNodeAllocatable", "%q is unknown", e)
+		}
+	}
+	p.add(c.CgroupDriver != "cgroupfs", "cgroupDriver", "%q: this kubelet names cgroups as cgroupfs does; set it to cgroupfs here and in the container runtime", c.CgroupDriver)
+	high, low := *c.ImageGCHighThresholdPercent, *c.ImageGCLowThresholdPercent
+	p.add(high < 0 || high > 100 || low < 0 || low >= high, "imageGCLowThresholdPercent", "%d must be 0 or more and less than imageGCHighThresholdPercent, %d, which is at most 100", low, high)
+	most, least := c.ImageMaximumGCAge.Duration, c.ImageMinimumGCAge.Duration
+	p.add(least < 0 || most < 0 || most > 0 && most <= least, "imageMaximumGCAge", "%v must be 0 or greater than imageMinimumGCAge, %v", most, least)
+	size, err := resource.Parse(c.ContainerLogMaxSize)
+	p.add(err != nil || size.Sign() < 0 && c.ContainerLogMaxSize != "-1", "containerLogMaxSize", "%q is no size", c.ContainerLogMaxSize)
+	p.add(*c.ContainerLogMaxFiles <= 1, "containerLogMaxFiles", "%d must be greater than 1", *c.ContainerLogMaxFiles)
+	p.add(*c.ContainerLogMaxWorkers < 1, "containerLogMaxWorkers", "%d must be greater than 0", *c.ContainerLogMaxWorkers)
+	return p.err()
+}
+
+func (c *Configuration) checkPods() error {
+	var p problems
+	restart := c.CrashLoopBackOff.MaxContainerRestartPeriod.Duration
+	p.add(restart < time.Second || restart > 5*time.Minute, "crashLoopBackOff.maxContainerRestartPeriod", "%v is not within 1s and 300s", restart)
+	pulls := c.MaxParallelImagePulls
+	p.add(pulls != nil && *pulls < 1, "maxParallelImagePulls", "it must be positive")
+	p.add(pulls != nil && *pulls > 1 && *c.SerializeImagePulls, "maxParallelImagePulls", "more than 1 needs serializeImagePulls: false")
+	p.add(!slices.Contains([]string{"promiscuous-bridge", "hairpin-veth", "none"}, c.HairpinMode), "hairpinMode", "%q is unknown", c.HairpinMode)
+	p.add(!slices.Contains([]string{"Get", "Cache", "Watch"}, c.ConfigMapAndSecretChangeDetectionStrategy), "configMapAndSecretChangeDetectionStrategy", "%q is none of Get, Cache and Watch",
+		c.ConfigMapAndSecretChangeDetectionStrategy)
+	p.add(c.Logging.Format != "text" && c.Logging.Format != "json", "logging.format", "%q is neither text nor json", c.Logging.Format)
+	for _, s := range c.AllowedUnsafeSysctls {
+		p.add(!strings.HasPrefix(s, "kernel.shm") && !strings.HasPrefix(s, "kernel.msg") && s != "kernel.sem" && !strings.HasPrefix(s, "fs.mqueue.") && !strings.HasPrefix(s, "net."),
+			"allowedUnsafeSysctls", "%s is not a sysctl of a namespace", s)
+	}
+	if _, err := c.eviction(); err != nil {
+		p = append(p, err)
+	}
+	return p.err()
+}
+
+// refuse returns what this kubelet does not do.
+func (c *Configuration) refuse() error {
+	var p problems
+	not := func(wanted bool, field, why string) {
+		p.add(wanted, field, "%s", why)
+	}
+	not(c.StaticPodURL != "" || len(c.StaticPodURLHeader) > 0, "staticPodURL", "manifests are read from staticPodPath only")
+	not(c.StreamingConnectionIdleTimeout.Duration != 4*time.Hour, "streamingConnectionIdleTimeout", "only 4h is supported")
+	not(c.ContentType != "application/vnd.kubernetes.protobuf" && c.ContentType != "application/json", "contentType", "the client negotiates the best encoding that the server has")
+	not(c.RunOnce, "runOnce", "the mode has been removed from Kubernetes")
+	not(c.ServerTLSBootstrap, "serverTLSBootstrap", "this kubelet does not request its serving certificate from the cluster; set tlsCertFile and tlsPrivateKeyFile")
+	not(c.ImagePullCredentialsVerificationPolicy != "NeverVerifyPreloadedImages" && c.ImagePullCredentialsVerificationPolicy != "NeverVerify", "imagePullCredentialsVerificationPolicy",
+		"this kubelet keeps no records of the credentials of pulls")
+	not(len(c.PreloadedImagesVerificationAllowlist) > 0, "preloadedImagesVerificationAllowlist", "this kubelet keeps no records of the credentials of pulls")
+	not(c.KubeletCgroups != "" || c.SystemCgroups != "", "kubeletCgroups and systemCgroups", "this kubelet moves no processes between cgroups; use the system's service manager")
+	not(c.CPUManagerPolicy != "none" || len(c.CPUManagerPolicyOptions) > 0, "cpuManagerPolicy", "this kubelet gives no container CPUs of its own; only none is supported")
+	not(c.MemoryManagerPolicy != "None" || len(c.ReservedMemory) > 0, "memoryManagerPolicy", "this kubelet gives no container memory of one NUMA node; only None is supported")
+	not(c.TopologyManagerPolicy != "none" || c.TopologyManagerScope != "container" || len(c.TopologyManagerPolicyOptions) > 0, "topologyManagerPolicy", "only none, in the scope container, is supported")
+	not(len(c.QOSReserved) > 0, "qosReserved", "an alpha feature that this kubelet does not have")
+	not(is(c.SingleProcessOOMKill), "singleProcessOOMKill", "the container runtime decides it")
+	not(!*c.CPUCFSQuota, "cpuCFSQuota", "this kubelet always enforces CPU limits; set it to true")
+	not(c.CPUCFSQuotaPeriod.Duration != 100*time.Millisecond, "cpuCFSQuotaPeriod", "only 100ms is supported")
+	not(!*c.EnableControllerAttachDetach, "enableControllerAttachDetach", "this kubelet attaches no volumes; set it to true")
+	not(c.MemorySwap.SwapBehavior != "" && c.MemorySwap.SwapBehavior != "NoSwap", "memorySwap.swapBehavior", "only NoSwap is supported")
+	not(c.ReservedSystemCPUs != "", "reservedSystemCPUs", "this kubelet gives no container CPUs of its own; use systemReserved")
+	not(c.ShowHiddenMetricsForVersion != "", "showHiddenMetricsForVersion", "this kubelet hides no metrics")
+	not(c.SystemReservedCgroup != "" || c.KubeReservedCgroup != "", "systemReservedCgroup and kubeReservedCgroup", "this kubelet limits pods only")
+	not(c.VolumePluginDir != defaultPluginDir, "volumePluginDir", "flexVolume plugins are not supported")
+	not(c.KernelMemcgNotification, "kernelMemcgNotification", "this kubelet measures memory periodically, see evictionHard")
+	not(is(c.EnableSystemLogQuery), "enableSystemLogQuery", "this kubelet serves files of /var/log only")
+	not(c.ShutdownGracePeriod.Duration != 0 || c.ShutdownGracePeriodCriticalPods.Duration != 0 || len(c.ShutdownGracePeriodByPodPriority) > 0, "shutdownGracePeriod",
+		"this kubelet does not delay the shutdown of the machine")
+	not(*c.MemoryThrottlingFactor != 0.9 || c.MemoryReservationPolicy != "None", "memoryThrottlingFactor and memoryReservationPolicy", "memory QoS, an alpha feature, is not supported")
+	not(c.Tracing != nil, "tracing", "this kubelet exports no traces")
+	not(c.UserNamespaces != nil, "userNamespaces", "pods with user namespaces are not supported")
+	not(len(c.Logging.VModule) > 0 || c.Logging.Options.Text.SplitStream || c.Logging.Options.JSON.SplitStream, "logging", "vmodule and splitStream are not supported")
+	not(c.ProtectKernelDefaults, "protectKernelDefaults", "this kubelet changes no kernel parameters of the machine and does not check them")
+	not(*c.IPTablesMasqueradeBit != 14 || *c.IPTablesDropBit != 15, "iptablesMasqueradeBit and iptablesDropBit", "this kubelet makes no iptables rules; see kube-proxy's")
+	for _, name := range slices.Sorted(maps.Keys(c.FeatureGates)) {
+		want := c.FeatureGates[name]
+		have, known := gates[name]
+		not(!known, "featureGates."+name, "unknown feature gate")
+		not(known && have != want, "featureGates."+name, fmt.Sprintf("this kubelet behaves as with %t", have))
+	}
+	return p.err()
+}
+
+// gates are the feature gates of the kubelet and how this one behaves.
+var gates = map[string]bool{
+	"AllAlpha": false, "CustomCPUCFSQuotaPeriod": false, "EventedPLEG": false, "GracefulNodeShutdown": false, "GracefulNodeShutdownBasedOnPodPriority": false,
+	"ImageMaximumGCAge": true, "ImageVolume": false, "InPlacePodVerticalScaling": false, "KubeletCrashLoopBackOffMax": true, "KubeletFineGrainedAuthz": true,
+	"KubeletEnsureSecretPulledImages": false, "KubeletPSI": false, "KubeletPodResources": false, "LocalStorageCapacityIsolation": true, "MemoryQoS": false, "NodeLogQuery": false,
+	"NodeSwap": false, "PodLevelResources": false, "PodLifecycleSleepAction": true, "RotateKubeletServerCertificate": false, "SidecarContainers": true,
+	"UserNamespacesSupport": false, "DynamicResourceAllocation": false, "ContainerStopSignals": false, "ContainerRestartRules": true,
+}
+
+// podsOf is how many pods the node runs at most.
+func (c *Configuration) podsOf(cpus int) int64 {
+	if c.PodsPerCore > 0 {
+		return min(int64(c.PodsPerCore)*int64(cpus), int64(c.MaxPods))
+	}
+	return cmp.Or(int64(c.MaxPods), 110)
+}

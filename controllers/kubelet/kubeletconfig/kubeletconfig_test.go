@@ -1,0 +1,245 @@
+package kubeletconfig_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/controllers/kubelet/kubeletconfig"
+)
+
+func file(t testing.TB, dir, name, text string) string {
+	path := filepath.Join(dir, name)
+	require.NoError(t, os.WriteFile(path, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"+text), 0o600))
+	return path
+}
+
+// The defaults are accepted, so a kubelet needs no file.
+func TestDefaults(t *testing.T) {
+	c := kubeletconfig.Default()
+	require.NoError(t, c.Check())
+	o, err := c.Options()
+	require.NoError(t, err)
+	require.Equal(t, 10*time.Second, o.NodeStatusInterval)
+	require.Equal(t, 5*time.Minute, o.NodeReportInterval)
+	require.EqualValues(t, 10<<20, o.Logs.MaxSize)
+	require.Equal(t, 1, o.Pulls.Parallel)
+	pods := o.Capacity["pods"]
+	require.EqualValues(t, 110, pods.Value())
+	// No pointer is left nil but those whose absence means something.
+	v := reflect.ValueOf(*c)
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Kind() == reflect.Pointer && f.IsNil() {
+			require.Contains(t, []string{"MaxParallelImagePulls", "SingleProcessOOMKill", "EnableSystemLogQuery", "Tracing", "UserNamespaces"}, v.Type().Field(i).Name)
+		}
+	}
+}
+
+// What kubeadm writes, with every field that it mentions, is accepted unchanged.
+func TestFileOfAnInstaller(t *testing.T) {
+	c, err := kubeletconfig.Load(file(t, t.TempDir(), "config.yaml", `
+authentication:
+  anonymous: {enabled: false}
+  webhook: {cacheTTL: 0s, enabled: true}
+  x509: {clientCAFile: /etc/kubernetes/pki/ca.crt}
+authorization:
+  mode: Webhook
+  webhook: {cacheAuthorizedTTL: 0s, cacheUnauthorizedTTL: 0s}
+cgroupDriver: cgroupfs
+clusterDNS: [10.96.0.10]
+clusterDomain: cluster.local
+containerRuntimeEndpoint: ""
+cpuManagerReconcilePeriod: 0s
+crashLoopBackOff: {}
+evictionPressureTransitionPeriod: 0s
+fileCheckFrequency: 0s
+healthzBindAddress: 127.0.0.1
+healthzPort: 10248
+httpCheckFrequency: 0s
+imageMaximumGCAge: 0s
+imageMinimumGCAge: 0s
+logging:
+  flushFrequency: 0
+  options:
+    json: {infoBufferSize: "0"}
+    text: {infoBufferSize: "0"}
+  verbosity: 0
+memorySwap: {}
+nodeStatusReportFrequency: 0s
+nodeStatusUpdateFrequency: 0s
+rotateCertificates: true
+runtimeRequestTimeout: 0s
+shutdownGracePeriod: 0s
+shutdownGracePeriodCriticalPods: 0s
+staticPodPath: /etc/kubernetes/manifests
+streamingConnectionIdleTimeout: 0s
+syncFrequency: 0s
+volumeStatsAggPeriod: 0s
+`), "")
+	require.NoError(t, err)
+	require.NoError(t, c.Check())
+	require.Equal(t, 20*time.Second, c.FileCheckFrequency.Duration)
+}
+
+// So is a file that sets the values of servers, evictions, collection and syncs.
+func TestFileWithEveryUsualValue(t *testing.T) {
+	c, err := kubeletconfig.Load(file(t, t.TempDir(), "other.yaml", `
+address: 0.0.0.0
+port: 10250
+readOnlyPort: 10255
+authentication: {webhook: {cacheTTL: 2m0s}}
+authorization: {webhook: {cacheAuthorizedTTL: 5m0s, cacheUnauthorizedTTL: 30s}}
+cgroupsPerQOS: true
+containerLogMaxFiles: 5
+containerLogMaxSize: 10Mi
+contentType: application/vnd.kubernetes.protobuf
+cpuCFSQuota: true
+cpuManagerPolicy: none
+enableControllerAttachDetach: true
+enableDebuggingHandlers: true
+enforceNodeAllocatable: [pods]
+eventBurst: 10
+eventRecordQPS: 5
+evictionHard: {imagefs.available: 15%, memory.available: 100Mi, nodefs.available: 10%, nodefs.inodesFree: 5%}
+failSwapOn: true
+hairpinMode: promiscuous-bridge
+imageGCHighThresholdPercent: 85
+imageGCLowThresholdPercent: 80
+imageMinimumGCAge: 2m0s
+iptablesDropBit: 15
+iptablesMasqueradeBit: 14
+kubeAPIBurst: 10
+kubeAPIQPS: 5
+makeIPTablesUtilChains: true
+maxOpenFiles: 1000000
+maxPods: 110
+nodeLeaseDurationSeconds: 40
+nodeStatusUpdateFrequency: 10s
+oomScoreAdj: -999
+podPidsLimit: -1
+registryBurst: 10
+registryPullQPS: 5
+resolvConf: /etc/resolv.conf
+rotateCertificates: true
+runtimeRequestTimeout: 2m0s
+serializeImagePulls: true
+staticPodPath: /etc/kubernetes/manifests
+streamingConnectionIdleTimeout: 4h0m0s
+syncFrequency: 1m0s
+volumeStatsAggPeriod: 1m0s
+`), "")
+	require.NoError(t, err)
+	require.NoError(t, c.Check())
+	require.EqualValues(t, 10255, c.ReadOnlyPort)
+}
+
+// Files of the directory override parts of the first, in the order of their names; others are left alone.
+func TestDropIns(t *testing.T) {
+	dir := t.TempDir()
+	base := file(t, t.TempDir(), "config.yaml", "maxPods: 7\nevictionHard: {memory.available: 1Gi, nodefs.available: 5%}\nclusterDNS: [10.0.0.1, 10.0.0.2]\n")
+	file(t, dir, "10-a.conf", "maxPods: 8\nclusterDNS: [10.0.0.3]\n")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "20"), 0o755))
+	file(t, filepath.Join(dir, "20"), "b.conf", "evictionHard: {memory.available: 2Gi}\nmaxPods: 9\n")
+	file(t, dir, "30-ignored.yaml", "maxPods: 10\n")
+	c, err := kubeletconfig.Load(base, dir)
+	require.NoError(t, err)
+	require.EqualValues(t, 9, c.MaxPods)
+	require.Equal(t, []string{"10.0.0.3"}, c.ClusterDNS)
+	require.Equal(t, map[string]string{"memory.available": "2Gi", "nodefs.available": "5%"}, c.EvictionHard)
+	file(t, dir, "40-bad.conf", "maxPodz: 1\n")
+	_, err = kubeletconfig.Load(base, dir)
+	require.ErrorContains(t, err, "40-bad.conf")
+	require.ErrorContains(t, err, "maxPodz")
+}
+
+// Every wrong or unsupported value is named, with the reason.
+func TestCheck(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]string{
+		"port: 70000":                                                   "port: 70000 is no port",
+		"address: localhost":                                            `address: "localhost" is no IP address`,
+		"cpuManagerPolicy: static":                                      "cpuManagerPolicy: this kubelet gives no container CPUs of its own",
+		"tlsMinVersion: VersionTLS10":                                   "tlsMinVersion",
+		"tlsCipherSuites: [TLS_RSA_WITH_RC4]":                           "unknown or insecure",
+		"imageGCLowThresholdPercent: 85":                                "imageGCLowThresholdPercent",
+		"containerLogMaxFiles: 1":                                       "must be greater than 1",
+		"evictionSoft: {memory.available: 1Gi}":                         "needs a grace period",
+		"kubeReserved: {gpu: 1Gi}":                                      "gpu cannot be reserved",
+		"enforceNodeAllocatable: [none, pods]":                          "none stands alone",
+		"maxParallelImagePulls: 3\nserializeImagePulls: true":           "needs serializeImagePulls: false",
+		"crashLoopBackOff: {maxContainerRestartPeriod: 10m}":            "not within 1s and 300s",
+		"featureGates: {NoSuchGate: true}":                              "unknown feature gate",
+		"shutdownGracePeriod: 30s":                                      "does not delay the shutdown",
+		"configMapAndSecretChangeDetectionStrategy: Poll":               "none of Get, Cache and Watch",
+		"allowedUnsafeSysctls: [vm.swappiness]":                         "not a sysctl of a namespace",
+		"reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]":        "only None is supported",
+		"registerWithTaints: [{key: a}]":                                "needs a key and an effect",
+		"clusterDNS: [dns]":                                             "is no IP address",
+		"logging: {format: xml}":                                        "neither text nor json",
+		"imagePullCredentialsVerificationPolicy: AlwaysVerify":          "no records",
+		"topologyManagerPolicy: restricted":                             "only none",
+		"evictionHard: {memory.available: 10Mi}\nimageMaximumGCAge: 1m": "greater than imageMinimumGCAge",
+	} {
+		c, err := kubeletconfig.Load(file(t, dir, "c.yaml", text+"\n"), "")
+		require.NoError(t, err, text)
+		require.ErrorContains(t, c.Check(), want, text)
+		_, err = c.Options()
+		require.Error(t, err, text)
+	}
+	c, err := kubeletconfig.Load(file(t, dir, "c.yaml", "port: -1\nmaxPods: -1\n"), "")
+	require.NoError(t, err)
+	require.Equal(t, 2, strings.Count(c.Check().Error(), "\n")+1, "all of it: %v", c.Check())
+}
+
+// Whatever is in a file, reading it ends in an error or a configuration that can be written and read again.
+func FuzzLoad(f *testing.F) {
+	f.Add("maxPods: 7\nevictionHard: {memory.available: 1Gi}\n")
+	f.Add("logging: {flushFrequency: 5s, vmodule: [{filePattern: a, verbosity: 1}]}\n")
+	f.Add("maxPods: null\nclusterDNS: null\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := kubeletconfig.Load(file(t, t.TempDir(), "c.yaml", text), "")
+		if err != nil {
+			return
+		}
+		_ = c.Check()
+		b, err := codec.Marshal(c)
+		require.NoError(t, err)
+		var again kubeletconfig.Configuration
+		require.NoError(t, codec.Unmarshal(b, &again))
+	})
+}
+
+func Example() {
+	dir, err := os.MkdirTemp("", "config-")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "config.yaml")
+	err = os.WriteFile(path, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 20\ncpuManagerPolicy: static\n"), 0o600)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c, err := kubeletconfig.Load(path, "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(c.Check())
+	c.CPUManagerPolicy = "none"
+	opts, err := c.Options()
+	pods := opts.Capacity["pods"]
+	fmt.Println(pods.String(), err)
+	// Output:
+	// cpuManagerPolicy: this kubelet gives no container CPUs of its own; only none is supported
+	// 20 <nil>
+}

@@ -1,0 +1,123 @@
+package kubeletconfig
+
+import (
+	"crypto/tls"
+	"fmt"
+	"maps"
+	goruntime "runtime"
+	"slices"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/controllers/kubelet"
+)
+
+// Options returns the options of a kubelet with this configuration. The caller adds what the configuration
+// does not contain: the name and addresses of the node, connections, listeners and certificates. A
+// configuration that fails Check is an error.
+func (c *Configuration) Options() (kubelet.Options, error) {
+	if err := c.Check(); err != nil {
+		return kubelet.Options{}, err
+	}
+	logSize := resource.MustParse(c.ContainerLogMaxSize) // checked
+	evict, err := c.eviction()
+	if err != nil {
+		return kubelet.Options{}, err
+	}
+	o := kubelet.Options{
+		LogDir: c.PodLogsDir, RuntimeEndpoint: c.ContainerRuntimeEndpoint, ImageEndpoint: c.ImageServiceEndpoint, RuntimeTimeout: c.RuntimeRequestTimeout.Duration,
+		StaticPodDir: c.StaticPodPath, StaticPodInterval: c.FileCheckFrequency.Duration,
+		ClusterDNS: c.ClusterDNS, ClusterDomain: c.ClusterDomain, ResolvConf: *c.ResolverConfig,
+		NoRegister: !*c.RegisterNode, Taints: c.RegisterWithTaints, PodCIDR: c.PodCIDR, ProviderID: c.ProviderID,
+		Capacity: corev1.ResourceList{corev1.ResourcePods: resource.NewQuantity(c.podsOf(goruntime.NumCPU()), resource.DecimalSI)}, Reserved: c.reserved(),
+		CgroupRoot: c.CgroupRoot, NoCgroups: !*c.CgroupsPerQOS, NoPodLimit: !slices.Contains(c.EnforceNodeAllocatable, "pods"), PodPIDs: max(*c.PodPidsLimit, 0),
+		NoDebugging: !*c.EnableDebuggingHandlers, NoProfiling: !*c.EnableProfilingHandler, Configz: c,
+		SyncInterval: c.SyncFrequency.Duration, NodeStatusInterval: c.NodeStatusUpdateFrequency.Duration, NodeReportInterval: c.NodeStatusReportFrequency.Duration,
+		LeaseDuration: time.Duration(c.NodeLeaseDurationSeconds) * time.Second, MaxImages: int(*c.NodeStatusMaxImages),
+		MaxRestartDelay: c.CrashLoopBackOff.MaxContainerRestartPeriod.Duration, AllowedSysctls: c.AllowedUnsafeSysctls, SeccompDefault: *c.SeccompDefault,
+		Objects: kubelet.ObjectStrategy(c.ConfigMapAndSecretChangeDetectionStrategy), Pulls: c.pulls(), EventsPerSecond: float64(*c.EventRecordQPS), EventBurst: int(c.EventBurst),
+		Logs: kubelet.LogPolicy{MaxSize: logSize.Value(), MaxFiles: int(*c.ContainerLogMaxFiles), Interval: c.ContainerLogMonitorInterval.Duration, Workers: int(*c.ContainerLogMaxWorkers)},
+		ImageGC: kubelet.ImageGCPolicy{HighPercent: int(*c.ImageGCHighThresholdPercent), LowPercent: int(*c.ImageGCLowThresholdPercent),
+			MinAge: c.ImageMinimumGCAge.Duration, MaxAge: c.ImageMaximumGCAge.Duration},
+		Eviction: evict, NoLocalStorageLimits: !*c.LocalStorageCapacityIsolation, VolumeStatsInterval: c.VolumeStatsAggPeriod.Duration,
+	}
+	if o.MaxImages == 0 {
+		o.MaxImages = -2 // none at all
+	}
+	if is(c.EnableSystemLogHandler) {
+		o.SystemLogDir = "/var/log"
+	}
+	return o, nil
+}
+
+func (c *Configuration) pulls() kubelet.PullPolicy {
+	p := kubelet.PullPolicy{PerSecond: float64(*c.RegistryPullQPS), Burst: int(c.RegistryBurst), Parallel: 1}
+	if !*c.SerializeImagePulls {
+		p.Parallel = -1
+		if n := c.MaxParallelImagePulls; n != nil {
+			p.Parallel = int(*n)
+		}
+	}
+	return p
+}
+
+// eviction is what the configuration says of evictions.
+func (c *Configuration) eviction() (kubelet.EvictionPolicy, error) {
+	merge := func(m map[string]string) map[string]string {
+		if !*c.MergeDefaultEvictionSettings {
+			return m
+		}
+		merged := kubelet.DefaultEvictionHard()
+		maps.Copy(merged, m)
+		return merged
+	}
+	p := kubelet.EvictionPolicy{Hard: c.EvictionHard, Soft: c.EvictionSoft, SoftGrace: c.EvictionSoftGracePeriod, MinimumReclaim: c.EvictionMinimumReclaim,
+		MaxPodGrace: time.Duration(c.EvictionMaxPodGracePeriod) * time.Second, Transition: c.EvictionPressureTransitionPeriod.Duration}
+	if c.EvictionHard != nil {
+		p.Hard = merge(c.EvictionHard)
+	}
+	return p, p.Check()
+}
+
+// reserved returns the sum of the resources that are kept from pods.
+func (c *Configuration) reserved() corev1.ResourceList {
+	sum := corev1.ResourceList{}
+	for _, m := range []map[string]string{c.KubeReserved, c.SystemReserved} {
+		for name, text := range m {
+			q := resource.MustParse(text) // checked
+			have := sum[corev1.ResourceName(name)]
+			have.Add(q)
+			sum[corev1.ResourceName(name)] = have
+		}
+	}
+	return sum
+}
+
+// TLS returns the configuration of the kubelet API's TLS, without certificates.
+func (c *Configuration) TLS() (*tls.Config, error) { return c.tlsSettings() }
+
+func (c *Configuration) tlsSettings() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	versions := map[string]uint16{"": tls.VersionTLS12, "VersionTLS12": tls.VersionTLS12, "VersionTLS13": tls.VersionTLS13}
+	version, ok := versions[c.TLSMinVersion]
+	if !ok {
+		return nil, fmt.Errorf("tlsMinVersion: %q is neither VersionTLS12 nor VersionTLS13", c.TLSMinVersion)
+	}
+	config.MinVersion = version
+	suites := map[string]uint16{}
+	for _, s := range tls.CipherSuites() {
+		suites[s.Name] = s.ID
+	}
+	for _, name := range c.TLSCipherSuites {
+		id, ok := suites[name]
+		if !ok {
+			return nil, fmt.Errorf("tlsCipherSuites: %q is unknown or insecure", name)
+		}
+		config.CipherSuites = append(config.CipherSuites, id)
+	}
+	for _, id := range c.TLSCurvePreferences {
+		config.CurvePreferences = append(config.CurvePreferences, tls.CurveID(id))
+	}
+	return config, nil
+}

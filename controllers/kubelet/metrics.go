@@ -1,0 +1,129 @@
+package kubelet
+
+import (
+	"context"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+)
+
+// metrics are the kubelet's own, with the names of k8s.io/kubernetes/pkg/kubelet/metrics, v1.36.3.
+type metrics struct {
+	registry, probes *prometheus.Registry
+
+	operations, operationErrors *prometheus.CounterVec
+	operationDuration           *prometheus.HistogramVec
+	relist, relistInterval      prometheus.Histogram
+	relisted                    prometheus.Gauge
+	started                     prometheus.Counter
+	startedContainers           *prometheus.CounterVec
+	startErrors                 *prometheus.CounterVec
+	evictions                   *prometheus.CounterVec
+	probed                      *prometheus.CounterVec
+}
+
+func newMetrics(k *Kubelet) *metrics {
+	m := &metrics{registry: prometheus.NewRegistry(), probes: prometheus.NewRegistry()}
+	seconds := prometheus.DefBuckets
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+		m.registry.MustRegister(c)
+		return c
+	}
+	m.operations = counters("kubelet_runtime_operations_total", "Cumulative number of runtime operations by operation type.", "operation_type")
+	m.operationErrors = counters("kubelet_runtime_operations_errors_total", "Cumulative number of runtime operation errors by operation type.", "operation_type")
+	m.startedContainers = counters("kubelet_started_containers_total", "Cumulative number of containers started", "container_type")
+	m.startErrors = counters("kubelet_started_containers_errors_total", "Cumulative number of errors when starting containers", "container_type", "code")
+	m.evictions = counters("kubelet_evictions", "Cumulative number of pod evictions by eviction signal", "eviction_signal")
+	m.operationDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "kubelet_runtime_operations_duration_seconds",
+		Help: "Duration in seconds of runtime operations. Broken down by operation type.", Buckets: prometheus.ExponentialBuckets(.005, 2.5, 14)}, []string{"operation_type"})
+	m.relist = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kubelet_pleg_relist_duration_seconds", Help: "Duration in seconds for relisting pods in PLEG.", Buckets: seconds})
+	m.relistInterval = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kubelet_pleg_relist_interval_seconds", Help: "Interval in seconds between relisting in PLEG.", Buckets: seconds})
+	m.relisted = prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubelet_pleg_last_seen_seconds", Help: "Timestamp in seconds when PLEG was last seen active."})
+	m.started = prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_started_pods_total", Help: "Cumulative number of pods started"})
+	name := prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubelet_node_name", Help: "The node's name. The count is always 1.", ConstLabels: prometheus.Labels{"node": k.opts.NodeName}})
+	name.Set(1)
+	m.registry.MustRegister(m.operationDuration, m.relist, m.relistInterval, m.relisted, m.started, name, inventory{k},
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.probed = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "prober_probe_total", Help: "Cumulative number of a liveness, readiness or startup probe for a container by result."},
+		[]string{"probe_type", "result", "container", "pod", "namespace", "pod_uid"})
+	m.probes.MustRegister(m.probed)
+	return m
+}
+
+// call measures the calls of the runtime.
+func (m *metrics) call(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	began := time.Now()
+	err := invoke(ctx, method, req, reply, cc, opts...)
+	name := operation(path.Base(method))
+	m.operations.WithLabelValues(name).Inc()
+	m.operationDuration.WithLabelValues(name).Observe(time.Since(began).Seconds())
+	if err != nil && status.Code(err) != codes.Canceled {
+		m.operationErrors.WithLabelValues(name).Inc()
+	}
+	return err
+}
+
+// operations are the names of CRI calls in metrics.
+var operations = map[string]string{
+	"Version": "version", "Status": "status", "RunPodSandbox": "run_podsandbox", "StopPodSandbox": "stop_podsandbox", "RemovePodSandbox": "remove_podsandbox",
+	"PodSandboxStatus": "podsandbox_status", "ListPodSandbox": "list_podsandbox", "CreateContainer": "create_container", "StartContainer": "start_container",
+	"StopContainer": "stop_container", "RemoveContainer": "remove_container", "ListContainers": "list_containers", "ContainerStatus": "container_status",
+	"ExecSync": "exec_sync", "Exec": "exec", "Attach": "attach", "PortForward": "port_forward", "UpdateContainerResources": "update_container",
+	"ReopenContainerLog": "reopen_container_log", "ListContainerStats": "list_container_stats", "ListPodSandboxStats": "list_podsandbox_stats",
+	"ListImages": "list_images", "ImageStatus": "image_status", "PullImage": "pull_image", "RemoveImage": "remove_image", "ImageFsInfo": "image_fs_info",
+	"CheckpointContainer": "checkpoint_container",
+}
+
+func operation(call string) string {
+	if name, ok := operations[call]; ok {
+		return name
+	}
+	return call
+}
+
+// inventory counts what runs at the moment.
+type inventory struct{ k *Kubelet }
+
+var (
+	runningPods       = prometheus.NewDesc("kubelet_running_pods", "Number of pods that have a running pod sandbox", nil, nil)
+	runningContainers = prometheus.NewDesc("kubelet_running_containers", "Number of containers currently running", []string{"container_state"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (inventory) Describe(ch chan<- *prometheus.Desc) { ch <- runningPods; ch <- runningContainers }
+
+// Collect implements prometheus.Collector.
+func (i inventory) Collect(ch chan<- prometheus.Metric) {
+	pods, containers := i.k.pleg.counts()
+	ch <- prometheus.MustNewConstMetric(runningPods, prometheus.GaugeValue, float64(pods))
+	for state, n := range containers {
+		ch <- prometheus.MustNewConstMetric(runningContainers, prometheus.GaugeValue, float64(n), stateNames[state])
+	}
+}
+
+var stateNames = map[cri.ContainerState]string{
+	cri.ContainerState_CONTAINER_CREATED: "created", cri.ContainerState_CONTAINER_RUNNING: "running",
+	cri.ContainerState_CONTAINER_EXITED: "exited", cri.ContainerState_CONTAINER_UNKNOWN: "unknown",
+}
+
+// containerType is how metrics name the sort of a container.
+func containerType(pod *corev1.Pod, name string) string {
+	is := func(c corev1.Container) bool { return c.Name == name }
+	switch {
+	case slices.ContainsFunc(pod.Spec.InitContainers, is):
+		return "init_container"
+	case slices.ContainsFunc(pod.Spec.Containers, is):
+		return "container"
+	}
+	return "ephemeral_container"
+}

@@ -1,0 +1,192 @@
+package kubelet
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/usage"
+)
+
+// resourceMetrics writes what /metrics/resource serves, in the text format of Prometheus: the CPU time and
+// memory of the node, its pods and their containers. A nil sample is one that could not be taken. The names
+// are those of k8s.io/kubernetes/pkg/kubelet/metrics/collectors, v1.36.3.
+func resourceMetrics(s *usage.Sample) []byte {
+	w := &metricWriter{}
+	w.family("resource_scrape_error", "gauge", "STABLE", "1 if there was an error while getting container metrics, 0 otherwise")
+	if s == nil {
+		w.value("resource_scrape_error", "", 1, time.Time{})
+		return w.Bytes()
+	}
+	w.value("resource_scrape_error", "", 0, time.Time{})
+	w.family("node_cpu_usage_seconds_total", "counter", "STABLE", "Cumulative cpu time consumed by the node in core-seconds")
+	w.value("node_cpu_usage_seconds_total", "", seconds9(s.CPU), s.At)
+	w.family("node_memory_working_set_bytes", "gauge", "STABLE", "Current working set of the node in bytes")
+	w.value("node_memory_working_set_bytes", "", float64(s.Memory-min(s.MemoryAvailable, s.Memory)), s.At)
+
+	pods := make([]*usage.Pod, 0, len(s.Pods))
+	for _, p := range s.Pods {
+		pods = append(pods, p)
+	}
+	slices.SortFunc(pods, func(a, b *usage.Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	w.containers(pods, "container_cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed by the container in core-seconds",
+		func(c *usage.Container) (float64, time.Time, bool) {
+			return seconds9(c.CPU), c.CPUAt, !c.CPUAt.IsZero()
+		})
+	w.containers(pods, "container_memory_working_set_bytes", "gauge", "Current working set of the container in bytes",
+		func(c *usage.Container) (float64, time.Time, bool) {
+			return float64(c.WorkingSet), c.MemoryAt, !c.MemoryAt.IsZero()
+		})
+	w.containers(pods, "container_start_time_seconds", "gauge", "Start time of the container since unix epoch in seconds",
+		func(c *usage.Container) (float64, time.Time, bool) {
+			return float64(c.Created.UnixNano()) / 1e9, time.Time{}, !c.Created.IsZero()
+		})
+	w.containers(pods, "container_swap_usage_bytes", "gauge", "Current amount of the container swap usage in bytes. Reported only on non-windows systems",
+		func(c *usage.Container) (float64, time.Time, bool) {
+			if c.Swap == nil {
+				return 0, time.Time{}, false
+			}
+			return float64(*c.Swap), s.At, true
+		})
+	w.pods(pods, "pod_cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed by the pod in core-seconds",
+		func(p *usage.Pod) (float64, time.Time) { n, at := p.CPU(); return seconds9(n), at })
+	w.pods(pods, "pod_memory_working_set_bytes", "gauge", "Current working set of the pod in bytes",
+		func(p *usage.Pod) (float64, time.Time) { n, at := p.WorkingSet(); return float64(n), at })
+	return w.Bytes()
+}
+
+func seconds9(nanos uint64) float64 { return float64(nanos) / 1e9 }
+
+// metricWriter writes the text format of Prometheus.
+type metricWriter struct{ bytes.Buffer }
+
+func (w *metricWriter) family(name, kind, stability, help string) {
+	fmt.Fprintf(w, "# HELP %s [%s] %s\n# TYPE %s %s\n", name, stability, help, name, kind)
+}
+
+// value writes a sample. Labels are written as they are; a zero time is left out.
+func (w *metricWriter) value(name, labels string, v float64, at time.Time) {
+	w.WriteString(name)
+	if labels != "" {
+		w.WriteString("{" + labels + "}")
+	}
+	w.WriteString(" " + strconv.FormatFloat(v, 'g', -1, 64))
+	if !at.IsZero() {
+		w.WriteString(" " + strconv.FormatInt(at.UnixMilli(), 10))
+	}
+	w.WriteByte('\n')
+}
+
+func (w *metricWriter) containers(pods []*usage.Pod, name, kind, help string, of func(*usage.Container) (float64, time.Time, bool)) {
+	begun := false
+	for _, p := range pods {
+		for i := range p.Containers {
+			c := &p.Containers[i]
+			v, at, ok := of(c)
+			if !ok {
+				continue
+			}
+			if !begun {
+				w.family(name, kind, stabilityOf(name), help)
+				begun = true
+			}
+			w.value(name, fmt.Sprintf("container=%q,namespace=%q,pod=%q", c.Name, p.Namespace, p.Name), v, at)
+		}
+	}
+}
+
+// stabilityOf is upstream's promise about a metric.
+func stabilityOf(name string) string {
+	if name == "container_swap_usage_bytes" {
+		return "ALPHA"
+	}
+	return "STABLE"
+}
+
+func (w *metricWriter) pods(pods []*usage.Pod, name, kind, help string, of func(*usage.Pod) (float64, time.Time)) {
+	begun := false
+	for _, p := range pods {
+		v, at := of(p)
+		if at.IsZero() {
+			continue
+		}
+		if !begun {
+			w.family(name, kind, "STABLE", help)
+			begun = true
+		}
+		w.value(name, fmt.Sprintf("namespace=%q,pod=%q", p.Namespace, p.Name), v, at)
+	}
+}
+
+// containerMetrics writes what /metrics/cadvisor serves, with the names that cAdvisor gave the measurements.
+// Those that the container runtime does not measure are left out.
+func containerMetrics(s *usage.Sample, capacity corev1.ResourceList) []byte {
+	w := &metricWriter{}
+	plain := func(name, kind, help string, v float64) {
+		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
+		w.value(name, "", v, time.Time{})
+	}
+	cpu, memory := capacity[corev1.ResourceCPU], capacity[corev1.ResourceMemory]
+	plain("machine_cpu_cores", "gauge", "Number of logical CPU cores.", float64(cpu.MilliValue())/1000)
+	plain("machine_memory_bytes", "gauge", "Amount of memory installed on the machine.", float64(memory.Value()))
+	pods := make([]*usage.Pod, 0, len(s.Pods))
+	for _, p := range s.Pods {
+		pods = append(pods, p)
+	}
+	slices.SortFunc(pods, func(a, b *usage.Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	for _, m := range cadvisorContainers {
+		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n", m.name, m.help, m.name, m.kind)
+		for _, p := range pods {
+			for i := range p.Containers {
+				c := &p.Containers[i]
+				v, at := m.of(c)
+				w.value(m.name, fmt.Sprintf("container=%q,id=%q,namespace=%q,pod=%q", c.Name, c.ID, p.Namespace, p.Name), v, at)
+			}
+		}
+	}
+	for _, m := range cadvisorNetworks {
+		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s counter\n", m.name, m.help, m.name)
+		for _, p := range pods {
+			if n := p.Network; n != nil {
+				w.value(m.name, fmt.Sprintf("interface=%q,namespace=%q,pod=%q", n.Interface, p.Namespace, p.Name), float64(m.of(n)), n.At)
+			}
+		}
+	}
+	return w.Bytes()
+}
+
+var cadvisorContainers = []struct {
+	name, kind, help string
+	of               func(c *usage.Container) (float64, time.Time)
+}{
+	{"container_cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed in seconds.", func(c *usage.Container) (float64, time.Time) { return seconds9(c.CPU), c.CPUAt }},
+	{"container_memory_working_set_bytes", "gauge", "Current working set in bytes.", func(c *usage.Container) (float64, time.Time) { return float64(c.WorkingSet), c.MemoryAt }},
+	{"container_memory_usage_bytes", "gauge", "Current memory usage in bytes, including all memory regardless of when it was accessed", func(c *usage.Container) (float64, time.Time) {
+		return float64(c.MemoryUsage), c.MemoryAt
+	}},
+	{"container_memory_rss", "gauge", "Size of RSS in bytes.", func(c *usage.Container) (float64, time.Time) { return float64(c.RSS), c.MemoryAt }},
+	{"container_fs_usage_bytes", "gauge", "Number of bytes that are consumed by the container on this filesystem.", func(c *usage.Container) (float64, time.Time) {
+		return float64(c.Layer.Bytes + c.Logs.Bytes), time.Time{}
+	}},
+	{"container_start_time_seconds", "gauge", "Start time of the container since unix epoch in seconds.", func(c *usage.Container) (float64, time.Time) {
+		return float64(c.Created.Unix()), time.Time{}
+	}},
+}
+
+var cadvisorNetworks = []struct {
+	name, help string
+	of         func(n *usage.Network) uint64
+}{
+	{"container_network_receive_bytes_total", "Cumulative count of bytes received", func(n *usage.Network) uint64 { return n.RxBytes }},
+	{"container_network_receive_errors_total", "Cumulative count of errors encountered while receiving", func(n *usage.Network) uint64 { return n.RxErrors }},
+	{"container_network_transmit_bytes_total", "Cumulative count of bytes transmitted", func(n *usage.Network) uint64 { return n.TxBytes }},
+	{"container_network_transmit_errors_total", "Cumulative count of errors encountered while transmitting", func(n *usage.Network) uint64 { return n.TxErrors }},
+}

@@ -1,0 +1,73 @@
+package proxy
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+)
+
+// noKernel is for what does not use it.
+type noKernel struct{ Kernel }
+
+func TestTimesOfNft(t *testing.T) {
+	for text, want := range map[string]string{"3h": "10800s", "1d2h3m4s": "93784s", "10s": "10s", "soon": "soon", "5ms": "5ms"} {
+		require.Equal(t, want, seconds(text))
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for says, opts := range map[string]Options{
+		"NodeName":      {},
+		"not one of":    {NodeName: "n", Mode: "ebpf"},
+		"MasqueradeBit": {NodeName: "n", MasqueradeBit: new(32)},
+		"neither":       {NodeName: "n", NodePortAddresses: []string{"10.0.0.1"}},
+		"longer than":   {NodeName: "n", SyncPeriod: time.Second, MinSyncPeriod: time.Minute},
+	} {
+		opts.Kernel = noKernel{}
+		_, err := opts.withDefaults()
+		require.ErrorContains(t, err, says)
+	}
+	opts, err := Options{NodeName: "n", Kernel: noKernel{}, NodePortAddresses: []string{"192.0.2.0/24", "127.0.0.0/8", "2001:db8::/32"}}.withDefaults()
+	require.NoError(t, err)
+	node := netip.MustParseAddr("192.0.2.1")
+	local := []netip.Addr{node, netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("198.51.100.1")}
+	require.Equal(t, []netip.Addr{node}, opts.config(IPv4, nodeFacts{}, local).NodePortAddrs, "nftables does not serve localhost")
+	require.Empty(t, opts.config(IPv6, nodeFacts{}, local).NodePortAddrs)
+
+	second := netip.MustParseAddr("192.0.2.2")
+	opts, err = Options{NodeName: "n", Kernel: noKernel{}, NodeAddr: second}.withDefaults()
+	require.NoError(t, err)
+	for _, facts := range []nodeFacts{{}, {addrs: []netip.Addr{node}}, {addrs: []netip.Addr{node, second}}} {
+		require.Empty(t, opts.lacking(facts))
+		require.Equal(t, []netip.Addr{second}, opts.config(IPv4, facts, nil).NodePortAddrs, "the primary address, for node ports")
+	}
+}
+
+// TestNamesAreUpstreams: chain names are digests that kube-proxy computes too; these were seen in a real
+// cluster.
+func TestNamesAreUpstreams(t *testing.T) {
+	api := PortName{Port: "https", Protocol: corev1.ProtocolTCP}
+	api.Service.Namespace, api.Service.Name = "default", "kubernetes"
+	require.Equal(t, "KUBE-SVC-NPX46M4PTMTKRN6Y", iptPortChain("KUBE-SVC-", api))
+	name := PortName{Port: "dns", Protocol: corev1.ProtocolUDP}
+	name.Service.Namespace, name.Service.Name = "kube-system", "kube-dns"
+	require.Equal(t, "KUBE-SVC-TCOU7JCQXEZGVUNU", iptPortChain("KUBE-SVC-", name))
+	require.Equal(t, "2QRHZV4L-default/kubernetes/tcp/https", nftName(api))
+	name.Port, name.Protocol = "dns-tcp", corev1.ProtocolTCP
+	require.Equal(t, "NWBZK7IH-kube-system/kube-dns/tcp/dns-tcp", nftName(name))
+}
+
+func TestVersions(t *testing.T) {
+	for text, want := range map[string]bool{
+		"nftables v1.0.6 (Lester Gooch #5)": true, "nftables v1.0.1": true, "nftables v1.0.0 (Fearless Fosdick)": false, "nftables v0.9.8": false,
+		"nftables v2": true, "": true, "nftables v1.1.0-rc1": true,
+	} {
+		require.Equal(t, want, versionIn(text).atLeast(1, 0, 1), text)
+	}
+	require.False(t, versionIn("5.10.0-28-amd64").atLeast(5, 13, 0))
+	require.True(t, versionIn("6.18.44-fc-v595").atLeast(5, 13, 0))
+}

@@ -1,0 +1,401 @@
+package scheduler
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Cycle is one decision about one pod. A cluster keeps one for each profile and uses its memory again, so
+// that decisions allocate nothing.
+type Cycle struct {
+	cluster *Cluster
+	profile *Profile
+	pod     *Pod
+	scratch map[string]any
+	shapes  shapes
+
+	shape  *shape
+	checks []check
+	// refused is the answer of a PreFilter plugin that refuses all nodes.
+	refused *Status
+	failed  *Status
+	// running is the plugin that is being called, to name it if it panics.
+	running string
+
+	// ahead are the nominations whose room the pod must leave alone. bare says, by node, which nodes would
+	// refuse the pod if the nominated pods were not there: a pod that wants others near must not be placed
+	// beside one that is not there yet.
+	ahead   []*nomination
+	bare    []*Status
+	hasBare bool
+	// reserved are the nominated pods that a trial of preemption has put on their nodes.
+	reserved []*placed
+	// renewed is the nomination that PostFilter plugins made or kept for the pod.
+	renewed *nomination
+
+	feasible []*Node
+	totals   []int64
+	part     []int64
+	refusals []turnedDown
+	selected *Node
+	// scored is set if totals are known; explained, if not nil, records what each plugin says.
+	scored    bool
+	explained *Explanation
+	stamps    []uint64
+	stamp     uint64
+}
+
+// check is a filter of this cycle.
+type check struct {
+	plugin Plugin
+	filter NodeFilter
+	plain  FilterPlugin
+	// monotone filters never allow with more pods what they refuse with fewer.
+	monotone bool
+}
+
+// turnedDown is a node that cannot take the pod.
+type turnedDown struct {
+	node   *Node
+	status *Status
+}
+
+// Pod returns the pod that is being decided about.
+func (cy *Cycle) Pod() *Pod { return cy.pod }
+
+// Nodes calls yield for each node of the cluster, in the order in which they came.
+func (cy *Cycle) Nodes(yield func(*Node) bool) {
+	for _, n := range cy.cluster.order {
+		if !yield(n) {
+			return
+		}
+	}
+}
+
+// Scratch returns memory of a plugin that the cycles of one cluster share: zero at first, then as the
+// previous cycle left it. Plugins keep what they know of a decision there, because they may be used for
+// several clusters at a time.
+func Scratch[T any](cy *Cycle, p Plugin) *T {
+	if v, ok := cy.scratch[p.Name()].(*T); ok {
+		return v
+	}
+	v := new(T)
+	cy.scratch[p.Name()] = v
+	return v
+}
+
+func (c *Cluster) cycle(p *Profile) *Cycle {
+	cy := c.cycles[p]
+	if cy == nil {
+		cy = &Cycle{cluster: c, profile: p, scratch: map[string]any{}, shapes: newShapes()}
+		c.cycles[p] = cy
+	}
+	return cy
+}
+
+// decide selects a node for a pod. The result stays in the cycle until the next decision with the profile. A
+// plugin that panics makes it fail.
+func (c *Cluster) decide(p *Profile, pod *Pod, why *Explanation) *Cycle {
+	cy := c.cycle(p)
+	cy.explained = why
+	cy.begin(pod)
+	cy.guard((*Cycle).search)
+	if cy.failed == nil && len(cy.feasible) > 0 {
+		cy.guard((*Cycle).rank)
+	}
+	if cy.failed != nil {
+		cy.feasible, cy.selected = cy.feasible[:0], nil
+	}
+	return cy
+}
+
+// guard runs one part of the decision and turns a panic of a plugin into a failure of this decision.
+func (cy *Cycle) guard(f func(cy *Cycle)) {
+	defer func() {
+		if r := recover(); r != nil {
+			cy.failed = &Status{Code: Error, Plugin: cy.running, Reasons: []string{fmt.Sprintf("plugin %s panicked: %v", cy.running, r)}}
+		}
+	}()
+	f(cy)
+}
+
+func (cy *Cycle) begin(pod *Pod) {
+	cy.pod = pod
+	cy.cluster.counters.pinned = cy.cluster.counters.clock
+	clear(cy.feasible)
+	clear(cy.refusals)
+	cy.feasible, cy.refusals, cy.checks = cy.feasible[:0], cy.refusals[:0], cy.checks[:0]
+	cy.renewed, cy.refused, cy.failed, cy.selected, cy.scored, cy.hasBare, cy.running = nil, nil, nil, nil, false, false, ""
+	cy.ahead = cy.cluster.nominations.ahead(pod, cy.ahead[:0])
+}
+
+// prepare calls the PreFilter plugins. It is false if one refuses the pod.
+func (cy *Cycle) prepare() bool {
+	cy.shape = cy.shapes.of(cy.profile, cy.pod)
+	for _, p := range cy.profile.prefilter {
+		cy.running = p.Name()
+		f, st := p.PreFilter(cy)
+		switch {
+		case st.OK() && f != nil:
+			_, grows := f.(monotone)
+			cy.checks = append(cy.checks, check{plugin: p, filter: f, monotone: grows})
+		case st.OK() || st.Code == Skip:
+		case st.Code == Error:
+			cy.failed = named(st, p)
+			return false
+		default:
+			cy.refused = named(st, p)
+			return false
+		}
+	}
+	for _, p := range cy.profile.filter {
+		cy.checks = append(cy.checks, check{plugin: p, plain: p})
+	}
+	return true
+}
+
+// monotone is implemented by filters that never allow with more pods what they refuse with fewer.
+type monotone interface{ monotone() }
+
+// named returns the status with the name of its plugin.
+func named(st *Status, p Plugin) *Status {
+	if st.Plugin != "" {
+		return st
+	}
+	out := *st
+	out.Plugin = p.Name()
+	return &out
+}
+
+// search finds feasible nodes.
+func (cy *Cycle) search() {
+	c := cy.cluster
+	reserved := c.expect(cy.ahead)
+	if len(reserved) > 0 {
+		defer c.unreserve(reserved)
+	}
+	if !cy.prepare() {
+		return
+	}
+	cy.judgeBare()
+	c.reserve(reserved)
+	if n := c.nominatedNode(cy.pod); n != nil && cy.filter(n) == nil {
+		cy.feasible = append(cy.feasible, n)
+		return
+	}
+	if cy.pod.pinned != nil && cy.explained == nil {
+		for _, name := range cy.pod.pinned {
+			if n := c.existing(name); n != nil {
+				cy.visit(n)
+			}
+		}
+		return
+	}
+	enough := cy.enough()
+	k := c.next % max(len(c.order), 1)
+	for range c.order {
+		if cy.visit(c.order[k]) && len(cy.feasible) >= enough {
+			c.next = (k + 1) % len(c.order)
+			return
+		}
+		if k++; k == len(c.order) {
+			k = 0
+		}
+	}
+}
+
+// visit calls the filters for a node and notes their answer, which is true if the node is feasible.
+func (cy *Cycle) visit(n *Node) bool {
+	st := cy.filter(n)
+	if st == nil {
+		cy.feasible = append(cy.feasible, n)
+		return true
+	}
+	cy.refusals = append(cy.refusals, turnedDown{n, st})
+	return false
+}
+
+// filter returns why a node cannot take the pod, nil if it can.
+func (cy *Cycle) filter(n *Node) *Status {
+	if st := cy.staticFilter(n); st != nil {
+		return st
+	}
+	bare := cy.hasBare
+	for i := range cy.checks {
+		k := &cy.checks[i]
+		if bare && !k.monotone {
+			if st := cy.bare[n.id]; st != nil {
+				return st
+			}
+			bare = false
+		}
+		if st := cy.ask(k, n); !st.OK() {
+			return st
+		}
+	}
+	return nil
+}
+
+func (cy *Cycle) ask(k *check, n *Node) *Status {
+	if k.filter != nil {
+		return k.filter.Filter(n)
+	}
+	cy.running = k.plugin.Name()
+	return k.plain.Filter(cy.pod, n)
+}
+
+// staticFilter calls the filters that depend on nothing but the node's object and the signed part of the pod,
+// if they were not asked yet.
+func (cy *Cycle) staticFilter(n *Node) *Status {
+	s := cy.shape
+	s.cells = grow(s.cells, n.id, cell{})
+	known := &s.cells[n.id]
+	if known.version == n.version {
+		return known.status
+	}
+	*known = cell{version: n.version}
+	for _, p := range cy.profile.static {
+		if st := p.Filter(cy.pod, n); !st.OK() {
+			known.status = named(st, p)
+			break
+		}
+	}
+	return known.status
+}
+
+// judgeBare calls the filters that nominated pods could satisfy, before room is kept for these.
+func (cy *Cycle) judgeBare() {
+	if len(cy.ahead) == 0 {
+		return
+	}
+	for i := range cy.checks {
+		k := &cy.checks[i]
+		if k.monotone {
+			continue
+		}
+		if !cy.hasBare {
+			cy.hasBare = true
+			cy.bare = slices.Grow(cy.bare[:0], len(cy.cluster.nodes))[:len(cy.cluster.nodes)]
+			clear(cy.bare)
+		}
+		for _, n := range cy.cluster.order {
+			if cy.bare[n.id] == nil {
+				if st := cy.ask(k, n); !st.OK() {
+					cy.bare[n.id] = st
+				}
+			}
+		}
+	}
+}
+
+// enough is how many feasible nodes are enough to stop searching: all of a small cluster, and a share of a
+// large one that falls from half to a twentieth, but never fewer than a hundred.
+func (cy *Cycle) enough() int {
+	const least = 100
+	nodes, percent := len(cy.cluster.order), cy.profile.percentage
+	if nodes < least || percent == 100 || cy.explained != nil && cy.explained.All {
+		return nodes
+	}
+	if percent == 0 {
+		percent = max(50-nodes/125, 5)
+	}
+	return max(nodes*percent/100, least)
+}
+
+// nominatedNode is the node where room is kept for the pod, nil if there is none.
+func (c *Cluster) nominatedNode(pod *Pod) *Node {
+	if nom := c.nominations.byPod[pod.pod.UID]; nom != nil {
+		return c.existing(nom.node)
+	}
+	return nil
+}
+
+// rank scores the feasible nodes and selects the best.
+func (cy *Cycle) rank() {
+	cy.totals = slices.Grow(cy.totals[:0], len(cy.feasible))[:len(cy.feasible)]
+	clear(cy.totals)
+	if len(cy.feasible) > 1 || cy.explained != nil {
+		cy.score()
+	}
+	if cy.failed == nil {
+		cy.selected = cy.best()
+	}
+}
+
+func (cy *Cycle) score() {
+	cy.scored = true
+	cy.part = slices.Grow(cy.part[:0], len(cy.feasible))[:len(cy.feasible)]
+	for i := range cy.profile.score {
+		s := &cy.profile.score[i]
+		cy.running = s.plugin.Name()
+		var by NodeScore
+		if s.pre != nil {
+			var st *Status
+			if by, st = s.pre.PreScore(cy, cy.feasible); !st.OK() && st.Code != Skip {
+				cy.failed = named(st, s.plugin)
+				return
+			}
+			if by == nil {
+				continue
+			}
+			for i, n := range cy.feasible {
+				cy.part[i] = by.Score(n)
+			}
+		} else {
+			for i, n := range cy.feasible {
+				cy.part[i] = s.plain.Score(cy.pod, n)
+			}
+		}
+		cy.explained.raw(s.plugin, cy)
+		if x, ok := by.(Normalizer); ok {
+			x.NormalizeScore(cy.part)
+		} else if x, ok := s.plugin.(Normalizer); ok {
+			x.NormalizeScore(cy.part)
+		}
+		cy.explained.normalized(s, cy)
+		for i, v := range cy.part {
+			if v < 0 || v > MaxNodeScore {
+				cy.failed = &Status{Code: Error, Plugin: cy.running, Reasons: []string{fmt.Sprintf(
+					"plugin %s gives node %s the score %d: want 0 to %d", cy.running, cy.feasible[i].name, v, MaxNodeScore)}}
+				return
+			}
+			cy.totals[i] += s.weight * v
+		}
+	}
+}
+
+// best picks one among the highest scores.
+func (cy *Cycle) best() *Node {
+	top, ties := cy.totals[0], 0
+	for _, v := range cy.totals {
+		switch {
+		case v > top:
+			top, ties = v, 1
+		case v == top:
+			ties++
+		}
+	}
+	pick := cy.tie(ties)
+	for i, v := range cy.totals {
+		if v == top {
+			if pick == 0 {
+				return cy.feasible[i]
+			}
+			pick--
+		}
+	}
+	return nil
+}
+
+// tie picks one of n equal nodes: at random, or by the pod's UID, so that an explanation equals the decision
+// that follows.
+func (cy *Cycle) tie(n int) int {
+	if cy.cluster.random != nil {
+		return cy.cluster.random(n)
+	}
+	h := uint64(14695981039346656037) // FNV-1a
+	for _, b := range []byte(cy.pod.pod.UID) {
+		h = (h ^ uint64(b)) * 1099511628211
+	}
+	return int(h % uint64(n))
+}

@@ -1,0 +1,86 @@
+package scheduler
+
+import (
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+)
+
+// EventKind is a set of kinds of events.
+type EventKind int
+
+// The kinds of events.
+const (
+	// NodeAdd is a node that is new.
+	NodeAdd EventKind = 1 << iota
+	// NodeUpdate is a node whose labels, taints, resources or images changed.
+	NodeUpdate
+	// NodeDelete is a node that is gone; that may satisfy topology spread constraints.
+	NodeDelete
+	// AssignedPodAdd is a pod that was placed on a node.
+	AssignedPodAdd
+	// AssignedPodUpdate is a pod on a node whose labels changed.
+	AssignedPodUpdate
+	// AssignedPodDelete is a pod that ended, was deleted, or gave up room that was kept for it.
+	AssignedPodDelete
+	// NamespaceUpdate is a namespace whose labels changed.
+	NamespaceUpdate
+	// OtherEvent is that of [Scheduler.Wake].
+	OtherEvent
+
+	// NodeEvents and AssignedPodEvents are all of a resource, AllEvents those of all.
+	NodeEvents        = NodeAdd | NodeUpdate | NodeDelete
+	AssignedPodEvents = AssignedPodAdd | AssignedPodUpdate | AssignedPodDelete
+	AllEvents         = NodeEvents | AssignedPodEvents | NamespaceUpdate | OtherEvent
+)
+
+// Event is a change that may make a waiting pod fit.
+type Event struct {
+	Kind EventKind
+	// OldNode and NewNode are set for events of nodes, except for what was not there.
+	OldNode, NewNode *corev1.Node
+	// OldPod and NewPod are set for events of pods, except for what was not there.
+	OldPod, NewPod *corev1.Pod
+}
+
+// EnqueueExtensions says which events may make a pod fit that the plugin has refused; of a plugin without it,
+// all may.
+type EnqueueExtensions interface {
+	Plugin
+	EventsToRegister() EventKind
+}
+
+// QueueingHint looks closer at an event: may it make the refused pod fit? It is called with the queue locked,
+// and must neither block nor call the scheduler.
+type QueueingHint interface {
+	EnqueueExtensions
+	QueueingHint(e *Event, p *Pod) bool
+}
+
+// hint is what is known of a plugin's interest; a nil one is interested in everything.
+type hint struct {
+	kinds EventKind
+	ask   QueueingHint
+}
+
+func hintOf(p Plugin) *hint {
+	h := &hint{kinds: AllEvents}
+	if x, ok := p.(EnqueueExtensions); ok {
+		h.kinds = x.EventsToRegister() | OtherEvent
+	}
+	h.ask, _ = p.(QueueingHint)
+	return h
+}
+
+func (h *hint) wants(e *Event) bool { return h == nil || h.kinds&e.Kind != 0 }
+
+// mayHelp calls the plugin. If it panics, the pod is tried.
+func (h *hint) mayHelp(e *Event, p *Pod) (yes bool) {
+	if h == nil || h.ask == nil || e.Kind == OtherEvent {
+		return true
+	}
+	defer func() {
+		if recover() != nil {
+			yes = true
+		}
+	}()
+	return h.ask.QueueingHint(e, p)
+}

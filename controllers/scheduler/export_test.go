@@ -1,0 +1,86 @@
+package scheduler
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// Dump writes all of a cluster that decisions depend on.
+func (c *Cluster) Dump() string {
+	var b strings.Builder
+	fmt.Fprintln(&b, "next", c.next, c.nextPreempted)
+	for _, n := range c.order {
+		fmt.Fprintln(&b, "order", n.name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.byName)) {
+		n := c.byName[name]
+		fmt.Fprintf(&b, "node %d %s %p %d %v %v %v %v %v\n", n.id, name, n.obj, n.maxPods, n.allocatable, n.used, n.nonZero, n.ports, n.discouraged)
+		for i, p := range n.pods {
+			fmt.Fprintf(&b, "pod %p %s %d %v %v\n", p.pod, p.pod.Name, p.slot, p.slot == i, p.off)
+		}
+	}
+	for _, uid := range slices.Sorted(maps.Keys(c.pods)) {
+		fmt.Fprintln(&b, "placed", uid, c.pods[uid].node.name, c.byNamespace[c.pods[uid].pod.Namespace][uid] == c.pods[uid])
+	}
+	for _, g := range []*groups{&c.anti, &c.affine, &c.liked} {
+		for _, key := range slices.Sorted(maps.Keys(g.byKey)) {
+			fmt.Fprintln(&b, "group", key, g.byKey[key].holders, g.byKey[key].total)
+		}
+	}
+	for _, uid := range slices.Sorted(maps.Keys(c.nominations.byPod)) {
+		n := c.nominations.byPod[uid]
+		fmt.Fprintln(&b, "nominated", uid, n.node, n.serial, n.planned, slices.Sorted(maps.Keys(n.victims)))
+	}
+	spent := map[string][]types.UID{}
+	for key, budget := range c.budgets {
+		spent[key.String()] = slices.Sorted(maps.Keys(budget.spent))
+	}
+	fmt.Fprintln(&b, "budgets", spent)
+	fmt.Fprintln(&b, c.namespaces, c.Check())
+	return b.String()
+}
+
+// Check counts again by hand what the counters hold, and returns what differs.
+func (c *Cluster) Check() (wrong []string) {
+	c.eachCounter(func(k *counter) {
+		domains, nodes, total := map[string]int{}, map[string]bool{}, 0
+		for _, n := range c.order {
+			v, ok := n.obj.Labels[k.topo.key]
+			if !ok || k.nodes != nil && !k.nodes.counts(n.obj) {
+				continue
+			}
+			nodes[v] = true
+			for _, p := range n.pods {
+				if k.term != nil && slices.ContainsFunc(p.groups, func(g *counter) bool { return g == k }) {
+					for _, g := range p.groups {
+						if g == k {
+							domains[v]++
+							total++
+						}
+					}
+				} else if k.term == nil && c.selected(&k.selects, p.Pod) {
+					domains[v]++
+					total++
+				}
+			}
+		}
+		least := -1
+		for v := range nodes {
+			d := k.topo.values[v]
+			if int(k.domains[d].pods) != domains[v] {
+				wrong = append(wrong, fmt.Sprintf("%s: domain %s has %d, not %d", k.key, v, domains[v], k.domains[d].pods))
+			}
+			if least < 0 || domains[v] < least {
+				least = domains[v]
+			}
+		}
+		if k.total != total || k.size != len(nodes) || k.ordered && k.least != max(least, 0) {
+			wrong = append(wrong, fmt.Sprintf("%s: total %d, size %d, least %d; not %d, %d, %d", k.key, total, len(nodes), least, k.total, k.size, k.least))
+		}
+	})
+	return wrong
+}

@@ -1,0 +1,218 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// guarded calls a plugin and turns a panic into a failure.
+func guarded(p Plugin, f func() *Status) (st *Status) {
+	defer func() {
+		if r := recover(); r != nil {
+			st = &Status{Code: Error, Plugin: p.Name(), Reasons: []string{fmt.Sprintf("plugin %s panicked: %v", p.Name(), r)}}
+		}
+	}()
+	if st = f(); !st.OK() {
+		st = named(st, p)
+	}
+	return st
+}
+
+// reserveAll calls the Reserve plugins; if one refuses, all are taken back.
+func (p *Profile) reserveAll(pod *Pod, node string) *Status {
+	for i, r := range p.reserve {
+		if st := guarded(r, func() *Status { return r.Reserve(pod, node) }); !st.OK() {
+			p.unreserve(p.reserve[:i+1], pod, node)
+			return st
+		}
+	}
+	return nil
+}
+
+func (p *Profile) unreserveAll(pod *Pod, node string) { p.unreserve(p.reserve, pod, node) }
+
+func (*Profile) unreserve(list []ReservePlugin, pod *Pod, node string) {
+	for _, r := range slices.Backward(list) {
+		guarded(r, func() *Status {
+			r.Unreserve(pod, node)
+			return nil
+		})
+	}
+}
+
+func (p *Profile) preBindAll(ctx context.Context, pod *Pod, node string) *Status {
+	for _, b := range p.prebind {
+		if st := guarded(b, func() *Status { return b.PreBind(ctx, pod, node) }); !st.OK() {
+			return st
+		}
+	}
+	return nil
+}
+
+func (p *Profile) postBindAll(ctx context.Context, pod *Pod, node string) {
+	for _, b := range p.postbind {
+		guarded(b, func() *Status {
+			b.PostBind(ctx, pod, node)
+			return nil
+		})
+	}
+}
+
+// maxPermitWait is the longest that a pod waits for its permission.
+const maxPermitWait = 15 * time.Minute
+
+// WaitingPod is a placed pod whose binding a Permit plugin delays.
+type WaitingPod struct {
+	*Pod
+	Node string
+	// Plugins are the names of those that have not allowed it yet.
+	Plugins []string
+}
+
+// waiting are the pods that Permit plugins delay.
+type waiting struct {
+	mu   sync.Mutex
+	pods map[types.UID]*waitingPod
+}
+
+type waitingPod struct {
+	WaitingPod
+	verdict chan *Status // has room for one
+}
+
+func newWaiting() waiting { return waiting{pods: map[types.UID]*waitingPod{}} }
+
+// Waiting returns the pods whose binding Permit plugins delay.
+func (s *Scheduler) Waiting() (out []WaitingPod) {
+	s.waiting.mu.Lock()
+	defer s.waiting.mu.Unlock()
+	for _, p := range s.waiting.pods {
+		w := p.WaitingPod
+		w.Plugins = slices.Clone(w.Plugins)
+		out = append(out, w)
+	}
+	slices.SortFunc(out, func(a, b WaitingPod) int { return a.pod.Key().Compare(b.pod.Key()) })
+	return out
+}
+
+// Allow lets a waiting pod be bound, as far as the plugin is concerned. It is false if the pod does not wait.
+func (s *Scheduler) Allow(uid types.UID, plugin string) bool {
+	w := &s.waiting
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.pods[uid]
+	if p == nil {
+		return false
+	}
+	p.Plugins = slices.DeleteFunc(p.Plugins, func(n string) bool { return n == plugin })
+	if len(p.Plugins) == 0 {
+		p.decide(nil)
+	}
+	return true
+}
+
+// Reject takes back the placement of a waiting pod in the name of a plugin. It is false if the pod does not
+// wait.
+func (s *Scheduler) Reject(uid types.UID, plugin, reason string) bool {
+	return s.waiting.rejectFor(uid, plugin, reason)
+}
+
+func (w *waiting) reject(uid types.UID, reason string) { w.rejectFor(uid, "", reason) }
+
+func (w *waiting) rejectFor(uid types.UID, plugin, reason string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.pods[uid]
+	if p != nil {
+		p.decide(&Status{Code: Unschedulable, Plugin: plugin, Reasons: []string{reason}})
+	}
+	return p != nil
+}
+
+// decide gives the first verdict; later ones do not count.
+func (p *waitingPod) decide(st *Status) {
+	select {
+	case p.verdict <- st:
+	default:
+	}
+}
+
+// permit calls the Permit plugins and waits for those that delay the pod.
+func (s *Scheduler) permit(ctx context.Context, t *try, o *outcome) *Status {
+	w := &waitingPod{WaitingPod: WaitingPod{Pod: t.Pod, Node: o.Node}, verdict: make(chan *Status, 1)}
+	for _, p := range o.profile.permit {
+		w.Plugins = append(w.Plugins, p.Name())
+	}
+	s.waiting.mu.Lock()
+	s.waiting.pods[t.pod.UID] = w
+	s.waiting.mu.Unlock()
+	defer func() {
+		s.waiting.mu.Lock()
+		delete(s.waiting.pods, t.pod.UID)
+		s.waiting.mu.Unlock()
+	}()
+	longest := time.Duration(0)
+	for _, p := range o.profile.permit {
+		var wait time.Duration
+		st := guarded(p, func() (st *Status) {
+			st, wait = p.Permit(ctx, t.Pod, o.Node)
+			return st
+		})
+		switch {
+		case st.OK():
+			s.Allow(t.pod.UID, p.Name())
+		case st.Code == Wait:
+			longest = max(longest, min(wait, maxPermitWait))
+		default:
+			return st
+		}
+	}
+	return s.waiting.wait(ctx, w, longest)
+}
+
+// wait returns the verdict about a pod: that of the plugins, or a refusal after the given time.
+func (w *waiting) wait(ctx context.Context, p *waitingPod, longest time.Duration) *Status {
+	select {
+	case st := <-p.verdict:
+		return st
+	default:
+	}
+	timer := time.NewTimer(max(longest, time.Millisecond))
+	defer timer.Stop()
+	select {
+	case st := <-p.verdict:
+		return st
+	case <-timer.C:
+	case <-ctx.Done():
+		return &Status{Code: Error, Reasons: []string{ctx.Err().Error()}}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case st := <-p.verdict:
+		return st
+	default:
+	}
+	return &Status{Code: Unschedulable, Plugin: p.Plugins[0], Reasons: []string{fmt.Sprintf("pod was not permitted within %s by %s", longest, p.Plugins[0])}}
+}
+
+// measure reports an attempt.
+func (s *Scheduler) measure(o *outcome, began time.Time) {
+	f := s.opts.Metrics.Attempt
+	if f == nil {
+		return
+	}
+	result := "scheduled"
+	switch {
+	case o.failed != nil:
+		result = "error"
+	case o.Node == "":
+		result = "unschedulable"
+	}
+	f(o.profile.name, result, time.Since(began))
+}
