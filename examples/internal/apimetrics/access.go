@@ -1,6 +1,8 @@
 package apimetrics
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -12,23 +14,27 @@ import (
 	"github.com/keelson-dev/keelson/store/authz"
 )
 
-// access is the measurements of who asks and whether they may.
+// access holds the metrics of authentication and authorization.
 type access struct {
 	users, attempts, authorized, decisions *prometheus.CounterVec
 	identified, authorizing                *prometheus.HistogramVec
 	certificates                           prometheus.Histogram
+	authentications, authorizations        reloads
+	encryptions                            reloads
+	tokens                                 *prometheus.HistogramVec
+	fetched                                *prometheus.GaugeVec
 	series                                 *memo[outcome, outcomeSeries]
 	kinds                                  *memo[string, prometheus.Counter]
 	settled                                *memo[settlement, prometheus.Counter]
 }
 
-// outcome is how authentication or authorization ended.
+// outcome is the result of an authentication or authorization.
 type outcome struct {
 	authorization bool
 	result        string
 }
 
-// settlement is a decision of an authorizer.
+// settlement is the decision of an authorizer.
 type settlement struct {
 	mode     string
 	decision authz.Decision
@@ -48,12 +54,19 @@ func newAccess(r *prometheus.Registry) *access {
 			Name: "apiserver_client_certificate_expiration_seconds", Help: "Time until the client certificates of requests expire.",
 			Buckets: []float64{0, hour / 2, hour, 2 * hour, 6 * hour, 12 * hour, day, 2 * day, 4 * day, 7 * day, 30 * day, 90 * day, 180 * day, 360 * day},
 		}),
-		users:       counter(r, "authenticated_user_requests", "Requests of callers that are known, by kind of name.", "username"),
-		attempts:    counter(r, "authentication_attempts", "Requests by outcome of authentication.", "result"),
-		identified:  histogram(r, "authentication_duration_seconds", "Time of authentication.", buckets, "result"),
-		authorized:  counter(r, "authorization_attempts_total", "Requests by outcome of authorization.", "result"),
-		authorizing: histogram(r, "authorization_duration_seconds", "Time of authorization.", buckets, "result"),
-		decisions:   counter(r, "apiserver_authorization_decisions_total", "Decisions of authorizers that settled a question.", "type", "name", "decision"),
+		users:           counter(r, "authenticated_user_requests", "Requests of callers that are known, by kind of name.", "username"),
+		attempts:        counter(r, "authentication_attempts", "Requests by outcome of authentication.", "result"),
+		identified:      histogram(r, "authentication_duration_seconds", "Time of authentication.", buckets, "result"),
+		authorized:      counter(r, "authorization_attempts_total", "Requests by outcome of authorization.", "result"),
+		authorizing:     histogram(r, "authorization_duration_seconds", "Time of authorization.", buckets, "result"),
+		authentications: newReloads(r, "authentication"),
+		authorizations:  newReloads(r, "authorization"),
+		encryptions:     newReloads(r, "encryption"),
+		tokens: histogram(r, "apiserver_authentication_jwt_authenticator_latency_seconds", "Time of the authentication of JSON web tokens by outcome and issuer.",
+			[]float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}, "result", "jwt_issuer_hash"),
+		fetched: promauto.With(r).NewGaugeVec(prometheus.GaugeOpts{Name: "apiserver_authentication_jwt_authenticator_jwks_fetch_last_timestamp_seconds",
+			Help: "Time of the last fetch of an issuer's keys by outcome and issuer."}, []string{"result", "jwt_issuer_hash"}),
+		decisions: counter(r, "apiserver_authorization_decisions_total", "Decisions of authorizers that settled a question.", "type", "name", "decision"),
 	}
 	a.kinds = newMemo(func(kind string) prometheus.Counter { return a.users.WithLabelValues(kind) })
 	a.settled = newMemo(func(s settlement) prometheus.Counter {
@@ -61,7 +74,11 @@ func newAccess(r *prometheus.Registry) *access {
 		if s.decision == authz.Deny {
 			decision = "denied"
 		}
-		return a.decisions.WithLabelValues(s.mode, strings.ToLower(s.mode), decision)
+		kind, name, named := strings.Cut(s.mode, ":") // Webhook:NAME
+		if !named {
+			name = strings.ToLower(kind)
+		}
+		return a.decisions.WithLabelValues(kind, name, decision)
 	})
 	a.series = newMemo(func(o outcome) outcomeSeries {
 		if o.authorization {
@@ -94,7 +111,8 @@ func (a *access) authentication(r *http.Request, user *authn.User, err error, el
 	a.ended(outcome{false, result}, elapsed)
 }
 
-// kindOfUser keeps the names of human users, whose number has no bound, out of labels.
+// kindOfUser returns the label of a user. Names of human users are omitted, because their number is
+// unbounded.
 func kindOfUser(name string) string {
 	switch name {
 	case "admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default":
@@ -119,7 +137,60 @@ func (a *access) authorization(d authz.Decision, err error, elapsed time.Duratio
 	a.ended(outcome{true, result}, elapsed)
 }
 
-// Decided measures the decisions of the authorizers of a control plane, for its Options.
+// Decided counts the decisions of the authorizers of a control plane; it is for its Options.
 func (m *Metrics) Decided(mode string, d authz.Decision) {
 	m.access.settled.of(settlement{mode, d}).Inc()
 }
+
+// AuthenticationReloaded counts the changes of the authentication configuration; err is why one is not in
+// force.
+func (m *Metrics) AuthenticationReloaded(err error) { m.access.authentications.ended(err) }
+
+// AuthorizationReloaded counts the changes of the authorization configuration; err is why one is not in
+// force.
+func (m *Metrics) AuthorizationReloaded(err error) { m.access.authorizations.ended(err) }
+
+// EncryptionReloaded counts the changes of the encryption configuration; err is why one is not in force.
+func (m *Metrics) EncryptionReloaded(err error) { m.access.encryptions.ended(err) }
+
+// reloads counts the changes of a configuration file.
+type reloads struct {
+	total *prometheus.CounterVec
+	last  *prometheus.GaugeVec
+}
+
+// newReloads returns the metrics of the configuration of what.
+func newReloads(r *prometheus.Registry, what string) reloads {
+	name := "apiserver_" + what + "_config_controller_automatic_reload"
+	return reloads{
+		counter(r, name+"s_total", "Changes of the "+what+" configuration by outcome.", "status"),
+		promauto.With(r).NewGaugeVec(prometheus.GaugeOpts{Name: name + "_last_timestamp_seconds", Help: "Time of the last change of the " + what + " configuration by outcome."}, []string{"status"}),
+	}
+}
+
+func (c *reloads) ended(err error) {
+	status := status(err)
+	c.total.WithLabelValues(status).Inc()
+	c.last.WithLabelValues(status).SetToCurrentTime()
+}
+
+// status is the label of an outcome.
+func status(err error) string {
+	if err != nil {
+		return "failure"
+	}
+	return "success"
+}
+
+// TokenAuthenticated measures the authentication of a token of an issuer; err is why it is refused.
+func (m *Metrics) TokenAuthenticated(issuer string, took time.Duration, err error) {
+	m.access.tokens.WithLabelValues(status(err), hashOf(issuer)).Observe(took.Seconds())
+}
+
+// KeysFetched notes the fetch of an issuer's keys.
+func (m *Metrics) KeysFetched(issuer string, err error) {
+	m.access.fetched.WithLabelValues(status(err), hashOf(issuer)).SetToCurrentTime()
+}
+
+// hashOf is the label of an issuer, whose URL may be confidential.
+func hashOf(issuer string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(issuer))) }

@@ -13,7 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/store/webhook"
 )
 
-// admissions are the measurements of admission.
+// admissions holds the metrics of admission.
 type admissions struct {
 	steps, plugins *prometheus.HistogramVec
 	summary        *prometheus.SummaryVec
@@ -93,8 +93,8 @@ func (a *admissions) hooks(called func(webhook.Call)) admission.Metrics {
 	}
 }
 
-// plugin measures a plugin. Nearly all it is asked is let pass, and there are many plugins: those series are
-// found without a table.
+// plugin measures a plugin. Plugins admit nearly all requests, and there are many of them, so those series
+// are found without a map.
 func (a *admissions) plugin(name string, s admission.Step) func(op admission.Operation, rejected bool, elapsed time.Duration) {
 	var create, update, remove, connect atomic.Pointer[prometheus.Observer]
 	return func(op admission.Operation, rejected bool, elapsed time.Duration) {
@@ -119,13 +119,13 @@ func (a *admissions) plugin(name string, s admission.Step) func(op admission.Ope
 	}
 }
 
-// highestCode bounds the codes that webhooks may make labels of.
+// highestCode bounds the codes of webhooks that become labels.
 const highestCode = 600
 
 func (a *admissions) webhook(c admission.WebhookCall) {
 	step, op, rejected := string(c.Step), string(c.Operation), strconv.FormatBool(c.Rejected)
 	if c.Step == admission.Validating {
-		step = "validating" // elsewhere it is called validate
+		step = "validating" // other metrics call it validate
 	}
 	code := strconv.Itoa(min(c.Code, highestCode))
 	a.webhooks.WithLabelValues(c.Webhook, step, op, rejected).Observe(c.Elapsed.Seconds())
@@ -153,9 +153,8 @@ func (a *admissions) mutation(m admission.Mutation) {
 	a.mutationTimes.WithLabelValues(m.Policy, m.Binding, string(m.Failure)).Observe(m.Elapsed.Seconds())
 }
 
-// conditions measures match conditions. Steps are called as Kubernetes calls them: those of all policies and
-// the exclusions by a validating webhook are of type validate, what else there is of such a webhook is
-// validating.
+// conditions measures match conditions. The label type is Kubernetes': validate for all policies and for the
+// exclusions by a validating webhook, validating for the other metrics of such a webhook.
 func (a *admissions) conditions(c admission.ConditionCheck) {
 	kind, step, op := "policy", string(admission.Validating), string(c.Operation)
 	if c.Webhook {

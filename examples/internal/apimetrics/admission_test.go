@@ -53,7 +53,7 @@ func startPlane(t *testing.T, change ...func(*controlplane.Options)) *plane {
 	return &plane{cp, t}
 }
 
-// do sends a request with a token, none if it is empty, and wants an answer of a code.
+// do sends a request with a token, none if it is empty, and requires a response with the code.
 func (p *plane) do(token, method, path, body string, code int) string {
 	p.t.Helper()
 	r := httptest.NewRequestWithContext(p.t.Context(), method, path, strings.NewReader(body))
@@ -70,7 +70,7 @@ func (p *plane) do(token, method, path, body string, code int) string {
 	return w.Body.String()
 }
 
-// has wants lines in /metrics, where everything is as Kubernetes has it, and returns the families.
+// has requires lines in /metrics, whose families must be Kubernetes', and returns the families.
 func (p *plane) has(lines ...string) map[string]*family {
 	p.t.Helper()
 	text := p.do("root", "GET", "/metrics", "", 200)
@@ -88,7 +88,7 @@ func (p *plane) has(lines ...string) map[string]*family {
 
 const configMaps = "/api/v1/namespaces/default/configmaps"
 
-// Who asks, whether they may, and how long it took to find out.
+// Authentication and authorization, with their durations.
 func TestAccess(t *testing.T) {
 	p := startPlane(t)
 	p.do("root", "GET", configMaps, "", 200)
@@ -96,7 +96,7 @@ func TestAccess(t *testing.T) {
 	p.do("ann", "GET", "/version", "", 200)
 	p.do("", "GET", "/version", "", 200)
 	p.do("nobody's", "GET", "/version", "", 401)
-	p.has( // the request for these lines has been let in by now
+	p.has( // the request for these lines is counted too
 		`authentication_attempts{result="error"} 1`,
 		`authentication_attempts{result="success"} 5`,
 		`authentication_duration_seconds_count{result="success"} 5`,
@@ -125,7 +125,7 @@ func TestAdmission(t *testing.T) {
 	)
 }
 
-// slow is a plugin that holds up the creation of objects called slow.
+// slow is a plugin that blocks the creation of objects named slow.
 type slow struct{ arrived, release chan struct{} }
 
 func (slow) Name() string                        { return "Slow" }
@@ -138,7 +138,7 @@ func (s slow) Validate(_ context.Context, a *admission.Attributes) error {
 	return nil
 }
 
-// A request that is turned away because others are still served is counted by what it was for.
+// A request that is rejected for lack of seats is counted by its kind.
 func TestTerminations(t *testing.T) {
 	held := slow{make(chan struct{}), make(chan struct{})}
 	p := startPlane(t, func(o *controlplane.Options) {
@@ -159,7 +159,7 @@ func TestTerminations(t *testing.T) {
 	)
 }
 
-// Webhooks that agree, refuse, make no sense, and cannot be reached, are distinguished.
+// Webhooks that allow, deny, send an invalid response, and cannot be reached, are distinguished.
 func TestWebhooks(t *testing.T) {
 	p := startPlane(t)
 	hooks := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -183,7 +183,7 @@ func TestWebhooks(t *testing.T) {
 	}))
 	defer hooks.Close()
 	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hooks.Certificate().Raw}))
-	// Each webhook is for one namespace, so that it is asked once.
+	// Each webhook is for one namespace, so that it is called once.
 	configure := func(kind, name, policy string) {
 		plural := strings.ToLower(kind) + "s"
 		p.do("root", "POST", "/api/v1/namespaces", `{"metadata":{"name":"`+name+`"}}`, 201)
@@ -214,7 +214,7 @@ func TestWebhooks(t *testing.T) {
 	)
 }
 
-// Expressions that speak against requests are counted by what follows.
+// Expressions that are false are counted by the enforcement action.
 func TestPolicies(t *testing.T) {
 	p := startPlane(t)
 	const api = "/apis/admissionregistration.k8s.io/v1/"
@@ -225,22 +225,22 @@ func TestPolicies(t *testing.T) {
 		p.do("root", "POST", api+"validatingadmissionpolicybindings", `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicyBinding",
 			"metadata":{"name":"`+name+`-b"},"spec":{"policyName":"`+name+`","validationActions":[`+actions+`]}}`, 201)
 	}
-	configure("told", "object.metadata.name == 'a'", "Fail", `"Warn","Audit"`)
+	configure("reporting", "object.metadata.name == 'a'", "Fail", `"Warn","Audit"`)
 	configure("denied", "object.metadata.name != 'c'", "Fail", `"Deny"`)
 	configure("open", "object.data.none == 'x'", "Ignore", `"Deny"`)
 	for name, code := range map[string]int{"a": 201, "b": 201, "c": 422} {
 		p.do("root", "POST", configMaps, `{"metadata":{"name":"`+name+`"}}`, code)
 	}
 	p.has(
-		`apiserver_validating_admission_policy_check_total{enforcement_action="warn",error_type="invalid_error",policy="told",policy_binding="told-b"} 2`,
-		`apiserver_validating_admission_policy_check_total{enforcement_action="audit",error_type="invalid_error",policy="told",policy_binding="told-b"} 2`,
+		`apiserver_validating_admission_policy_check_total{enforcement_action="warn",error_type="invalid_error",policy="reporting",policy_binding="reporting-b"} 2`,
+		`apiserver_validating_admission_policy_check_total{enforcement_action="audit",error_type="invalid_error",policy="reporting",policy_binding="reporting-b"} 2`,
 		`apiserver_validating_admission_policy_check_total{enforcement_action="deny",error_type="invalid_error",policy="denied",policy_binding="denied-b"} 1`,
 		`apiserver_validating_admission_policy_check_total{enforcement_action="allow",error_type="invalid_error",policy="open",policy_binding="open-b"} 3`,
 		`apiserver_validating_admission_policy_check_duration_seconds_count{enforcement_action="deny",error_type="invalid_error",policy="denied",policy_binding="denied-b"} 1`,
 	)
 }
 
-// Mutations of policies are counted by outcome, and requests by what match conditions make of them.
+// Mutations of policies are counted by result, and requests by the result of match conditions.
 func TestMutationsAndConditions(t *testing.T) {
 	p := startPlane(t)
 	const api = "/apis/admissionregistration.k8s.io/v1/"

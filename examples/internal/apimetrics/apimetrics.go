@@ -1,5 +1,5 @@
 // Package apimetrics measures an API server for Prometheus, under the names and labels that dashboards and
-// alerts for Kubernetes know.
+// alerts for Kubernetes use.
 package apimetrics
 
 import (
@@ -21,8 +21,8 @@ import (
 	"github.com/keelson-dev/keelson/store/flowcontrol"
 )
 
-// Metrics is the measurements of one server. It measures what is made of the options that Measure has filled,
-// once Watch knows the server; Decided is for the options of a control plane.
+// Metrics holds the metrics of one server. Measure sets the hooks in the server's options, Watch adds metrics
+// of the running server, and Decided is for the options of a control plane.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -45,11 +45,12 @@ type Metrics struct {
 	stored                 *requests
 	access                 *access
 	admissions             *admissions
+	audits                 *audits
 
 	requestSeries *memo[apiserver.Measurement, requestSeries]
 }
 
-// flows are the measurements of priority and fairness.
+// flows holds the metrics of priority and fairness.
 type flows struct {
 	executing, seats    *prometheus.GaugeVec
 	queued, queuedSeats *prometheus.GaugeVec
@@ -104,13 +105,13 @@ func New() *Metrics {
 				[]float64{1, 2, 4, 8, 16, 32, 64, 100}, "flow_schema", "priority_level"),
 		},
 	}
-	m.caches, m.stored, m.access, m.admissions = newCaches(r), newRequests(r), newAccess(r), newAdmissions(r)
+	m.caches, m.stored, m.access, m.admissions, m.audits = newCaches(r), newRequests(r), newAccess(r), newAdmissions(r), newAudits(r)
 	m.requestSeries = newMemo(m.seriesOf)
 	m.flows.series = newMemo(m.flows.seriesOf)
 	return m
 }
 
-// bodyVerbs are what the writes with a body are called where their size is measured.
+// bodyVerbs are the verbs of writes with a body in the metric of their size.
 var bodyVerbs = map[string]string{"POST": "create", "PUT": "update", "PATCH": "patch", "APPLY": "patch", "DELETE": "delete", "DELETECOLLECTION": "delete_collection"}
 
 func (m *Metrics) seriesOf(a apiserver.Measurement) requestSeries {
@@ -151,8 +152,8 @@ func histogram(r *prometheus.Registry, name, help string, buckets []float64, lab
 	return promauto.With(r).NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 }
 
-// Measure fills the options of a server: its store, caches and requests are measured, and it serves the
-// measurements at /metrics, and those of its health at /metrics/slis, to those who may see them.
+// Measure sets the hooks in the options of a server: its store, caches and requests are measured, and it
+// serves the metrics at /metrics, and those of its health at /metrics/slis, to authorized users.
 func (m *Metrics) Measure(o *apiserver.Options) {
 	if o.Store != nil {
 		o.Store = m.Store(o.Store)
@@ -166,14 +167,14 @@ func (m *Metrics) Measure(o *apiserver.Options) {
 	o.Handlers["/metrics/slis"] = promhttp.HandlerFor(m.sliRegistry, promhttp.HandlerOpts{})
 }
 
-// component is what all requests of this server are measured as.
+// component is the label component of all requests of this server.
 const component = "apiserver"
 
 func labelsOf(a apiserver.Measurement) []string {
 	return []string{a.Verb, a.Group, a.Version, a.Resource, a.Subresource, a.Scope, component}
 }
 
-// kindOf names reads and writes.
+// kindOf returns the label of reads and writes.
 func kindOf(mutating bool) string {
 	if mutating {
 		return "mutating"
@@ -181,7 +182,7 @@ func kindOf(mutating bool) string {
 	return "readOnly"
 }
 
-// Hooks returns what the server calls.
+// Hooks returns the hooks for the server.
 func (m *Metrics) Hooks() apiserver.Metrics {
 	reading, writing := m.inFlight.WithLabelValues(kindOf(false)), m.inFlight.WithLabelValues(kindOf(true))
 	return apiserver.Metrics{
@@ -221,8 +222,8 @@ func (m *Metrics) Hooks() apiserver.Metrics {
 
 func (m *Metrics) request(a apiserver.Measurement) {
 	elapsed, bytes := a.Elapsed.Seconds(), float64(a.Bytes)
-	inside, body := (a.Elapsed - a.Outside).Seconds(), float64(a.BodyBytes)
-	a.Elapsed, a.Outside, a.Bytes, a.BodyBytes = 0, 0, 0, 0
+	inside, body := (a.Elapsed - a.Waited).Seconds(), float64(a.BodyBytes)
+	a.Elapsed, a.Waited, a.Bytes, a.BodyBytes = 0, 0, 0, 0
 	s := m.requestSeries.of(a)
 	s.requests.Inc()
 	s.duration.Observe(elapsed)
@@ -280,7 +281,7 @@ func (f *flows) hooks() flowcontrol.Metrics {
 	}
 }
 
-// Features shows which features are on, as they are now: settings do not change while a server runs.
+// Features records which features are enabled: settings do not change while a server runs.
 func (m *Metrics) Features(g *featuregate.Gate) {
 	v := gauge(m.registry, "kubernetes_feature_enabled", "Whether a feature is on, and how far it has come.", "name", "stage")
 	for _, f := range g.All() {
@@ -292,8 +293,8 @@ func (m *Metrics) Features(g *featuregate.Gate) {
 	}
 }
 
-// Watch adds what is measured on each scrape: the number and size of stored objects, where caches are,
-// and the seats of priority levels; and which build of the server it is.
+// Watch adds what is measured on each scrape: the number and size of stored objects, the revisions of caches,
+// the seats of priority levels, and the build of the server.
 func (m *Metrics) Watch(s *apiserver.Server) error {
 	m.stored.resources.Store(s.Registry())
 	v := s.Version()
@@ -305,8 +306,8 @@ func (m *Metrics) Watch(s *apiserver.Server) error {
 	return m.registry.Register(&onDemand{server: s})
 }
 
-// most is from where on revisions are shown without their first digits, because the values of metrics hold no
-// more.
+// most is the value from which revisions are shown without their leading digits, because the values of
+// metrics have a precision of 53 bits.
 const most = 1e15
 
 // countPatience is how long one scrape may count objects.
@@ -355,7 +356,7 @@ func (c *onDemand) Collect(out chan<- prometheus.Metric) {
 	}
 	if sized, ok := c.server.Registry().Store().(store.Sized); ok {
 		if n, err := sized.Size(ctx); err == nil {
-			send(storeSize, float64(n), "etcd-0") // as Kubernetes calls the first, and here only, one
+			send(storeSize, float64(n), "etcd-0") // Kubernetes' name of the first store
 		}
 	}
 	for name, s := range c.server.Queues() {

@@ -16,17 +16,18 @@ import (
 	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/cache"
+	"github.com/keelson-dev/keelson/store/controlplane"
 	"github.com/keelson-dev/keelson/store/memory"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// What is served is what dashboards for Kubernetes ask for.
+// The server has the metrics that dashboards for Kubernetes use.
 func TestFamilies(t *testing.T) {
 	m := apimetrics.New()
 	checked := registry.Options{Cache: cache.Options{CheckEvery: time.Millisecond}}
 	st := memory.New(memory.Options{})
 	defer st.Close()
-	o := apiserver.Options{Store: st, Registry: checked}
+	o := apiserver.Options{Store: st, Registry: checked, StartHook: controlplane.Bookkeeping()}
 	m.Measure(&o)
 	s, err := apiserver.New(o)
 	require.NoError(t, err)

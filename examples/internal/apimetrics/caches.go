@@ -10,7 +10,7 @@ import (
 	"github.com/keelson-dev/keelson/store/cache"
 )
 
-// caches are the measurements of watch caches, each by group and resource.
+// caches holds the metrics of watch caches, each by group and resource.
 type caches struct {
 	received, dispatched, events, initial, bookmarks *prometheus.CounterVec
 	bookmarkCounts                                   *prometheus.GaugeVec
@@ -26,7 +26,7 @@ type caches struct {
 // listSeries are the metrics of lists of a resource.
 type listSeries struct{ lists, fetched, returned prometheus.Counter }
 
-// noIndex is the index that lists use: they look at all objects of the namespace or the resource.
+// noIndex is the label index of lists: they read all objects of the namespace or the resource.
 const noIndex = ""
 
 func newCaches(r *prometheus.Registry) caches {
@@ -66,7 +66,7 @@ func newCaches(r *prometheus.Registry) caches {
 	return c
 }
 
-// listed measures a list that a cache has answered.
+// listed measures a list that was served from a cache.
 func (c *caches) listed(gr schema.GroupResource, fetched, returned int) {
 	s := c.series.of(gr)
 	s.lists.Inc()
@@ -82,10 +82,10 @@ func (m *Metrics) Cache(gr schema.GroupResource) cache.Metrics {
 	reads, read, evaluated, taken := of(c.reads), of(c.read), of(c.evaluated), of(c.taken)
 	waits, bookmarkCounts := c.waits.WithLabelValues(gr.Group, gr.Resource), c.bookmarkCounts.WithLabelValues(gr.Group, gr.Resource)
 	fresh := c.consistent.WithLabelValues(gr.Group, gr.Resource, "true", "false")
-	of(c.grown) // a cache keeps the size it was made with: these show that nothing has happened
+	of(c.grown) // a cache never changes its capacity, so these stay zero
 	of(c.shrunk)
 	return cache.Metrics{
-		Events: func(n int) { // a cache tells its watches of a change as it takes it
+		Events: func(n int) { // a cache passes a change to its watches as it applies it
 			received.Add(float64(n))
 			dispatched.Add(float64(n))
 			events.Add(float64(n))
@@ -97,7 +97,7 @@ func (m *Metrics) Cache(gr schema.GroupResource) cache.Metrics {
 				filled.Inc()
 			}
 		},
-		Listed: func(objects int) { // caches read everything there is, or all that has changed
+		Listed: func(objects int) { // caches read all objects, or all that have changed
 			reads.Inc()
 			read.Add(float64(objects))
 			evaluated.Add(float64(objects))

@@ -21,7 +21,7 @@ import (
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// since returns what series have changed by when do has run; one that was not there counts as zero.
+// since returns by how much series change while do runs; a missing one counts as zero.
 func (p *plane) since(do func(), series ...string) []float64 {
 	p.t.Helper()
 	read := func() []float64 {
@@ -46,8 +46,8 @@ func (p *plane) since(do func(), series ...string) []float64 {
 	return after
 }
 
-// A list counts what it looks at and what it returns, and whether it was a consistent read; a watch counts
-// what it begins with.
+// A list counts the objects it reads and returns, and whether it was a consistent read; a watch counts its
+// initial events.
 func TestListsAndWatchesCount(t *testing.T) {
 	p := startPlane(t)
 	for i := range 5 {
@@ -92,7 +92,7 @@ func TestListsAndWatchesCount(t *testing.T) {
 	require.Equal(t, []float64{0, 0}, p.since(func() { p.do("root", "GET", "/api/v1/secrets", "", 200) }, secrets...))
 }
 
-// What is promised about the time of requests leaves out the time that webhooks took, and dry runs.
+// The SLI of the duration of requests excludes the time of webhooks, and dry runs.
 func TestTimeOfWebhooksIsNotTheServers(t *testing.T) {
 	st := memory.New(memory.Options{})
 	t.Cleanup(func() { require.NoError(t, st.Close()) })

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// memo keeps what has been looked up by its labels, because looking it up costs more than counting. It has as
+// memo caches the metrics found by their labels, because the lookup costs more than counting. It has as
 // many entries as the metrics have series.
 type memo[K comparable, V any] struct {
 	mu    sync.RWMutex
@@ -34,14 +34,14 @@ func (m *memo[K, V]) of(key K) V {
 	return v
 }
 
-// requestSeries are the metrics of requests alike.
+// requestSeries are the metrics of requests with the same labels.
 type requestSeries struct {
 	requests             prometheus.Counter
 	duration, sli, sizes prometheus.Observer // nil if they are not measured
 	bodies               prometheus.Observer
 }
 
-// flow is what a request is shared out by.
+// flow identifies a flow schema and its level.
 type flow struct{ schema, level string }
 
 // flowSeries are the metrics of a flow schema.

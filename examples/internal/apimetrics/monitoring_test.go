@@ -21,7 +21,7 @@ import (
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// The rules and dashboards that exist for Kubernetes find the metrics they use.
+// Existing rules and dashboards for Kubernetes find the metrics they use.
 func TestMonitoring(t *testing.T) {
 	ca, err := certs.NewAuthority("ca")
 	require.NoError(t, err)

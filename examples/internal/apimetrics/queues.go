@@ -14,7 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/workqueue"
 )
 
-// queues are the measurements of the server's own queues of work.
+// queues holds the metrics of the server's own work queues.
 type queues struct {
 	depth         *prometheus.GaugeVec
 	adds, retries *prometheus.CounterVec
@@ -44,7 +44,7 @@ func (q *queues) hooks(name string) *workqueue.Metrics {
 	}
 }
 
-// client is the measurements of requests that the server sends, to webhooks.
+// client holds the metrics of requests that the server sends to webhooks.
 type client struct {
 	requests              *prometheus.CounterVec
 	times, sent, received *prometheus.HistogramVec
@@ -72,8 +72,8 @@ func (c *client) called(call webhook.Call) {
 	c.sent.WithLabelValues(call.Method, call.Host).Observe(float64(call.Sent))
 }
 
-// available says of each version of a group that there is an APIService of, whether it can be reached.
-// Nothing is said if the objects cannot be read.
+// available returns, for each group version with an APIService, whether it is available. It returns nothing
+// if the objects cannot be read.
 func available(ctx context.Context, s *apiserver.Server) map[string]bool {
 	resource := apiregistrationv1.GroupVersion.WithResource("apiservices")
 	if s.Registry().Resource(resource) == nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// requests are the measurements of requests to the store. They have the names they have over etcd, whatever
-// the store is.
+// requests holds the metrics of requests to the store. They have the names of kube-apiserver's etcd metrics,
+// whatever the store is.
 type requests struct {
 	durations     *prometheus.HistogramVec
 	total, errors *prometheus.CounterVec
@@ -59,7 +59,7 @@ func newRequests(r *prometheus.Registry) *requests {
 	return q
 }
 
-// resourceOf is the resource a key or prefix belongs to; empty for keys of the server's own.
+// resourceOf returns the resource a key or prefix belongs to; empty for keys of the server itself.
 func (q *requests) resourceOf(key string) schema.GroupResource {
 	r := q.resources.Load()
 	if r == nil {
@@ -88,8 +88,8 @@ func (q *requests) resourceOf(key string) schema.GroupResource {
 	return schema.GroupResource{}
 }
 
-// done measures a request. What is refused because of what the store holds, or given up by the client, has
-// not failed.
+// done measures a request. A request that is refused because of the stored state, or cancelled by the client,
+// does not count as failed.
 func (q *requests) done(operation, key string, began time.Time, err error) {
 	s := q.series.of(storeRequest{operation, q.resourceOf(key)})
 	s.duration.Observe(time.Since(began).Seconds())

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// family is what /metrics says under one name.
+// family is the samples of /metrics with one name.
 type family struct {
 	kind    string              // counter, gauge, histogram, summary
 	labels  []string            // of every series, but for le and quantile
@@ -27,7 +27,7 @@ var (
 	labelPart  = regexp.MustCompile(`(\w+)="((?:[^"\\]|\\.)*)"`)
 )
 
-// parse reads what a server measured. Series of one family must have the same labels.
+// parse parses the metrics of a server. Series of one family must have the same labels.
 func parse(t *testing.T, text string) map[string]*family {
 	t.Helper()
 	out := map[string]*family{}
@@ -90,7 +90,7 @@ func upstreams(t *testing.T) map[string]*family {
 	return out
 }
 
-// requireUpstreams wants every family of the server to have the name, type, labels and buckets that
+// requireUpstreams requires every family of the server to have the name, type, labels and buckets that
 // Kubernetes 1.36 has (testdata/families.txt), and returns them.
 func requireUpstreams(t *testing.T, text string) map[string]*family {
 	t.Helper()

@@ -1,5 +1,7 @@
-// Package component is what the mains of controller-manager, scheduler and proxy share: the common flags, the
-// connection, leader election, the health server, and the life from start to SIGTERM.
+// Package component holds what the programs share: the lifecycle from start to SIGTERM, logging, serving over
+// TLS, files that are read again when they change, who may read a program's own pages and what these are, and
+// flags that are refused. Options has all of it, with a connection and leader election, for programs that run
+// controllers; other programs take the parts: [Logging], [TLS], [Access], [Pages], [Reloaded] and [Refuse].
 package component
 
 import (
@@ -16,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1"
@@ -31,7 +34,6 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 	"github.com/keelson-dev/keelson/leaderelection"
 	"github.com/keelson-dev/keelson/leaderelection/leaselock"
-	"github.com/keelson-dev/keelson/store/certs"
 )
 
 // Options are the common flags.
@@ -50,7 +52,22 @@ type Options struct {
 
 	BindAddress string
 	SecurePort  int
-	Verbosity   int
+	Logging
+	TLS    TLS
+	Access Access
+	// Configz returns the effective configuration by its name, for the page /configz; nil leaves it out.
+	Configz func() map[string]any
+	// NoProfiling leaves out /debug/pprof/.
+	NoProfiling bool
+	// Grace is how long work in progress may take at the end; 0 means manager.DefaultGrace.
+	Grace time.Duration
+	// Ready are further checks of /readyz, by name.
+	Ready map[string]health.Check
+	// Collectors are served at /metrics beside those that all components have.
+	Collectors []prometheus.Collector
+
+	flags   *pflag.FlagSet
+	process process
 }
 
 // Flags registers the common flags with their upstream names and defaults.
@@ -65,9 +82,14 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "time between attempts to take or renew the lease")
 	f.StringVar(&o.LeaseNamespace, "leader-elect-resource-namespace", "kube-system", "namespace of the lease")
 	f.StringVar(&o.LeaseName, "leader-elect-resource-name", o.Name, "name of the lease")
-	f.StringVar(&o.BindAddress, "bind-address", "127.0.0.1", "address of the health server; on a loopback address it serves /metrics and /debug/queues too")
-	f.IntVar(&o.SecurePort, "secure-port", o.SecurePort, "port of the health server (https); 0 turns it off")
-	f.IntVarP(&o.Verbosity, "v", "v", 0, "log verbosity: 0 warnings, 2 information, 4 debugging")
+	f.StringVar(&o.BindAddress, "bind-address", "127.0.0.1", "address of the program's own pages; on a loopback address, without --authentication-kubeconfig, --authorization-kubeconfig and --client-ca-file, everyone may read all")
+	f.IntVar(&o.SecurePort, "secure-port", o.SecurePort, "port of the program's own pages (https); 0 turns it off")
+	o.TLS.CertName = o.Name
+	o.TLS.Flags(f)
+	o.Access.Flags(f)
+	o.Logging.Flags(f)
+	o.processFlags(f)
+	o.flags = f
 }
 
 // Parse parses the arguments; an unknown flag or a stray argument is an error that names the closest known
@@ -88,7 +110,7 @@ func Parse(f *pflag.FlagSet, what string, args []string) error {
 	return nil
 }
 
-// Exit ends a main: --help is no failure.
+// Exit ends a program with the exit code for err: --help is no failure.
 func Exit(name string, err error) {
 	if err == nil || errors.Is(err, pflag.ErrHelp) {
 		return
@@ -97,24 +119,12 @@ func Exit(name string, err error) {
 	os.Exit(1)
 }
 
-// Logger logs to standard error at the level of -v.
-func Logger(verbosity int) *slog.Logger {
-	level := slog.LevelWarn
-	switch {
-	case verbosity >= 4:
-		level = slog.LevelDebug
-	case verbosity >= 2:
-		level = slog.LevelInfo
-	}
-	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
-}
-
 // Context ends with SIGINT or SIGTERM.
 func Context() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 }
 
-// Config is how to reach the API server.
+// Config returns the configuration for connections to the API server.
 func (o *Options) Config() (rest.Config, error) {
 	cfg, err := kubeconfig.Load(kubeconfig.Options{Path: o.Kubeconfig, Paths: []string{}})
 	if err != nil {
@@ -129,6 +139,9 @@ func (o *Options) Config() (rest.Config, error) {
 
 // Run connects, builds a manager and runs it until ctx ends or leadership is lost.
 func (o *Options) Run(ctx context.Context, log *slog.Logger, build func(conn client.Conn, m *manager.Manager) error) error {
+	if err := errors.Join(o.TLS.Validate(), o.Logging.Validate()); err != nil {
+		return err
+	}
 	cfg, err := o.Config()
 	if err != nil {
 		return err
@@ -140,12 +153,14 @@ func (o *Options) Run(ctx context.Context, log *slog.Logger, build func(conn cli
 		o.Burst = int(math.Ceil(o.QPS))
 	}
 	measured := metrics.New()
+	measured.Registry().MustRegister(o.Collectors...)
 	conn, err := rest.New(cfg, rest.Options{Logger: log, Warnings: rest.NoWarnings, Metrics: measured.Client(), QPS: o.QPS, Burst: o.Burst})
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	mo := manager.Options{Logger: log, Monitor: measured, Informers: informers.SetOptions{Metrics: measured.Informers()}}
+	o.profile()
+	mo := manager.Options{Logger: log, Monitor: measured, Grace: o.Grace, Informers: informers.SetOptions{Metrics: measured.Informers()}}
 	var elector *leaderelection.Elector
 	recorder := events.New(conn, events.Options{Component: o.Name, Logger: log})
 	if o.LeaderElect {
@@ -170,7 +185,7 @@ func (o *Options) Run(ctx context.Context, log *slog.Logger, build func(conn cli
 		return err
 	}
 	if o.SecurePort != 0 {
-		pages, err := o.pages(log, m, elector, measured)
+		pages, err := o.pages(ctx, log, m, elector, measured)
 		if err != nil {
 			return err
 		}
@@ -179,30 +194,50 @@ func (o *Options) Run(ctx context.Context, log *slog.Logger, build func(conn cli
 	return m.Run(ctx)
 }
 
-// pages makes the health server.
-func (o *Options) pages(log *slog.Logger, m *manager.Manager, elector *leaderelection.Elector, measured *metrics.Metrics) (*health.Server, error) {
+// pages returns the server of the program's own port.
+func (o *Options) pages(ctx context.Context, log *slog.Logger, m *manager.Manager, elector *leaderelection.Elector, measured *metrics.Metrics) (*health.Server, error) {
+	cfg, err := o.TLS.Config(log, Generated(o.Name, "localhost", "localhost", "127.0.0.1", o.BindAddress))
+	if err != nil {
+		return nil, err
+	}
+	cfg.NextProtos = []string{"h2", "http/1.1"}
+	if o.process.noHTTP2 {
+		cfg.NextProtos = []string{"http/1.1"}
+	}
 	l, err := net.Listen("tcp", net.JoinHostPort(o.BindAddress, strconv.Itoa(o.SecurePort)))
 	if err != nil {
 		return nil, err
 	}
-	ca, err := certs.NewAuthority("health")
-	if err != nil {
-		return nil, errors.Join(err, l.Close())
+	ho := health.Options{Listener: tls.NewListener(l, cfg), Logger: log}
+	if !o.open() {
+		gate, err := o.Access.Open(ctx, o.Name, log)
+		if err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+		m.AddWithoutLeaderElection("authorities of callers", gate)
+		ho.Wrap = gate.Wrap
 	}
-	pair, err := ca.Serving("localhost", "localhost", "127.0.0.1")
-	if err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
-	cert := pair.TLS()
-	h := health.New(health.Options{Listener: l, Logger: log, Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &cert, nil }})
+	h := health.New(ho)
 	if elector != nil {
 		h.Live("leaderElection", func(context.Context) error { return elector.Healthy(20 * time.Second) })
 	}
 	h.Ready("informer-sync", func(context.Context) error { return m.Informers().Ready() })
-	if ip := net.ParseIP(o.BindAddress); ip != nil && ip.IsLoopback() {
-		// There is no authentication here, so what tells of the cluster is for this machine only.
-		h.Handle("GET /metrics", measured)
-		h.Handle("GET /debug/queues", measured.Queues())
+	for name, check := range o.Ready {
+		h.Ready(name, check)
 	}
+	h.Handle("GET /metrics", measured)
+	h.Handle("GET /debug/queues", measured.Queues())
+	pages := Pages{Name: o.Name, Version: version, Flags: o.flags, Config: o.Configz, Profiles: !o.NoProfiling,
+		Paths: []string{"/debug/queues", "/healthz", "/livez", "/metrics", "/readyz"}}
+	pages.Register(h.Handle)
 	return h, nil
+}
+
+// version is the release of Kubernetes that the programs are for.
+const version = "1.36"
+
+// open reports whether every caller may read all pages: those of this machine may if no API server decides.
+func (o *Options) open() bool {
+	ip := net.ParseIP(o.BindAddress)
+	return o.Access.AuthenticationKubeconfig == "" && o.Access.AuthorizationKubeconfig == "" && o.Access.ClientCAFile == "" && ip != nil && ip.IsLoopback()
 }

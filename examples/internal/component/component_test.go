@@ -10,15 +10,21 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/kubeconfig"
 	"github.com/keelson-dev/keelson/controllers"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/manager"
@@ -26,7 +32,7 @@ import (
 	"github.com/keelson-dev/keelson/examples/internal/component"
 )
 
-// A wrong flag points to the help; the help is asked for, so it is no error text.
+// The error for a wrong flag refers to --help; the help itself is not an error.
 func TestParse(t *testing.T) {
 	f := pflag.NewFlagSet("a-component", pflag.ContinueOnError)
 	(&component.Options{Name: "a-component"}).Flags(f)
@@ -50,21 +56,122 @@ func TestParse(t *testing.T) {
 	require.Contains(t, string(text), "--leader-elect ")
 }
 
-// TestPagesOfAComponent runs a component against an API server, over TCP: once it leads its health, its
-// measurements and its queues can be read, and the API server has an event of it.
-func TestPagesOfAComponent(t *testing.T) {
+// A program whose own port is authenticated by an API server shows its pages to those who may read them
+// there, and its health to everyone.
+func TestAccessToPages(t *testing.T) {
 	c := controllertest.Start(t, controllertest.Options{})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	config := kubeconfigOf(t, c)
+	cfg, err := kubeconfig.Load(kubeconfig.Options{Path: config, NoInCluster: true})
 	require.NoError(t, err)
-	port := l.Addr().(*net.TCPAddr).Port
-	require.NoError(t, l.Close())
-	o := component.Options{Name: "a-component", SecurePort: port}
+	_, err = client.For[*corev1.ConfigMap](c.Admin()).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "extension-apiserver-authentication"},
+		Data: map[string]string{"client-ca-file": string(cfg.TLS.CAData)}})
+	require.NoError(t, err)
+	pair, err := tls.X509KeyPair(cfg.TLS.CertData, cfg.TLS.KeyData)
+	require.NoError(t, err)
+	o := component.Options{Name: "a-component", SecurePort: freePort(t), Configz: func() map[string]any { return map[string]any{"kind": "Yard"} }}
 	f := pflag.NewFlagSet(o.Name, pflag.ContinueOnError)
 	o.Flags(f)
+	require.NoError(t, component.Parse(f, "A component.", []string{"--leader-elect=false", "--kubeconfig", config, "--authentication-kubeconfig", config, "--authorization-kubeconfig", config,
+		"--tls-min-version=VersionTLS13", "--logging-format=json"}))
+	running := make(chan struct{})
+	done := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		done <- o.Run(ctx, component.Logger(0), func(client.Conn, *manager.Manager) error { close(running); return nil })
+	}()
+	defer func() {
+		cancel()
+		require.NoError(t, <-done)
+	}()
+	<-running
+	read := func(path, token string, pairs ...tls.Certificate) (int, string) {
+		web := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: pairs}}}
+		defer web.CloseIdleConnections()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d%s", o.SecurePort, path), nil)
+		require.NoError(t, err)
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		resp, err := web.Do(r)
+		if err != nil {
+			return 0, err.Error()
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		return resp.StatusCode, string(body)
+	}
+	require.EventuallyWithT(t, func(t *assert.CollectT) {
+		code, _ := read("/healthz", "")
+		require.Equal(t, 200, code)
+	}, time.Minute, 10*time.Millisecond)
+	for path, want := range map[string]string{"/metrics": "go_goroutines", "/flagz": "\ntls-min-version=VersionTLS13\n", "/statusz": "Up: ", "/configz": `{"kind":"Yard"}`, "/debug/pprof/cmdline": "component"} {
+		code, text := read(path, "", pair)
+		require.Equal(t, 200, code, "%s: %s", path, text)
+		require.Contains(t, text, want, path)
+		code, text = read(path, "")
+		require.Equal(t, 403, code, "%s: %s", path, text)
+		require.Contains(t, text, "user=system:anonymous")
+		code, _ = read(path, "guess")
+		require.Equal(t, 401, code, path)
+		code, text = read(path, accountToken(t, c))
+		require.Equal(t, 403, code, path)
+		require.Contains(t, text, "user=system:serviceaccount:default:reader")
+	}
+}
+
+// accountToken returns a token of a service account without rights.
+func accountToken(t *testing.T, c *controllertest.Cluster) string {
+	_, err := client.For[*corev1.ServiceAccount](c.Admin()).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "reader"}})
+	require.True(t, err == nil || apierrors.IsAlreadyExists(err), err)
+	resp, err := c.Admin().Do(t.Context(), &client.Request{Method: http.MethodPost, Path: "/api/v1/namespaces/default/serviceaccounts/reader/token", ContentType: client.MediaJSON, Body: []byte(`{}`)})
+	require.NoError(t, err)
+	var token authenticationv1.TokenRequest
+	require.NoError(t, json.Unmarshal(resp.Body, &token))
+	return token.Status.Token
+}
+
+func freePort(t *testing.T) int {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// kubeconfigOf writes the kubeconfig of a cluster, whose own file is removed when it ends.
+func kubeconfigOf(t *testing.T, c *controllertest.Cluster) string {
 	config := filepath.Join(t.TempDir(), "kubeconfig")
 	text, err := os.ReadFile(c.Kubeconfig())
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(config, text, 0o600))
+	return config
+}
+
+// A flag that a program does not have is refused with the reason, and one without effect is accepted.
+func TestRefusedFlags(t *testing.T) {
+	f := pflag.NewFlagSet("a-component", pflag.ContinueOnError)
+	component.Refuse(f, map[string]string{"legacy": "use --modern"})
+	component.NoEffect(f, map[string]string{"tuning": "nothing is tuned", "switch?": "it is always on"})
+	require.NoError(t, component.Parse(f, "A component.", []string{"--tuning=3", "--tuning", "4", "--switch", "--switch=false"}))
+	require.ErrorContains(t, component.Parse(f, "A component.", []string{"--legacy=1"}), "use --modern")
+	require.ErrorContains(t, component.Parse(f, "A component.", []string{"--legacy"}), "use --modern")
+	why, ok := component.Refused(f.Lookup("legacy"))
+	require.True(t, ok)
+	require.Equal(t, "use --modern", why)
+	why, ok = component.Ignored(f.Lookup("switch"))
+	require.True(t, ok)
+	require.Equal(t, "it is always on", why)
+}
+
+// TestPagesOfAComponent runs a component against an API server, over TCP: once it leads, its health, its
+// metrics and its queues can be read, and it has recorded an event.
+func TestPagesOfAComponent(t *testing.T) {
+	c := controllertest.Start(t, controllertest.Options{})
+	port := freePort(t)
+	o := component.Options{Name: "a-component", SecurePort: port}
+	f := pflag.NewFlagSet(o.Name, pflag.ContinueOnError)
+	o.Flags(f)
+	config := kubeconfigOf(t, c)
 	require.NoError(t, component.Parse(f, "A component.", []string{"--kubeconfig", config}))
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -94,40 +201,39 @@ func TestPagesOfAComponent(t *testing.T) {
 	}
 	web := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer web.CloseIdleConnections()
-	read := func(path string) string {
+	read := func(path string) string { // on any goroutine
 		resp, err := web.Get(fmt.Sprintf("https://127.0.0.1:%d%s", port, path))
-		require.NoError(t, err)
+		if err != nil {
+			return err.Error()
+		}
 		defer resp.Body.Close()
 		body, err := io.ReadAll(resp.Body)
-		require.NoError(t, err)
-		require.Equal(t, http.StatusOK, resp.StatusCode, "%s", body)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			return fmt.Sprintf("%s: %v %s", resp.Status, err, body)
+		}
 		return string(body)
 	}
 	require.Equal(t, "ok", read("/healthz"))
 	for _, series := range []string{
-		`leader_election_master_status{name="a-component"} 1`, `workqueue_adds_total{name="namespaces"}`, `reflector_lists_total{name="namespaces"} 1`,
-		`rest_client_requests_total{`, `workqueue_longest_running_processor_seconds{name="namespaces"}`, `go_goroutines`,
+		`leader_election_master_status{name="a-component"} 1`, `workqueue_adds_total{controller="namespaces",name="namespaces"}`, `reflector_lists_total{name="namespaces"} 1`,
+		`rest_client_requests_total{`, `workqueue_longest_running_processor_seconds{controller="namespaces",name="namespaces"}`, `go_goroutines`,
+		`controller_runtime_max_concurrent_reconciles{controller="namespaces"} 1`, `informer_objects{name="namespaces"} 4`, `rest_client_in_flight_limit 32`,
 	} {
 		require.Contains(t, read("/metrics"), series)
 	}
-	until := time.Now().Add(time.Minute)
-	var waiting map[string][]struct {
-		Key types.NamespacedName
-	}
-	for len(waiting["namespaces"]) < 2 && time.Now().Before(until) {
-		require.NoError(t, json.Unmarshal([]byte(read("/debug/queues")), &waiting))
-		time.Sleep(10 * time.Millisecond)
-	}
-	require.GreaterOrEqual(t, len(waiting["namespaces"]), 2, "all namespaces are due again in an hour")
-	events := client.For[*corev1.Event](c.Admin())
-	found := false
-	for !found && time.Now().Before(until) {
-		list, err := events.List(t.Context(), client.ListOptions{Namespace: "kube-system"})
-		require.NoError(t, err)
-		for _, e := range list.Items {
-			found = found || e.Reason == "LeaderElection" && e.InvolvedObject.Name == "a-component"
+	require.EventuallyWithT(t, func(t *assert.CollectT) {
+		var waiting map[string][]struct {
+			Key types.NamespacedName
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	require.True(t, found, "an event tells of the new leader")
+		require.NoError(t, json.Unmarshal([]byte(read("/debug/queues")), &waiting))
+		require.GreaterOrEqual(t, len(waiting["namespaces"]), 2, "all namespaces are due again in an hour")
+	}, time.Minute, 10*time.Millisecond)
+	events := client.For[*corev1.Event](c.Admin())
+	require.EventuallyWithT(t, func(t *assert.CollectT) {
+		list, err := events.List(ctx, client.ListOptions{Namespace: "kube-system"})
+		require.NoError(t, err)
+		require.True(t, slices.ContainsFunc(list.Items, func(e *corev1.Event) bool {
+			return e.Reason == "LeaderElection" && e.InvolvedObject.Name == "a-component"
+		}), "an event reports the new leader")
+	}, time.Minute, 10*time.Millisecond)
 }

@@ -1,4 +1,4 @@
-// Package flagname helps those who mistype a flag.
+// Package flagname suggests the closest flag for a mistyped one.
 package flagname
 
 import (
@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Closest adds to the error of an unknown flag the name of the known flag of f that is most like it, if one
-// is like it: half of the letters at most differ. Other errors are returned as they are.
+// Closest adds to the error of an unknown flag the name of the most similar flag of f, if at most half of the
+// letters differ. Other errors are returned as they are.
 func Closest(f *pflag.FlagSet, err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok || unknown.GetSpecifiedShortnames() != "" {

@@ -1,4 +1,4 @@
-// Package load puts load on an API server and measures what it took: throughput, latencies, and the CPU time
+// Package load puts load on an API server and measures the result: throughput, latencies, and the CPU time
 // and memory of the server's processes. examples/loadtest is its command line; the benchmarks of
 // examples/kube-apiserver run it too.
 package load
@@ -20,13 +20,13 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// Options say how much load. All numbers must be at least 1, but for Changes.
+// Options define the load. All numbers except Changes must be at least 1.
 type Options struct {
 	// Namespace to work in; it must not exist yet.
 	Namespace string
-	// Objects is how many pods are made, 4 kB each.
+	// Objects is the number of pods to create, 4 kB each.
 	Objects int
-	// Clients is how many requests are in flight.
+	// Clients is the number of requests in flight.
 	Clients int
 	// Lists is how often the list phases list.
 	Lists int
@@ -52,7 +52,7 @@ func New(conns []client.Conn, o Options) *Load {
 	return &Load{Options: o, conns: conns, progress: newProgress(o.Progress)}
 }
 
-// Result is what a phase took.
+// Result is the result of a phase.
 type Result struct {
 	Phase string
 	Took  time.Duration
@@ -66,7 +66,7 @@ type Result struct {
 }
 
 // Prepare makes the namespace and the service account its pods name, and lists pods once: a server may start
-// the cache of a kind when it is first asked for, and servers with controllers around them have it running
+// the cache of a kind on the first request for it, and servers with controllers around them have it running
 // before there are many objects.
 func (l *Load) Prepare(ctx context.Context) error {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.Namespace}}
@@ -85,7 +85,7 @@ func (l *Load) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// CleanUp deletes what is left.
+// CleanUp deletes the namespace and what is left in it.
 func (l *Load) CleanUp(ctx context.Context) error {
 	now := int64(0)
 	all := client.ListOptions{Namespace: l.Namespace}
@@ -95,8 +95,8 @@ func (l *Load) CleanUp(ctx context.Context) error {
 		client.For[*corev1.Namespace](l.conns[0]).Delete(ctx, types.NamespacedName{Name: l.Namespace}))
 }
 
-// Run goes through the phases chosen, in the order of Names. It stops early if ctx ends, or if nothing at all
-// succeeded.
+// Run goes through the phases chosen, in the order of Names. It stops early if ctx ends, or if no operation
+// of a phase succeeded.
 func (l *Load) Run(ctx context.Context, chosen []string) ([]Result, error) {
 	var results []Result
 	for _, p := range phases {
@@ -137,7 +137,7 @@ func (l *Load) measure(ctx context.Context, p phase) Result {
 	return r
 }
 
-// each makes every operation of a phase once, with as many in flight as there are clients.
+// each performs every operation of a phase once, with as many in flight as there are clients.
 func (l *Load) each(ctx context.Context, p phase, r *Result) {
 	total := p.count(l)
 	var next, finished atomic.Int64
@@ -173,7 +173,7 @@ func (l *Load) each(ctx context.Context, p phase, r *Result) {
 func (l *Load) usages() []Usage {
 	all := make([]Usage, len(l.PIDs))
 	for i, pid := range l.PIDs {
-		all[i], _ = UsageOf(pid) // a process that ended shows nothing more
+		all[i], _ = UsageOf(pid) // zero for a process that has ended
 	}
 	return all
 }

@@ -28,8 +28,7 @@ type phase struct {
 func objects(l *Load) int { return l.Objects }
 func lists(l *Load) int   { return l.Lists }
 
-// phases are all there are, in the order they make sense in: lists are of objects as they were made, which
-// the writes after them make larger.
+// phases are all phases in order: the lists come first, because the writes make the objects larger.
 var phases = []phase{
 	{name: "create", count: objects, do: func(ctx context.Context, l *Load, conn client.Conn, n int) error {
 		_, err := client.For[*corev1.Pod](conn).Create(ctx, Pod(l.Namespace, n))
@@ -143,7 +142,7 @@ func fanOut(ctx context.Context, l *Load) ([]time.Duration, error) {
 				if !isChange {
 					continue
 				}
-				if n == 0 { // shows who is listening
+				if n == 0 { // detects which watchers are connected
 					if !reported {
 						reported = true
 						opened <- struct{}{}

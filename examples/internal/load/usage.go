@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Usage is what a process has used.
+// Usage is the resource usage of a process.
 type Usage struct {
 	CPU      time.Duration // user and system, since it started
 	Resident int64         // bytes
@@ -23,8 +23,8 @@ func UsageOf(pid int) (Usage, error) {
 	if err != nil {
 		return Usage{}, fmt.Errorf("process %d: %w", pid, err)
 	}
-	// The name in parentheses may hold anything; the fields after it are numbers, the first of them the
-	// third.
+	// The name in parentheses may contain any character; the fields after it are numbers, the first of them
+	// the third.
 	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
 	if len(fields) < 22 {
 		return Usage{}, fmt.Errorf("process %d: /proc gives %d fields", pid, len(fields))

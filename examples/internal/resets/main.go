@@ -1,5 +1,5 @@
-// Command resets gives up requests to the API server of a kubeconfig at random points until it is ended: see
-// clienttest.Reset. The walks of .ci run it beside their clusters.
+// Command resets cancels requests to the API server of a kubeconfig at random points until it is ended: see
+// clienttest.Reset. The walks of .ci run it against their clusters.
 package main
 
 import (

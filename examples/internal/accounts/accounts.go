@@ -1,4 +1,5 @@
-package controllermanager
+// Package accounts connects controllers to a server, each as its own service account.
+package accounts
 
 import (
 	"context"
@@ -31,14 +32,15 @@ type Accounts struct {
 	conns map[string]*rest.Conn
 }
 
-// NewAccounts connects as the accounts cfg's user, whom root is connected as, may make and ask tokens for.
-func NewAccounts(cfg rest.Config, root client.Conn, log *slog.Logger) *Accounts {
+// New returns Accounts for the server of cfg. root is a connection as a user who may create the
+// accounts and request their tokens.
+func New(cfg rest.Config, root client.Conn, log *slog.Logger) *Accounts {
 	cfg.TLS.CertFile, cfg.TLS.KeyFile, cfg.TLS.CertData, cfg.TLS.KeyData = "", "", nil, nil
 	cfg.BearerToken, cfg.BearerTokenFile, cfg.Username, cfg.Password = "", "", "", ""
 	return &Accounts{cfg: cfg, root: root, log: log, conns: map[string]*rest.Conn{}}
 }
 
-// Conn is the connection of a service account, which is made when it is first needed.
+// Conn returns the connection of a service account, which is created on first use.
 func (a *Accounts) Conn(name string) (client.Conn, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -56,7 +58,7 @@ func (a *Accounts) Conn(name string) (client.Conn, error) {
 	return c, nil
 }
 
-// Run ends the connections when ctx ends: it is to be run on every replica.
+// Run closes the connections when ctx ends. It must run on every replica.
 func (a *Accounts) Run(ctx context.Context) error {
 	<-ctx.Done()
 	a.mu.Lock()
@@ -101,7 +103,7 @@ func (a *account) Credential(ctx context.Context, rejected *rest.Credential) (*r
 	c := &rest.Credential{Token: r.Status.Token}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	// A fifth of its life is left for attempts to get the next one.
+	// The last fifth of its lifetime is left for attempts to get the next one.
 	a.token, a.renewAt = c, now.Add(r.Status.ExpirationTimestamp.Sub(now)*4/5)
 	return c, nil
 }

@@ -1,4 +1,4 @@
-package controllermanager
+package accounts
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"github.com/keelson-dev/keelson/client/rest"
 )
 
-// issuer is a server that has no service account until one is made, and gives out numbered tokens for an
+// issuer is a server that has no service account until one is created, and issues numbered tokens for an
 // hour.
 type issuer struct {
 	client.Conn
@@ -64,17 +64,4 @@ func TestTokensOfAnAccount(t *testing.T) {
 		require.Equal(t, "t5", token(second).Token, "whoever heard of that later gets the new one")
 		require.Len(t, server.asked, 5)
 	})
-}
-
-// TestEveryControllerHasAnAccount keeps the names those of the roles that the server makes.
-func TestEveryControllerHasAnAccount(t *testing.T) {
-	for _, e := range all {
-		require.NotEmpty(t, e.account, e.name)
-	}
-	_, err := selection([]string{"*", "-job", "nothing"})
-	require.ErrorContains(t, err, `"nothing" is not a controller`)
-	selected, err := selection([]string{"*", "-job"})
-	require.NoError(t, err)
-	require.False(t, selected["job-controller"])
-	require.True(t, selected["deployment-controller"])
 }

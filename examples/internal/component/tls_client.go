@@ -1,0 +1,71 @@
+package component
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"log/slog"
+)
+
+// ClientTLS are the files that secure connections a program makes. New connections
+// use the current content of the files.
+type ClientTLS struct {
+	authorities *Reloaded[*x509.CertPool]   // nil: the system's
+	pair        *Reloaded[*tls.Certificate] // nil: none is sent
+}
+
+// NewClientTLS reads the files; caFile, or certFile and keyFile, may be empty.
+func NewClientTLS(log *slog.Logger, caFile, certFile, keyFile string) (*ClientTLS, error) {
+	var c ClientTLS
+	var err error
+	if caFile != "" {
+		if c.authorities, err = Reload(log, ReadPool, caFile); err != nil {
+			return nil, err
+		}
+	}
+	if certFile != "" {
+		if c.pair, err = Reload(log, ReadPair, certFile, keyFile); err != nil {
+			return nil, err
+		}
+	}
+	return &c, nil
+}
+
+// Config returns the configuration of a new connection.
+func (c *ClientTLS) Config() *tls.Config {
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.authorities != nil {
+		cfg.RootCAs = c.authorities.Get()
+	}
+	if c.pair != nil {
+		cfg.Certificates = []tls.Certificate{*c.pair.Get()}
+	}
+	return cfg
+}
+
+// ReadPool reads the certificates of authorities.
+func ReadPool(contents [][]byte) (*x509.CertPool, error) {
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(contents[0]) {
+		return nil, errors.New("there is no certificate in it")
+	}
+	return pool, nil
+}
+
+// ReadPair reads a certificate and its key.
+func ReadPair(contents [][]byte) (*tls.Certificate, error) {
+	pair, err := tls.X509KeyPair(contents[0], contents[1])
+	return &pair, err
+}
+
+// Authorities are the certificate authorities of clients.
+type Authorities struct {
+	Pool *x509.CertPool
+	Text []byte // of the file
+}
+
+// ReadAuthorities reads the certificates of authorities, and keeps their text.
+func ReadAuthorities(contents [][]byte) (Authorities, error) {
+	pool, err := ReadPool(contents)
+	return Authorities{pool, contents[0]}, err
+}
