@@ -23,21 +23,21 @@ import (
 	"github.com/keelson-dev/keelson/store/storetest"
 )
 
-// process is an API server as a process of its own, so that its CPU time and memory are its own too.
+// process is an API server in a separate process, so that its CPU time and memory can be measured.
 type process struct {
 	cmd  *exec.Cmd
 	host string
 	etcd *storetest.Etcd // nil: the memory store
 	dir  string
 
-	prepared bool // the load's namespace is there
+	prepared bool // the load's namespace exists
 }
 
 // startProcess starts a server over the memory store, or over etcd.
 func startProcess(b *testing.B, etcd *storetest.Etcd) *process {
 	b.Helper()
 	p := &process{dir: b.TempDir(), etcd: etcd, host: freeAddress(b)}
-	require.NoError(b, os.WriteFile(filepath.Join(p.dir, "tokens"), []byte(`secret,admin,1,"system:masters"`+"\n"), 0o600))
+	require.NoError(b, os.WriteFile(filepath.Join(p.dir, "tokens"), []byte(`secret,admin,1,"system:masters"`+"\nbusy,busy,2\nsmall,small,3\n"), 0o600))
 	p.start(b)
 	b.Cleanup(p.kill)
 	return p
@@ -63,11 +63,14 @@ func (p *process) kill() {
 	_ = p.cmd.Wait()
 }
 
-// connect returns n connections to the server, which is ready then.
-func (p *process) connect(b *testing.B, n int) []client.Conn {
+// connect waits until the server is ready and returns n connections of an administrator to it.
+func (p *process) connect(b *testing.B, n int) []client.Conn { return p.connectAs(b, n, "secret") }
+
+// connectAs is connect for the user of a token.
+func (p *process) connectAs(b *testing.B, n int, token string) []client.Conn {
 	var conns []client.Conn
 	for range n {
-		conn, err := rest.New(rest.Config{Host: "https://" + p.host, BearerToken: "secret", TLS: rest.TLSConfig{Insecure: true}}, rest.Options{})
+		conn, err := rest.New(rest.Config{Host: "https://" + p.host, BearerToken: token, TLS: rest.TLSConfig{Insecure: true}}, rest.Options{})
 		require.NoError(b, err)
 		b.Cleanup(func() { _ = conn.Close() })
 		conns = append(conns, conn)
@@ -87,8 +90,8 @@ func (p *process) pids() []int {
 	return pids
 }
 
-// put runs phases against a server and reports the CPU time of each operation, etcd's included, and what is
-// resident in the end.
+// put runs phases against a server and reports the CPU time of each operation, etcd's included, and its
+// resident memory at the end.
 func (p *process) put(b *testing.B, o load.Options, phases ...string) []load.Result {
 	b.Helper()
 	o.Namespace, o.PIDs = "loadtest", p.pids()
@@ -109,8 +112,8 @@ func (p *process) put(b *testing.B, o load.Options, phases ...string) []load.Res
 	return results
 }
 
-// profiles is where profiles of the server go: of the CPU in the first seconds of each phase, and of the heap
-// after it.
+// profiles is the folder for profiles of the server: of the CPU in the first seconds of each phase, and of
+// the heap after it.
 var profiles = flag.String("profiles", "", "folder for CPU and heap profiles of the server in each phase")
 
 // profile starts a CPU profile of the server. The channel is closed when it and the profile of the heap after
@@ -143,7 +146,7 @@ func (p *process) profile(b *testing.B, phase string) <-chan struct{} {
 }
 
 // BenchmarkProcess is the server table of the budgets: each verb's CPU time, with 32 clients and 10,000 Pods,
-// and what the same answers cost a bare handler. Run it with -benchtime=1x.
+// and the cost of the same responses from a bare handler. Run it with -benchtime=1x.
 func BenchmarkProcess(b *testing.B) {
 	for _, backend := range []string{"memory", "etcd"} {
 		b.Run(backend, func(b *testing.B) {
@@ -158,7 +161,7 @@ func BenchmarkProcess(b *testing.B) {
 				last := len(phases) - 1 // deletes the pods
 				writes := slices.Index(phases, "update")
 				results := p.put(b, o, phases[:writes]...)
-				// With answers of the size just measured.
+				// With responses of the size just measured.
 				p.floorOf(b, o, "get", "list", "list-protobuf", "list-label")
 				results = append(results, p.put(b, o, phases[writes:last]...)...)
 				p.floorOf(b, o, "update", "patch", "watch")
@@ -187,7 +190,7 @@ func BenchmarkProcess(b *testing.B) {
 	}
 }
 
-// BenchmarkLists tells the first list of 10,000 Pods, for which their JSON is made, from those after it,
+// BenchmarkLists measures the first list of 10,000 Pods, for which their JSON is made, and those after it,
 // which share it. Run it with -benchtime=1x.
 func BenchmarkLists(b *testing.B) {
 	for b.Loop() {

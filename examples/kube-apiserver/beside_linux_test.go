@@ -21,7 +21,7 @@ import (
 	"github.com/keelson-dev/keelson/store/certs"
 )
 
-// peer is a program in the folder of upstream's components, which .ci/peers builds. The tests named Beside
+// peer returns the path of one of upstream's components, which .ci/peers builds. The tests named Beside
 // compare with them.
 func peer(t *testing.T, name string) string {
 	t.Helper()
@@ -32,8 +32,7 @@ func peer(t *testing.T, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// startUpstream starts kube-apiserver over an etcd of its own, with the tokens of startLive and no
-// authorization.
+// startUpstream starts kube-apiserver over a private etcd, with the tokens of startLive and no authorization.
 func startUpstream(t *testing.T) *live {
 	t.Helper()
 	server, etcd := peer(t, "kube-apiserver"), peer(t, "etcd")
@@ -63,7 +62,7 @@ func startUpstream(t *testing.T) *live {
 	return l
 }
 
-// runPeer starts a program that the test ends.
+// runPeer starts a program that ends with the test.
 func runPeer(t *testing.T, name string, args ...string) (log *bytes.Buffer, ended chan struct{}) {
 	t.Helper()
 	log, ended = &bytes.Buffer{}, make(chan struct{})
@@ -81,7 +80,7 @@ func runPeer(t *testing.T, name string, args ...string) (log *bytes.Buffer, ende
 	return log, ended
 }
 
-// verdict is what matters of an answer: whether and why a request was refused.
+// verdict is the compared part of a response: whether and why a request was refused.
 type verdict struct {
 	Code            int
 	Reason, Message string
@@ -104,8 +103,8 @@ func (l *live) verdict(method, path, body string, header ...string) verdict {
 	return v
 }
 
-// TestConnectBeside compares the answers about pods that cannot be connected to: those without a node, on a
-// node that does not exist, with several containers, and requests for containers that they have not.
+// TestConnectBeside compares the errors for pods that cannot be connected to: without a node, on a node that
+// does not exist, with several containers, and without the requested container.
 func TestConnectBeside(t *testing.T) {
 	theirs := startUpstream(t)
 	ours := startLive(t)
@@ -203,20 +202,20 @@ func TestRoutesBeside(t *testing.T) {
 	t.Logf("differences, theirs / ours:\n%s", strings.Join(kinds, "\n"))
 }
 
-// deliberate reports whether an answer differs as docs/differences.md says.
+// deliberate reports whether a difference is one of docs/differences.md.
 func deliberate(path string, theirs, ours verdict) bool {
 	refused := ours.Code >= 400 && ours.Code < 500
 	switch {
-	case theirs.Code == 500: // a wrong request is the client's fault
+	case theirs.Code == 500: // an invalid request is the client's error
 		return refused
 	case theirs.Code == 404 && ours.Code == 404: // theirs is plain text for unknown paths, ours a Status
 		return true
-	case theirs.Code == 405 && ours.Code == 404: // a path that is none is not found, whatever the method
+	case theirs.Code == 405 && ours.Code == 404: // an unknown path is not found, whatever the method
 		return true
 	// Names and durations are checked first.
 	case ours.Code == 400 && (strings.Contains(path, "/.") || strings.Contains(path, "timeout=x")):
 		return true
-	case refused && theirs.Code >= 400 && strings.Contains(path, "//"): // nothing in a path is skipped
+	case refused && theirs.Code >= 400 && strings.Contains(path, "//"): // empty segments are not skipped
 		return true
 	}
 	return false

@@ -19,8 +19,8 @@ import (
 	"github.com/keelson-dev/keelson/store/certs"
 )
 
-// credentials is a server process with the users run1, run2, ... by the tokens t1, t2, ..., and anybody
-// with a certificate of its authority.
+// credentials is a server process with the users run1, run2, ... by the tokens t1, t2, ..., and any user with
+// a certificate of its authority.
 type credentials struct {
 	t          *testing.T
 	dir, host  string
@@ -72,7 +72,7 @@ func (c *credentials) kill() {
 	_ = c.cmd.Wait()
 }
 
-// replace writes a file whole, as those who rotate files do.
+// replace replaces a file atomically, as tools that rotate files do.
 func (c *credentials) replace(name string, data []byte) {
 	require.NoError(c.t, os.WriteFile(c.path(name+".new"), data, 0o600))
 	require.NoError(c.t, os.Rename(c.path(name+".new"), c.path(name)))
@@ -93,8 +93,8 @@ func (c *credentials) eventually(ok func() bool, what string) {
 	}
 }
 
-// whoever is who the server takes the client for, or "" while it does not answer.
-func (c *credentials) whoever(conn *rest.Conn) string {
+// user returns the name the server authenticates the client as, or "" while it does not answer.
+func (c *credentials) user(conn *rest.Conn) string {
 	r, err := client.For[*authenticationv1.SelfSubjectReview](conn).Create(c.t.Context(), &authenticationv1.SelfSubjectReview{})
 	if err != nil {
 		return ""
@@ -102,7 +102,7 @@ func (c *credentials) whoever(conn *rest.Conn) string {
 	return r.Status.UserInfo.Username
 }
 
-// A running client takes up the certificate, and the authorities it trusts, that replace those it began with.
+// A running client uses the replaced certificate and authorities.
 func TestCertificatesRotateUnderAClient(t *testing.T) {
 	c := startCredentials(t)
 	c.certificate("one")
@@ -113,7 +113,7 @@ func TestCertificatesRotateUnderAClient(t *testing.T) {
 	defer conn.Close()
 	is := func(user string) {
 		t.Helper()
-		c.eventually(func() bool { return c.whoever(conn) == user }, "the server takes the client for "+user)
+		c.eventually(func() bool { return c.user(conn) == user }, "the server takes the client for "+user)
 	}
 	is("one")
 	c.certificate("two")
@@ -123,8 +123,8 @@ func TestCertificatesRotateUnderAClient(t *testing.T) {
 	is("two")
 }
 
-// A kubeconfig with a shell script as its plugin works against a server, and the script is run again when
-// what it gave has expired.
+// A kubeconfig with a shell script as its plugin works against a server, and the script is run again when its
+// credential has expired.
 func TestExecPlugin(t *testing.T) {
 	c := startCredentials(t)
 	require.NoError(t, os.WriteFile(c.path("plugin.sh"), []byte(`#!/bin/sh
@@ -149,9 +149,9 @@ users: [{name: u, user: {exec: {command: ./plugin.sh, apiVersion: client.authent
 	// A credential counts as expired ten seconds before its end.
 	calls, last := 0, 0
 	c.eventually(func() bool {
-		user := c.whoever(conn)
+		user := c.user(conn)
 		if user == "" && last == 0 {
-			return false // the server begins
+			return false // the server is starting
 		}
 		calls++
 		var run int

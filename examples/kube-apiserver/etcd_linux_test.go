@@ -20,8 +20,8 @@ import (
 	"github.com/keelson-dev/keelson/store/storetest"
 )
 
-// The server waits for etcd, is not ready while etcd is away, answers writes in time then, and goes on when
-// it is back, without being started again.
+// The server waits for etcd, is not ready while etcd is unavailable, answers writes within their timeout
+// then, and continues when etcd is back, without a restart.
 func TestEtcdComesAndGoes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("real processes: -short")

@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 }
 
 // TestFaults runs random clients and watchers against two API servers over three etcd members while members
-// and servers are killed, paused and cut off the network, and checks all they received. Every process has a
-// network namespace of its own; the test runs in one more, in a second run of its binary.
+// and servers are killed, paused and disconnected from the network, and checks all they received. Every
+// process has its own network namespace; the test runs in another one, in a second run of its binary.
 func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("faults of real processes: -short")
@@ -85,7 +85,7 @@ func TestFaults(t *testing.T) {
 	require.NoError(t, err, "in the namespace")
 }
 
-// etcdBinary is the etcd of the tests, as storetest.StartEtcd chooses it.
+// etcdBinary returns the etcd of the tests, as storetest.StartEtcd selects it.
 func etcdBinary() string { return cmp.Or(os.Getenv("KEELSON_ETCD"), "etcd") }
 
 // hosts are the network namespaces, each with the address of its place in the list.
@@ -93,7 +93,7 @@ var hosts = []string{"etcd0", "etcd1", "etcd2", "api0", "api1", "tester"}
 
 func address(host int) string { return fmt.Sprintf("10.99.0.%d", host+1) }
 
-// remove ends what still runs in a namespace, and the namespace.
+// remove ends the processes in a namespace and removes the namespace.
 func remove(name string) {
 	left, _ := exec.Command("ip", "netns", "pids", name).Output()
 	for _, pid := range strings.Fields(string(left)) {
@@ -108,7 +108,7 @@ func ip(t *testing.T, args ...string) {
 	require.NoError(t, err, "ip %v: %s", args, out)
 }
 
-// cluster is three etcd members and two API servers, each a process on a host of its own.
+// cluster is three etcd members and two API servers, each a process in its own network namespace.
 type cluster struct {
 	t       *testing.T
 	prefix  string
@@ -160,7 +160,7 @@ func (c *cluster) awaitReady(conn client.Conn) {
 	}
 }
 
-// history records and checks one history: faults come and go for some seconds, then everything heals.
+// history records and checks one history: faults are injected for some seconds, then all are repaired.
 func (c *cluster) history(seed uint64, conns []client.Conn) {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	faults := make(chan []string, 1)
@@ -179,8 +179,8 @@ func (c *cluster) history(seed uint64, conns []client.Conn) {
 	c.t.Logf("seed %d: %s: %d calls, %d of unknown outcome, %d events in %d streams: all in order", seed, happened, calls, unknown, events, streams)
 }
 
-// trouble applies some faults, one after the other, and heals each. It must not fail the test: it runs beside
-// it.
+// trouble injects some faults, one after the other, and repairs each. It must not fail the test, because it
+// runs in another goroutine.
 func (c *cluster) trouble(r *rand.Rand) []string {
 	var done []string
 	rest := func(least, most int) { time.Sleep(time.Duration(least+r.IntN(most-least)) * time.Millisecond) }
@@ -215,7 +215,7 @@ func (c *cluster) link(host, state string) {
 	}
 }
 
-// start runs the host's process, after a kill with the data it had.
+// start runs the host's process, after a kill with the same data.
 func (c *cluster) start(host string) {
 	var i int
 	_, _ = fmt.Sscanf(strings.TrimLeft(host, "etcdapi"), "%d", &i)

@@ -7,7 +7,7 @@ import (
 // release is the release of Kubernetes whose API this server serves.
 var release = featuregate.MajorMinor(1, 36)
 
-// The features that can be switched; see the usage text of --feature-gates.
+// The features that can be set; see the usage text of --feature-gates.
 const (
 	unsafeDeletion         featuregate.Feature = "AllowUnsafeMalformedObjectDeletion"
 	apiResponseCompression featuregate.Feature = "APIResponseCompression"
@@ -17,9 +17,9 @@ const (
 	storageVersionMigrator featuregate.Feature = "StorageVersionMigrator"
 )
 
-// features are the features of Kubernetes that this server has. One that Kubernetes lets switch off and this
-// server does not is locked here, and one that this server does not have is unknown: a setting is either
-// heeded or refused.
+// features returns the features of Kubernetes that this server has. A feature that Kubernetes can disable and
+// this server cannot is locked here, and one that this server does not have is unknown: a setting is either
+// applied or refused.
 func features() (*featuregate.Gate, error) {
 	alpha := func(minor int) featuregate.Spec {
 		return featuregate.Spec{Since: featuregate.MajorMinor(1, minor), Stage: featuregate.Alpha}

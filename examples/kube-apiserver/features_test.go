@@ -15,7 +15,7 @@ import (
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// A setting of a feature is heeded or refused.
+// A setting of a feature is applied or refused.
 func TestFeatureGates(t *testing.T) {
 	for _, c := range []struct{ gates, err string }{
 		{"", ""},
@@ -37,7 +37,7 @@ func TestFeatureGates(t *testing.T) {
 	}
 }
 
-// What is switched off is off, and the metrics say so.
+// A disabled feature is off, and the metrics show it.
 func TestSwitchedFeatures(t *testing.T) {
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	require.NoError(t, os.WriteFile(tokens, []byte("secret,root,1,system:masters\n"), 0o600))
@@ -94,7 +94,7 @@ func TestSwitchedFeatures(t *testing.T) {
 	}
 }
 
-// Profiles are for those who may, and can be switched off.
+// Profiles are served to authorized users, and can be disabled.
 func TestProfiles(t *testing.T) {
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	require.NoError(t, os.WriteFile(tokens, []byte("secret,root,1,system:masters\nother,ann,2\n"), 0o600))
@@ -128,8 +128,8 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// A server without a policy serves no secrets: the default modes refuse who has no rights, and
-// where everything is allowed a request needs credentials.
+// A server without a policy serves no secrets: the default modes refuse users without permissions, and where
+// everything is allowed a request needs credentials.
 func TestBareServerIsClosed(t *testing.T) {
 	for _, c := range []struct {
 		flags         []string

@@ -43,7 +43,7 @@ func newFileServer(t *testing.T) *fileServer {
 	return s
 }
 
-// start starts the process, after a kill with the file that is there.
+// start starts the process, after a kill with the same file.
 func (s *fileServer) start() {
 	_, port, _ := net.SplitHostPort(s.host)
 	s.process = exec.Command(os.Args[0], "--storage-backend=file", "--generate-service-account-key", "--storage-dir="+filepath.Join(s.dir, "data"), "--bind-address=127.0.0.1", "--secure-port="+port,
@@ -73,8 +73,7 @@ func ready(t *testing.T, conn client.Conn) {
 	}, time.Minute, 10*time.Millisecond)
 }
 
-// Clients and watchers at once, while the server is killed again and again: what they received is one
-// history.
+// Concurrent clients and watchers of a server that is killed repeatedly receive one consistent history.
 func TestFileHistories(t *testing.T) {
 	s := newFileServer(t)
 	conns := []client.Conn{s.conn(), s.conn()}
@@ -108,8 +107,8 @@ func TestFileHistories(t *testing.T) {
 	}
 }
 
-// A server over a file is killed while clients write: afterwards all that was acknowledged is there, versions
-// rise further, and a watch goes on where it was.
+// A server over a file is killed while clients write: afterwards all acknowledged writes are there, versions
+// continue to rise, and a watch resumes without a gap.
 func TestFileStorage(t *testing.T) {
 	s := newFileServer(t)
 	conn := s.conn()

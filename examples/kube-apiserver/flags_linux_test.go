@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A wrong flag ends the program before it does anything, and says what was wrong and where the right ones
-// are; help is no error.
+// A wrong flag ends the program before it does anything, with an error that refers to --help; help is no
+// error.
 func TestWrongFlags(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -30,7 +30,7 @@ func TestWrongFlags(t *testing.T) {
 		cmd.Env = append(os.Environ(), asServer+"=1")
 		var out, errs bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &errs
-		_ = cmd.Run() // the code says how it ended
+		_ = cmd.Run() // the exit code is checked below
 		require.Equal(t, c.code, cmd.ProcessState.ExitCode(), "%v: %s", c.args, &errs)
 		require.Equal(t, c.says, errs.String())
 		require.Equal(t, c.code == 0, strings.Contains(out.String(), "--etcd-servers"), "%v", c.args)

@@ -23,12 +23,12 @@ import (
 	"github.com/keelson-dev/keelson/examples/internal/load"
 )
 
-// asFloor makes this test's binary a floor: the variable is the folder of its answers, the first argument its
-// address.
+// asFloor makes this test's binary a floor: the variable is the folder of its responses, the first argument
+// its address.
 const asFloor = "KEELSON_TEST_AS_FLOOR"
 
-// floor is the least an API server can cost: net/http with TLS and HTTP/2 that sends recorded answers of the
-// real one, with the same load put on it.
+// floor measures the minimum cost of an API server: net/http with TLS and HTTP/2 that sends recorded
+// responses of the real one, under the same load.
 type floor struct {
 	answers  map[string][]byte
 	mu       sync.Mutex
@@ -36,7 +36,7 @@ type floor struct {
 	events   [][]byte // so far, for watches that are opened later
 }
 
-// The recorded answers, each as .json and .proto.
+// The recorded responses, each as .json and .proto.
 const (
 	onePod     = "pod"
 	shortList  = "short" // of one pod
@@ -124,7 +124,7 @@ func (f *floor) watch(w http.ResponseWriter, proto bool) {
 	}
 }
 
-// change sends the pod to all watches, with the annotations of a patch. Watches of the load ask for protobuf.
+// change sends the pod to all watches, with the annotations of a patch. Watches of the load use protobuf.
 func (f *floor) change(patch []byte) {
 	var given struct {
 		Metadata struct{ Annotations map[string]string }
@@ -147,7 +147,7 @@ func (f *floor) change(patch []byte) {
 	}
 }
 
-// floorOf puts the phases that a floor can answer on one with the answers of p, and reports what they cost.
+// floorOf runs the phases that a floor can serve against one with the responses of p, and reports their cost.
 func (p *process) floorOf(b *testing.B, o load.Options, phases ...string) []load.Result {
 	b.Helper()
 	dir := b.TempDir()

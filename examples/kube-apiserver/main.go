@@ -3,8 +3,8 @@
 //	kube-apiserver --storage-backend=memory --secure-port=6443 --token-auth-file=tokens.csv
 //
 // serves its first request some milliseconds after it was started. With --etcd-servers any number of servers
-// work side by side. Unlike kube-apiserver's, the default of --authorization-mode is RBAC, so that a server
-// without further flags serves its version and health only.
+// can share the storage. Unlike kube-apiserver's, the default of --authorization-mode is RBAC, so that a
+// server without further flags serves only its version and health to unauthenticated users.
 package main
 
 import (
@@ -17,11 +17,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
-	"net/http/pprof"
 	"os"
-	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -51,12 +51,20 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
+	if o.version {
+		_, err := fmt.Println("Kubernetes v" + release.String() + ".0")
+		return err
+	}
+	if o.contention && o.profiling {
+		runtime.SetBlockProfileRate(1)
+		runtime.SetMutexProfileFraction(1)
+	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(o.gogc)
 	}
 	ctx, stop := component.Context()
 	defer stop()
-	log := component.Logger(o.verbosity)
+	log := o.logging.Logger()
 	st, err := o.openStore(ctx, log)
 	if err != nil {
 		return err
@@ -75,6 +83,11 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
+	recording, endRecording := context.WithCancel(context.WithoutCancel(ctx))
+	var recorder sync.WaitGroup
+	defer recorder.Wait()
+	defer endRecording() // after the last request
+	recorder.Go(func() { o.audit.run(recording) })
 	log.Info("serving", "address", l.Addr().String())
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -82,6 +95,9 @@ func run(args []string) error {
 	defer tasks.Wait()
 	defer end()
 	tasks.Go(func() { followKeys(ctx, o.keys, cp.Tokens(), log) })
+	tasks.Go(func() { o.authentication.follow(ctx) })
+	tasks.Go(func() { o.authorization.follow(ctx, cp) })
+	tasks.Go(func() { o.encryption.follow(ctx) })
 	served := make(chan error, 1)
 	go func() {
 		served <- cp.Serve(ctx, l, serving)
@@ -92,7 +108,7 @@ func run(args []string) error {
 	return errors.Join(err, <-served)
 }
 
-// opened is a store with how to end it.
+// opened is a store and the function that closes it.
 type opened struct {
 	store.Store
 	close func()
@@ -112,11 +128,11 @@ func (o *options) openStore(ctx context.Context, log *slog.Logger) (*opened, err
 	}
 	eo := etcd.Options{Endpoints: o.etcdServers, Prefix: o.etcdPrefix, CompactInterval: o.etcdCompaction, Logger: log}
 	if o.etcdCAFile != "" || o.etcdCertFile != "" {
-		files, err := newClientTLS(log, o.etcdCAFile, o.etcdCertFile, o.etcdKeyFile)
+		files, err := component.NewClientTLS(log, o.etcdCAFile, o.etcdCertFile, o.etcdKeyFile)
 		if err != nil {
 			return nil, fmt.Errorf("etcd: %w", err)
 		}
-		eo.TLS = files.config
+		eo.TLS = files.Config
 	}
 	st, err := connect(ctx, eo, log)
 	if err != nil {
@@ -136,7 +152,7 @@ func (o *options) openStore(ctx context.Context, log *slog.Logger) (*opened, err
 	}}, nil
 }
 
-// connect waits for etcd for as long as it takes.
+// connect waits for etcd without a time limit.
 func connect(ctx context.Context, o etcd.Options, log *slog.Logger) (st *etcd.Store, err error) {
 	away := func(err error) bool { _, ok := errors.AsType[*store.UnavailableError](err); return ok }
 	err = backoff.Retry(ctx, backoff.Policy{Max: time.Second}, away, func(ctx context.Context) error {
@@ -171,19 +187,49 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 			CORSOrigins: o.corsOrigins, HSTS: o.hsts, GoawayChance: o.goawayChance,
 			NoCompression: !o.features.Enabled(apiResponseCompression), NoWatchList: !o.features.Enabled(watchList),
 			UnsafeDelete: o.features.Enabled(unsafeDeletion), CBOR: o.features.Enabled(cborServingAndStorage),
-			Handlers: o.handlers(),
+			Handlers: o.handlers(), NodeAddressTypes: o.nodes.preferred(), MaxStreams: o.maxStreams,
 		},
-		BootstrapTokens: o.bootstrapTokens, Anonymous: o.anonymous, AuthorizationModes: o.authorization, Decided: metrics.Decided, ServiceAccountIssuers: o.issuers, JWKSURI: o.jwksURI, Audiences: o.audiences,
-		EnableAdmission: o.enable, DisableAdmission: o.disable, Logger: log,
+		BootstrapTokens: o.bootstrapTokens, Decided: metrics.Decided, ServiceAccountIssuers: o.issuers, JWKSURI: o.keysURI(), Audiences: o.audiences,
+		Logger: log,
+	}
+	co.MaxTokenExpiration, co.NoExtendedTokens = o.maxTokenLife, !o.extendTokens
+	if err := o.proxies.apply(&co, log); err != nil {
+		return nil, err
+	}
+	if err := o.aggregation.apply(&co, log); err != nil {
+		return nil, err
+	}
+	if err := o.authentication.apply(&co, metrics, log); err != nil {
+		return nil, err
+	}
+	if err := o.tokenWebhook.apply(&co); err != nil {
+		return nil, err
+	}
+	if err := o.authorization.apply(&co, log); err != nil {
+		return nil, err
+	}
+	if err := o.admission.apply(&co); err != nil {
+		return nil, err
+	}
+	o.authorization.changed = metrics.AuthorizationReloaded
+	if co.Server.Encryption, err = o.encryption.open(o.etcdPrefix, log, metrics.EncryptionReloaded); err != nil {
+		return nil, err
+	}
+	if e := co.Server.Encryption; e != nil && e.UsesPlugins() {
+		co.Server.Checks = map[string]func(context.Context) error{"kms-providers": o.encryption.check}
 	}
 	metrics.Measure(&co.Server)
+	if co.Server.Audit, err = o.audit.open(log, metrics.AuditFailed); err != nil {
+		return nil, err
+	}
+	co.Server.Audit.Metrics = metrics.Audit()
 	if o.clientCAFile != "" {
-		authorities, err := newReloaded(log, readAuthorities, o.clientCAFile)
+		authorities, err := component.Reload(log, component.ReadAuthorities, o.clientCAFile)
 		if err != nil {
 			return nil, fmt.Errorf("--client-ca-file: %w", err)
 		}
-		co.ClientCAs = func() *x509.CertPool { return authorities.get().pool }
-		co.ClientCAFile = func() []byte { return authorities.get().text }
+		co.ClientCAs = func() *x509.CertPool { return authorities.Get().Pool }
+		co.ClientCAFile = func() []byte { return authorities.Get().Text }
 	}
 	if o.tokenFile != "" {
 		f, err := os.Open(o.tokenFile)
@@ -199,8 +245,8 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 	if err != nil {
 		return nil, err
 	}
-	o.keys, co.ServiceAccountKeys = keys, keys.get()
-	if co.Server.Nodes, err = o.kubeletTransport(log); err != nil {
+	o.keys, co.ServiceAccountKeys = keys, keys.Get()
+	if co.Server.Nodes, err = o.nodes.transport(log); err != nil {
 		return nil, err
 	}
 	cp, err := controlplane.New(co)
@@ -210,7 +256,7 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 	return cp, metrics.Watch(cp.Server)
 }
 
-// caches are the options of watch caches.
+// caches returns the options of watch caches.
 func (o *options) caches() cache.Options {
 	if o.features.Enabled(detectInconsistency) {
 		return cache.Options{}
@@ -218,43 +264,22 @@ func (o *options) caches() cache.Options {
 	return cache.Options{CheckEvery: -1}
 }
 
-// handlers are the paths beside the API. Who may use them is up to authorization, as for all others.
+// handlers returns the handlers of paths outside of the API. Access to them is authorized like that to all
+// others.
 func (o *options) handlers() map[string]http.Handler {
 	h := map[string]http.Handler{}
-	if o.profiling {
-		h["/debug/pprof"] = http.RedirectHandler("/debug/pprof/", http.StatusFound)
-		h["/debug/pprof/"] = http.HandlerFunc(pprof.Index)
-		h["/debug/pprof/cmdline"] = http.HandlerFunc(pprof.Cmdline)
-		h["/debug/pprof/profile"] = http.HandlerFunc(pprof.Profile)
-		h["/debug/pprof/symbol"] = http.HandlerFunc(pprof.Symbol)
-		h["/debug/pprof/trace"] = http.HandlerFunc(pprof.Trace)
+	pages := component.Pages{Name: "kube-apiserver", Version: release.String(), Flags: o.set, Profiles: o.profiling,
+		Paths: []string{"/healthz", "/livez", "/metrics", "/readyz", "/version"}}
+	maps.Copy(h, pages.Handlers())
+	if o.logsHandler {
+		h["/logs/"] = http.StripPrefix("/logs/", http.FileServer(http.Dir("/var/log")))
 	}
 	return h
 }
 
-// authorities are those of client certificates.
-type authorities struct {
-	pool *x509.CertPool
-	text []byte
-}
-
-func readAuthorities(contents [][]byte) (authorities, error) {
-	a := authorities{x509.NewCertPool(), contents[0]}
-	if !a.pool.AppendCertsFromPEM(a.text) {
-		return a, errors.New("there is no certificate in it")
-	}
-	return a, nil
-}
-
-// readPair reads a certificate and its key.
-func readPair(contents [][]byte) (*tls.Certificate, error) {
-	pair, err := tls.X509KeyPair(contents[0], contents[1])
-	return &pair, err
-}
-
-// accountKeys are the signing key, which comes first, and the keys that verify. Without a signing key one is
-// made that dies with the process.
-func (o *options) accountKeys(log *slog.Logger) (*reloaded[[]any], error) {
+// accountKeys returns the signing key, which comes first, and the keys that verify. Without a signing key one
+// is generated for the lifetime of the process.
+func (o *options) accountKeys(log *slog.Logger) (*component.Reloaded[[]any], error) {
 	var made []any
 	files := o.keyFiles
 	if o.signingKeyFile != "" {
@@ -267,7 +292,7 @@ func (o *options) accountKeys(log *slog.Logger) (*reloaded[[]any], error) {
 		}
 		made = []any{key}
 	}
-	return newReloaded(log, func(contents [][]byte) ([]any, error) {
+	return component.Reload(log, func(contents [][]byte) ([]any, error) {
 		keys := slices.Clone(made)
 		for i, data := range contents {
 			read, err := authn.ParseKeys(data)
@@ -283,11 +308,11 @@ func (o *options) accountKeys(log *slog.Logger) (*reloaded[[]any], error) {
 	}, files...)
 }
 
-// followKeys gives changed keys to the server until ctx ends.
-func followKeys(ctx context.Context, keys *reloaded[[]any], tokens *authn.Tokens, log *slog.Logger) {
-	used := keys.get()
-	_ = backoff.Poll(ctx, reloadEvery, func(context.Context) (bool, error) { // ends with ctx
-		now := keys.get()
+// followKeys applies changed keys to the server until ctx ends.
+func followKeys(ctx context.Context, keys *component.Reloaded[[]any], tokens *authn.Tokens, log *slog.Logger) {
+	used := keys.Get()
+	_ = backoff.Poll(ctx, component.ReloadEvery, func(context.Context) (bool, error) { // ends with ctx
+		now := keys.Get()
 		if &now[0] == &used[0] {
 			return false, nil
 		}
@@ -299,51 +324,30 @@ func followKeys(ctx context.Context, keys *reloaded[[]any], tokens *authn.Tokens
 	})
 }
 
-// servingCertificate returns the certificate to serve with: the given one, the one in --cert-dir, or one made
-// and put there.
-func (o *options) servingCertificate(log *slog.Logger) (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
-	certFile, keyFile := o.certFile, o.keyFile
-	if certFile == "" {
-		certFile, keyFile = filepath.Join(o.certDir, "apiserver.crt"), filepath.Join(o.certDir, "apiserver.key")
-		if _, err := os.Stat(certFile); o.certDir == "" || errors.Is(err, os.ErrNotExist) {
-			pair, err := o.makeCertificate()
-			if err != nil {
-				return nil, err
-			}
-			return func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair, nil }, nil
-		}
+// servingConfig is the configuration for connections of clients.
+func (o *options) servingConfig(log *slog.Logger) (*tls.Config, error) {
+	cfg, err := o.tls.Config(log, o.generate)
+	if err == nil && o.noHTTP2 {
+		cfg.NextProtos = []string{"http/1.1"}
 	}
-	pair, err := newReloaded(log, readPair, certFile, keyFile)
-	if err != nil {
-		return nil, err
-	}
-	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.get(), nil }, nil
+	return cfg, err
 }
 
-func (o *options) makeCertificate() (*tls.Certificate, error) {
-	ca, err := certs.NewAuthority("kube-apiserver-ca")
-	if err != nil {
-		return nil, err
+// keysURI is the address of the keys of service account tokens; empty for that at --advertise-address.
+func (o *options) keysURI() string {
+	if o.jwksURI == "" && o.externalHost != "" {
+		return "https://" + net.JoinHostPort(o.externalHost, strconv.Itoa(o.securePort)) + "/openid/v1/jwks"
 	}
-	host, _ := os.Hostname() // one name less if it is unknown
+	return o.jwksURI
+}
+
+// generate makes the certificate of a server that has none.
+func (o *options) generate() (*certs.Pair, []byte, error) {
+	host, _ := os.Hostname() // if it is unknown the certificate lacks this name
 	first, err := firstAddress(o.serviceCIDR)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	pair, err := ca.Serving(o.advertise(), o.advertise(), o.bindAddress, host, first, "localhost", "127.0.0.1",
-		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
-	if err != nil {
-		return nil, err
-	}
-	chain := append(pair.CertPEM(), ca.CertPEM()...)
-	if o.certDir != "" {
-		if err := certs.WriteFile(filepath.Join(o.certDir, "apiserver.key"), pair.KeyPEM()); err != nil {
-			return nil, err
-		}
-		if err := certs.WriteFile(filepath.Join(o.certDir, "apiserver.crt"), chain); err != nil {
-			return nil, err
-		}
-	}
-	out, err := tls.X509KeyPair(chain, pair.KeyPEM())
-	return &out, err
+	return component.Generated("kube-apiserver", o.advertise(), o.bindAddress, host, first, "localhost", "127.0.0.1",
+		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")()
 }

@@ -1,13 +1,9 @@
 package main
 
 import (
-	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -24,12 +20,19 @@ import (
 type options struct {
 	bindAddress, advertiseAddress string
 	securePort                    int
-	certDir, certFile, keyFile    string
-	tlsMinVersion                 string
-	tlsCipherSuites, sniCertFiles []string
+	tls                           component.TLS
+	logging                       component.Logging
 	clientCAFile, tokenFile       string
-	anonymous, bootstrapTokens    bool
-	authorization                 []string
+	bootstrapTokens               bool
+	authentication                authentication
+	authorization                 authorization
+	proxies                       requestHeader
+	tokenWebhook                  tokenWebhook
+	audit                         auditing
+	encryption                    encrypting
+	aggregation                   aggregating
+	maxTokenLife                  time.Duration
+	extendTokens, lookupAccounts  bool
 
 	backend                               string
 	storageDir                            string
@@ -44,23 +47,29 @@ type options struct {
 	keyFiles           []string
 	signingKeyFile     string
 	generateKey        bool
-	keys               *reloaded[[]any] // of service accounts, once the server is made
-	enable, disable    []string
+	keys               *component.Reloaded[[]any] // of service accounts, once the server is made
+	admission          admissionPlugins
 	allowPrivileged    bool
 	runtimeConfig      map[string]string
 	features           *featuregate.Gate
 
-	kubeletCA, kubeletCert, kubeletKey string
-	maxInFlight, maxMutating           int
-	priorityAndFairness, profiling     bool
-	requestTimeout, shutdownDelay      time.Duration
-	shutdownRetryAfter                 bool
-	minWatch                           int
-	eventTTL                           time.Duration
-	nodePorts                          string
-	corsOrigins, hsts                  []string
-	goawayChance                       float64
-	gogc, verbosity                    int
+	nodes                            nodeClient
+	externalHost                     string
+	noHTTP2, contention, logsHandler bool
+	maxStreams                       int
+	version                          bool
+	given                            func(flag string) bool // set by flagSet
+	set                              *pflag.FlagSet
+	maxInFlight, maxMutating         int
+	priorityAndFairness, profiling   bool
+	requestTimeout, shutdownDelay    time.Duration
+	shutdownRetryAfter               bool
+	minWatch                         int
+	eventTTL                         time.Duration
+	nodePorts                        string
+	corsOrigins, hsts                []string
+	goawayChance                     float64
+	gogc                             int
 }
 
 func parse(args []string) (*options, error) {
@@ -68,23 +77,72 @@ func parse(args []string) (*options, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &options{features: gates}
+	o := newOptions(gates)
+	if err := component.Parse(o.flagSet(), "Serves the Kubernetes API from etcd, or from memory.", args); err != nil {
+		return nil, err
+	}
+	if o.version {
+		return o, nil
+	}
+	return o, o.check()
+}
+
+func newOptions(gates *featuregate.Gate) *options {
+	return &options{features: gates, tls: component.TLS{CertName: "apiserver"}}
+}
+
+// flagSet registers the flags. It is called once.
+func (o *options) flagSet() *pflag.FlagSet {
 	f := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
+	o.given, o.set = f.Changed, f
+	f.BoolVar(&o.version, "version", false, "print the version, and exit")
+	o.servingFlags(f)
+	o.authentication.flags(f)
+	o.authorization.flags(f)
+	o.proxies.flags(f)
+	o.tokenWebhook.flags(f)
+	o.audit.flags(f)
+	o.encryption.flags(f)
+	o.aggregation.flags(f)
+	o.admission.flags(f)
+	o.nodes.flags(f)
+	o.logging.Flags(f)
+	o.accountFlags(f)
+	o.storageFlags(f)
+	o.apiFlags(f)
+	o.limitFlags(f)
+	otherFlags(f)
+	return f
+}
+
+func (o *options) servingFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.bindAddress, "bind-address", "0.0.0.0", "address to listen on")
 	f.StringVar(&o.advertiseAddress, "advertise-address", "", "address others reach this server at (empty: the bind address, or this machine's if that is all or loopback)")
 	f.IntVar(&o.securePort, "secure-port", 6443, "port to serve HTTPS on")
-	f.StringVar(&o.certDir, "cert-dir", "", "folder of apiserver.crt and apiserver.key, which are created if missing (empty: kept in memory)")
-	f.StringVar(&o.certFile, "tls-cert-file", "", "serving certificate, with intermediates")
-	f.StringVar(&o.keyFile, "tls-private-key-file", "", "key of --tls-cert-file")
-	f.StringVar(&o.tlsMinVersion, "tls-min-version", "VersionTLS12", "least version of TLS: VersionTLS10, VersionTLS11, VersionTLS12 or VersionTLS13")
-	f.StringSliceVar(&o.tlsCipherSuites, "tls-cipher-suites", nil, "cipher suites up to TLS 1.2, by their names (empty: Go's choice)")
-	f.StringArrayVar(&o.sniCertFiles, "tls-sni-cert-key-file", nil, "CERTFILE,KEYFILE[:NAME,NAME]: a certificate for clients that request one of the names, by default those in the certificate; may be repeated")
+	o.tls.Flags(f)
 	f.StringVar(&o.clientCAFile, "client-ca-file", "", "authorities of client certificates")
+	f.StringSliceVar(&o.corsOrigins, "cors-allowed-origins", nil, "regular expressions of origins whose pages may use the API")
+	f.StringSliceVar(&o.hsts, "strict-transport-security-directives", nil, "directives of the header Strict-Transport-Security")
+	f.StringVar(&o.externalHost, "external-hostname", "", "host in addresses that clients get, such as that of the keys of service account tokens (empty: --advertise-address)")
+	f.BoolVar(&o.noHTTP2, "disable-http2-serving", false, "serve HTTP/1.1 only")
+	f.IntVar(&o.maxStreams, "http2-max-streams-per-connection", 0, "requests at a time of an HTTP/2 connection; 0: 1000")
+}
+
+func (o *options) accountFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.tokenFile, "token-auth-file", "", "CSV file of static bearer tokens: token,user,uid[,groups]")
 	f.BoolVar(&o.bootstrapTokens, "enable-bootstrap-token-auth", false, "accept the bootstrap tokens in secrets of kube-system")
-	f.BoolVar(&o.anonymous, "anonymous-auth", true, "serve requests without credentials as system:anonymous (not where --authorization-mode has AlwaysAllow)")
-	f.StringSliceVar(&o.authorization, "authorization-mode", []string{"RBAC"}, "authorizers, in order: RBAC, AlwaysAllow, AlwaysDeny")
+	f.DurationVar(&o.maxTokenLife, "service-account-max-token-expiration", 0, "longest life of requested service account tokens, from 1h; 0: as requested")
+	f.BoolVar(&o.extendTokens, "service-account-extend-token-expiration", true, "let the tokens of pods live for a year, for clients that do not read them again")
+	f.BoolVar(&o.lookupAccounts, "service-account-lookup", true, "refuse tokens of deleted service accounts (only true is supported)")
+	f.StringArrayVar(&o.issuers, "service-account-issuer", nil, "issuer of service account tokens; the first is put into new ones")
+	f.StringVar(&o.jwksURI, "service-account-jwks-uri", "", "https URL of the keys in the discovery document of the issuer (empty: at this server's --advertise-address)")
+	f.StringSliceVar(&o.audiences, "api-audiences", nil, "audiences of tokens this server accepts (empty: the issuers)")
+	f.StringArrayVar(&o.keyFiles, "service-account-key-file", nil, "PEM files of keys that verify service account tokens")
+	f.StringVar(&o.signingKeyFile, "service-account-signing-key-file", "", "PEM file of the key that signs service account tokens; required except with --storage-backend=memory, whose tokens end with the process")
+	f.BoolVar(&o.generateKey, "generate-service-account-key", false, "for development: without --service-account-signing-key-file sign tokens with a generated key; they are not valid after a restart or on other servers")
+}
 
+func (o *options) storageFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.backend, "storage-backend", "etcd3", "where objects are kept: etcd3, memory, file (this server alone, without etcd)")
 	f.StringVar(&o.storageDir, "storage-dir", "", "folder of --storage-backend=file")
 	f.StringSliceVar(&o.etcdServers, "etcd-servers", nil, "URLs of etcd, as http[s]://host:port,...")
@@ -93,25 +151,18 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.etcdCertFile, "etcd-certfile", "", "client certificate for etcd")
 	f.StringVar(&o.etcdKeyFile, "etcd-keyfile", "", "key of --etcd-certfile")
 	f.DurationVar(&o.etcdCompaction, "etcd-compaction-interval", 5*time.Minute, "how often old revisions are compacted; 0 means never")
+}
 
+func (o *options) apiFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.serviceCIDR, "service-cluster-ip-range", "10.0.0.0/24", "range of service addresses")
 	f.StringVar(&o.nodePorts, "service-node-port-range", "30000-32767", "range of node ports of services, as first-last")
 	f.DurationVar(&o.eventTTL, "event-ttl", time.Hour, "how long events are kept")
-	f.StringArrayVar(&o.issuers, "service-account-issuer", nil, "issuer of service account tokens; the first is put into new ones")
-	f.StringVar(&o.jwksURI, "service-account-jwks-uri", "", "https URL of the keys in the discovery document of the issuer (empty: at this server's --advertise-address)")
-	f.StringSliceVar(&o.audiences, "api-audiences", nil, "audiences of tokens this server accepts (empty: the issuers)")
-	f.StringArrayVar(&o.keyFiles, "service-account-key-file", nil, "PEM files of keys that verify service account tokens")
-	f.StringVar(&o.signingKeyFile, "service-account-signing-key-file", "", "PEM file of the key that signs service account tokens; required except with --storage-backend=memory, whose tokens end with the process")
-	f.BoolVar(&o.generateKey, "generate-service-account-key", false, "for development: without --service-account-signing-key-file sign tokens with a generated key; they are not valid after a restart or on other servers")
-	f.StringSliceVar(&o.enable, "enable-admission-plugins", nil, "admission plugins to run besides the default ones")
-	f.StringSliceVar(&o.disable, "disable-admission-plugins", nil, "default admission plugins not to run")
 	f.BoolVar(&o.allowPrivileged, "allow-privileged", true, "allow privileged containers (only true is supported)")
 	f.StringToStringVar(&o.runtimeConfig, "runtime-config", nil, "API versions to switch on, as group/version=true, or api/beta or api/all: storagemigration.k8s.io/v1beta1, with the feature StorageVersionMigrator; the others here are always on")
 	f.Var(o.features, "feature-gates", "features to switch, as name=false,...: AllowUnsafeMalformedObjectDeletion (off), APIResponseCompression, CBORServingAndStorage (off), DetectCacheInconsistency, StorageVersionMigrator (off), WatchList; others are locked as they are")
+}
 
-	f.StringVar(&o.kubeletCA, "kubelet-certificate-authority", "", "authority of the kubelets' serving certificates (empty: not verified)")
-	f.StringVar(&o.kubeletCert, "kubelet-client-certificate", "", "client certificate for kubelets")
-	f.StringVar(&o.kubeletKey, "kubelet-client-key", "", "key of --kubelet-client-certificate")
+func (o *options) limitFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.maxInFlight, "max-requests-inflight", 400, "reads served at a time")
 	f.IntVar(&o.maxMutating, "max-mutating-requests-inflight", 200, "writes served at a time")
 	f.BoolVar(&o.priorityAndFairness, "enable-priority-and-fairness", true, "limit concurrency by FlowSchema and PriorityLevelConfiguration objects")
@@ -120,15 +171,16 @@ func parse(args []string) (*options, error) {
 	f.DurationVar(&o.shutdownDelay, "shutdown-delay-duration", 0, "how long to continue serving, not ready, after SIGTERM")
 	f.BoolVar(&o.shutdownRetryAfter, "shutdown-send-retry-after", false, "after --shutdown-delay-duration, go on listening while requests are being served, but reject new ones with 429")
 	f.BoolVar(&o.profiling, "profiling", true, "serve profiles at /debug/pprof/")
-	f.StringSliceVar(&o.corsOrigins, "cors-allowed-origins", nil, "regular expressions of origins whose pages may use the API")
-	f.StringSliceVar(&o.hsts, "strict-transport-security-directives", nil, "directives of the header Strict-Transport-Security")
 	f.Float64Var(&o.goawayChance, "goaway-chance", 0, "share of HTTP/2 requests, up to 0.02, whose clients are asked to reconnect")
 	f.IntVar(&o.gogc, "gogc", 65, "percentage of heap growth between garbage collections, as the environment variable GOGC, which overrides it: less takes less memory and more CPU time")
-	f.IntVarP(&o.verbosity, "v", "v", 0, "log verbosity: 0 warnings, 2 information, 4 debugging")
-	if err := component.Parse(f, "Serves the Kubernetes API from etcd, or from memory.", args); err != nil {
-		return nil, err
-	}
-	return o, o.validate()
+	f.BoolVar(&o.contention, "contention-profiling", false, "with --profiling, profile how long goroutines wait for locks and channels too, which takes CPU time")
+	f.BoolVar(&o.logsHandler, "enable-logs-handler", false, "serve the files of /var/log at /logs/")
+}
+
+// check refuses what does not go together.
+func (o *options) check() error {
+	return errors.Join(o.validate(), o.tls.Validate(), o.logging.Validate(), o.nodes.validate(), o.authentication.validate(o.given), o.authorization.validate(o.given),
+		o.tokenWebhook.validate(), o.audit.validate(), o.encryption.validate(), o.aggregation.validate())
 }
 
 func (o *options) validate() error {
@@ -152,9 +204,6 @@ func (o *options) validate() error {
 	if o.securePort < 1 || o.securePort > 65535 {
 		bad("--secure-port=%d: want 1 to 65535", o.securePort)
 	}
-	if (o.certFile == "") != (o.keyFile == "") {
-		bad("--tls-cert-file and --tls-private-key-file belong together")
-	}
 	for cidr := range strings.SplitSeq(o.serviceCIDR, ",") {
 		if _, err := netip.ParsePrefix(cidr); err != nil {
 			bad("--service-cluster-ip-range: %v", err)
@@ -169,8 +218,17 @@ func (o *options) validate() error {
 	if o.eventTTL < time.Second {
 		bad("--event-ttl=%v: want a second or more", o.eventTTL)
 	}
+	if err := o.proxies.validate(); err != nil {
+		errs = append(errs, err)
+	}
+	if d := o.maxTokenLife; d != 0 && (d < time.Hour || d > 1<<32*time.Second) {
+		bad("--service-account-max-token-expiration=%v: want 1h to 2^32 seconds", d)
+	}
+	if !o.lookupAccounts {
+		bad("--service-account-lookup=false is not supported: tokens of deleted accounts, pods and secrets are always refused")
+	}
 	if !o.allowPrivileged {
-		bad("--allow-privileged=false is not supported: use admission (PodSecurity) to refuse privileged pods")
+		bad("--allow-privileged=false is not supported: refuse privileged pods by Pod Security, with labels of namespaces or with --admission-control-config-file")
 	}
 	if u, err := url.Parse(o.jwksURI); o.jwksURI != "" && (err != nil || u.Scheme != "https" || u.Host == "") {
 		bad("--service-account-jwks-uri: %q is not an https URL", o.jwksURI)
@@ -191,8 +249,8 @@ func (o *options) validate() error {
 	return errors.Join(errs...)
 }
 
-// advertise is the address others reach this server at: the one given, the one it listens at, or the one this
-// machine speaks to others from.
+// advertise returns the address at which others reach this server: the configured one, the one it listens on,
+// or the source address of the default route.
 func (o *options) advertise() string {
 	a := o.advertiseAddress
 	if a == "" {
@@ -201,8 +259,8 @@ func (o *options) advertise() string {
 	if ip, err := netip.ParseAddr(a); err == nil && !ip.IsUnspecified() && (o.advertiseAddress != "" || !ip.IsLoopback()) {
 		return a
 	}
-	// Nothing is sent: the address is one for documentation, and the kernel says which of its own it would
-	// use.
+	// No packet is sent: the address is reserved for documentation, and the kernel selects its source
+	// address.
 	conn, err := net.Dial("udp", "192.0.2.1:9")
 	if err != nil {
 		return "127.0.0.1"
@@ -215,26 +273,6 @@ func (o *options) advertise() string {
 func (o *options) local() bool {
 	ip, err := netip.ParseAddr(o.bindAddress)
 	return err == nil && ip.IsLoopback()
-}
-
-// kubeletTransport reaches kubelets over HTTP/1.1, which upgrades to streams need.
-func (o *options) kubeletTransport(log *slog.Logger) (http.RoundTripper, error) {
-	if o.kubeletCert == "" {
-		return nil, nil
-	}
-	files, err := newClientTLS(log, o.kubeletCA, o.kubeletCert, o.kubeletKey)
-	if err != nil {
-		return nil, fmt.Errorf("kubelet client: %w", err)
-	}
-	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
-		cfg := files.config()
-		cfg.InsecureSkipVerify = o.kubeletCA == ""
-		cfg.NextProtos = []string{"http/1.1"}
-		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-		defer cancel()
-		return (&tls.Dialer{Config: cfg}).DialContext(ctx, network, address)
-	}
-	return &http.Transport{DialTLSContext: dial, MaxIdleConnsPerHost: 10, IdleConnTimeout: time.Minute}, nil
 }
 
 // portRange reads --service-node-port-range: first-last, or first+count as older manifests have it.
@@ -250,7 +288,7 @@ func (o *options) portRange() (builtin.PortRange, error) {
 	return r, fmt.Errorf("%q is not of the form 30000-32767", o.nodePorts)
 }
 
-// firstAddress is the address of the service kubernetes: the first one of the first range.
+// firstAddress returns the address of the service kubernetes: the first one of the first range.
 func firstAddress(cidrs string) (string, error) {
 	cidr, _, _ := strings.Cut(cidrs, ",")
 	p, err := netip.ParsePrefix(cidr)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A client that gives requests up at any moment, which needs no credentials for it, does the server no harm.
+// An unauthenticated client that cancels requests at random moments does not harm the server.
 func TestResetStreams(t *testing.T) {
 	l := startLive(t)
 	const clients, requests = 32, 60

@@ -13,16 +13,16 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
-// The sets of versions --runtime-config knows.
+// The sets of versions that --runtime-config supports.
 const (
 	allVersions = "api/all"
 	betas       = "api/beta"
 )
 
-// beta is the one version that is not always served.
+// beta is the only version that is not always served.
 var beta = storagemigrationv1beta1.GroupVersion.String()
 
-// checkRuntimeConfig says which settings of --runtime-config are not understood, or cannot be heeded.
+// checkRuntimeConfig returns errors for settings of --runtime-config that are unknown or cannot be applied.
 func (o *options) checkRuntimeConfig() []error {
 	known := []string{allVersions, "api/ga", betas, "api/alpha", "api/v1", beta}
 	for _, info := range api.Scheme().All() {
@@ -42,7 +42,7 @@ func (o *options) checkRuntimeConfig() []error {
 	return errs
 }
 
-// servesBeta reports whether --runtime-config asks for the beta version: the more specific setting counts.
+// servesBeta reports whether --runtime-config enables the beta version: the most specific setting counts.
 func (o *options) servesBeta() bool {
 	for _, name := range []string{beta, betas, allVersions} {
 		if value, ok := o.runtimeConfig[name]; ok {
@@ -52,7 +52,7 @@ func (o *options) servesBeta() bool {
 	return false
 }
 
-// scheme is what the server serves. The API of migrations needs both its version and its feature switched on.
+// scheme is what the server serves. The API of migrations needs both its version and its feature enabled.
 func (o *options) scheme(log *slog.Logger) (*scheme.Scheme, error) {
 	s, err := apiserver.BuiltinScheme()
 	if err != nil || !o.servesBeta() {

@@ -15,7 +15,7 @@ import (
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// A setting of --runtime-config is heeded or refused.
+// A setting of --runtime-config is applied or refused.
 func TestRuntimeConfig(t *testing.T) {
 	for _, c := range []struct{ config, err string }{
 		{"api/all=true", ""}, {"api/beta=false,api/alpha=false", ""}, {"apps/v1=true", ""}, {"storagemigration.k8s.io/v1beta1=true", ""}, {"storagemigration.k8s.io/v1beta1=false", ""},
@@ -31,8 +31,8 @@ func TestRuntimeConfig(t *testing.T) {
 	}
 }
 
-// Migrations of stored versions are served if both the version and the feature are switched on, and then
-// their controller has its role.
+// Migrations of stored versions are served if both the version and the feature are enabled, and then their
+// controller has its role.
 func TestMigrationsAreServedIfAskedFor(t *testing.T) {
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	require.NoError(t, os.WriteFile(tokens, []byte("secret,root,1,system:masters\n"), 0o600))

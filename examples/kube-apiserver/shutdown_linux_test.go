@@ -31,8 +31,8 @@ import (
 
 const configMaps = "/api/v1/namespaces/default/configmaps"
 
-// live is a server process over memory. "admin" may do everything and is never turned away, "user" may do
-// everything.
+// live is a server process over memory. "admin" may do everything and is exempt from flow control, "user" may
+// do everything.
 type live struct {
 	t     *testing.T
 	host  string
@@ -43,7 +43,7 @@ type live struct {
 	front *http.Client // HTTP/1.1, a connection for each request
 }
 
-// startLive starts a ready server with these flags besides.
+// startLive starts a server with additional flags and waits until it is ready.
 func startLive(t *testing.T, flags ...string) *live {
 	t.Helper()
 	if testing.Short() {
@@ -107,7 +107,7 @@ func (l *live) request(token, method, path, body string) *http.Request {
 	return req
 }
 
-// answer is what a request got, or err.
+// answer is the response to a request, or its error.
 type answer struct {
 	code   int
 	header http.Header
@@ -137,7 +137,7 @@ func (l *live) code(c *http.Client, path string) int {
 	return l.ask(c, "admin", http.MethodGet, path, "").code
 }
 
-// open asks for a stream and returns its reader, which gives lines and then how the stream ended.
+// open requests a stream and returns its reader, which yields lines and then the error that ended the stream.
 func (l *live) open(c *http.Client, path string) (lines *bufio.Reader) {
 	l.t.Helper()
 	resp, err := c.Do(l.request("admin", http.MethodGet, path, ""))
@@ -153,12 +153,12 @@ func (l *live) terminate() {
 	require.NoError(l.t, l.cmd.Process.Signal(syscall.SIGTERM))
 }
 
-// exits requires that the process ends soon, and well.
+// exits requires that the process ends soon with exit code 0.
 func (l *live) exits() {
 	l.t.Helper()
 	select {
 	case <-l.ended:
-	case <-time.After(45 * time.Second):
+	case <-time.After(3 * time.Minute):
 		require.Fail(l.t, "the server does not end", l.log)
 	}
 	require.Equal(l.t, 0, l.cmd.ProcessState.ExitCode(), l.log)
@@ -197,7 +197,7 @@ func (l *live) hold() *webhook {
 	return w
 }
 
-// create creates a ConfigMap and gives its answer on the channel.
+// create creates a ConfigMap and sends the response on the channel.
 func (l *live) create(token, name string) <-chan answer {
 	done := make(chan answer, 1)
 	go func() {
@@ -231,8 +231,8 @@ func (l *live) receive(done <-chan answer) answer {
 	}
 }
 
-// nodeWithPod registers a node whose kubelet is a fake, and a pod on it. The fake follows a log for ever and
-// echoes what comes through streams.
+// nodeWithPod registers a node whose kubelet is a fake, and a pod on it. The fake follows a log forever and
+// echoes the data of streams.
 func (l *live) nodeWithPod() {
 	var streams sync.WaitGroup
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -284,9 +284,9 @@ func (l *live) upgrade(subresource string, query url.Values) net.Conn {
 	return conn
 }
 
-// SIGTERM: the server is not ready at once but serves on for the delay, by the policy of then; afterwards
-// what is being served is served to its end, watches and streams end without an error, and the process ends
-// well.
+// After SIGTERM the server is not ready at once but continues to serve for the delay, with the last policy;
+// then requests in progress are finished, watches and streams end without an error, and the process exits
+// with 0.
 func TestTerminate(t *testing.T) {
 	l := startLive(t, "--shutdown-delay-duration=2s", "--authorization-mode=RBAC")
 	w := l.hold()
@@ -330,13 +330,12 @@ func TestTerminate(t *testing.T) {
 		_, err = io.ReadAll(stream)
 		require.NoError(t, err)
 	}
-	_, _ = io.ReadAll(logs) // cut: a log that is followed has no end of its own
+	_, _ = io.ReadAll(logs) // ended by the server: a followed log does not end by itself
 	l.exits()
 	require.NotContains(t, l.log.String(), "level=ERROR")
 }
 
-// With --shutdown-send-retry-after those who come late are sent elsewhere while others are still being
-// served.
+// With --shutdown-send-retry-after new requests get 429 while others are still in progress.
 func TestTerminateSendsClientsAway(t *testing.T) {
 	l := startLive(t, "--shutdown-send-retry-after")
 	w := l.hold()
@@ -358,7 +357,7 @@ func TestTerminateSendsClientsAway(t *testing.T) {
 }
 
 // Without priority and fairness as many writes and reads are served at a time as the flags say. Long requests
-// do not count, and administrators always come through.
+// do not count, and administrators are never refused.
 func TestMaxInFlight(t *testing.T) {
 	l := startLive(t, "--enable-priority-and-fairness=false", "--max-mutating-requests-inflight=1", "--max-requests-inflight=1")
 	w := l.hold()
@@ -380,7 +379,7 @@ func TestMaxInFlight(t *testing.T) {
 	l.exits()
 }
 
-// A request gets its time and no more; watches are not short, and end by themselves.
+// A request ends at its timeout; watches are long-running requests with their own timeout.
 func TestTimes(t *testing.T) {
 	l := startLive(t, "--request-timeout=1s", "--min-request-timeout=2")
 	w := l.hold()

@@ -38,8 +38,8 @@ func TestClientFilesAreReloaded(t *testing.T) {
 		})}
 		go func() { _ = srv.Serve(peer) }()
 		t.Cleanup(func() { _ = srv.Close() })
-		o := &options{kubeletCA: files.ca, kubeletCert: files.cert, kubeletKey: files.key}
-		transport, err := o.kubeletTransport(log)
+		n := &nodeClient{caFile: files.ca, certFile: files.cert, keyFile: files.key, timeout: time.Minute}
+		transport, err := n.transport(log)
 		require.NoError(t, err)
 		get := func() string {
 			resp, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "https://"+peer.Addr().String(), nil))

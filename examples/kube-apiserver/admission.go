@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"github.com/keelson-dev/keelson/store/admission"
+	"github.com/keelson-dev/keelson/store/controlplane"
+)
+
+// admissionPlugins are the flags that say which plugins run, and how.
+type admissionPlugins struct {
+	enable, disable []string
+	configFile      string
+}
+
+func (a *admissionPlugins) flags(f *pflag.FlagSet) {
+	f.StringSliceVar(&a.enable, "enable-admission-plugins", nil, "admission plugins to run besides the default ones")
+	f.StringSliceVar(&a.disable, "disable-admission-plugins", nil, "default admission plugins not to run")
+	f.StringVar(&a.configFile, "admission-control-config-file", "", "file of kind AdmissionConfiguration (apiserver.config.k8s.io/v1) with the configuration of PodSecurity, or the path of its file, which may be relative to this one")
+}
+
+// apply adds them to the options of the server.
+func (a *admissionPlugins) apply(o *controlplane.Options) error {
+	o.EnableAdmission, o.DisableAdmission = a.enable, a.disable
+	if a.configFile == "" {
+		return nil
+	}
+	data, err := os.ReadFile(a.configFile)
+	if err != nil {
+		return fmt.Errorf("--admission-control-config-file: %w", err)
+	}
+	configured, err := admission.ParseConfiguration(data, func(path string) ([]byte, error) {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(a.configFile), path)
+		}
+		return os.ReadFile(path)
+	})
+	if err != nil {
+		return fmt.Errorf("--admission-control-config-file: %s: %w", a.configFile, err)
+	}
+	o.PodSecurity = configured.PodSecurity
+	return nil
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
+	"github.com/keelson-dev/keelson/client/kubeconfig"
+	"github.com/keelson-dev/keelson/examples/internal/component"
+	"github.com/keelson-dev/keelson/store/authz"
+	"github.com/keelson-dev/keelson/store/controlplane"
+)
+
+// authorization is the flags that say who decides about requests.
+type authorization struct {
+	modes                          []string
+	configFile                     string
+	policyFile                     string
+	webhookFile, webhookVersion    string
+	authorizedTTL, unauthorizedTTL time.Duration
+
+	file *component.Reloaded[*authz.Configuration] // nil without configFile
+	// changed is called with the outcome of each change of the file.
+	changed func(err error)
+}
+
+// authorizerTypes are the types of --authorization-config beside Webhook.
+var authorizerTypes = []string{"AlwaysAllow", "AlwaysDeny", "Node", "RBAC"}
+
+const (
+	webhookMode = "Webhook"
+	abacMode    = "ABAC"
+)
+
+func (a *authorization) flags(f *pflag.FlagSet) {
+	f.StringSliceVar(&a.modes, "authorization-mode", []string{"RBAC"}, "authorizers, in order: Node, RBAC, ABAC, Webhook, AlwaysAllow, AlwaysDeny")
+	f.StringVar(&a.configFile, "authorization-config", "", "file of kind AuthorizationConfiguration (apiserver.config.k8s.io/v1), read again when it changes; excludes --authorization-mode, --authorization-policy-file and --authorization-webhook-*")
+	f.StringVar(&a.policyFile, "authorization-policy-file", "", "file of the authorizer ABAC: on each line a Policy of abac.authorization.kubernetes.io/v1beta1 as JSON")
+	f.StringVar(&a.webhookFile, "authorization-webhook-config-file", "", "kubeconfig of the server that the authorizer Webhook calls")
+	f.StringVar(&a.webhookVersion, "authorization-webhook-version", "v1", "version of the SubjectAccessReviews it gets (only v1 is supported)")
+	f.DurationVar(&a.authorizedTTL, "authorization-webhook-cache-authorized-ttl", 5*time.Minute, "how long its permissions are remembered")
+	f.DurationVar(&a.unauthorizedTTL, "authorization-webhook-cache-unauthorized-ttl", 30*time.Second, "how long its refusals are remembered")
+}
+
+// validate is called with the names of the flags that were given.
+func (a *authorization) validate(given func(flag string) bool) error {
+	var errs []error
+	if a.configFile != "" {
+		for _, flag := range []string{"authorization-mode", "authorization-policy-file", "authorization-webhook-config-file", "authorization-webhook-version", "authorization-webhook-cache-authorized-ttl", "authorization-webhook-cache-unauthorized-ttl"} {
+			if given(flag) {
+				errs = append(errs, fmt.Errorf("--%s does not go with --authorization-config", flag))
+			}
+		}
+		return errors.Join(errs...)
+	}
+	if slices.Contains(a.modes, abacMode) != (a.policyFile != "") {
+		errs = append(errs, errors.New("--authorization-mode=ABAC and --authorization-policy-file belong together"))
+	}
+	if slices.Contains(a.modes, webhookMode) != (a.webhookFile != "") {
+		errs = append(errs, errors.New("--authorization-mode=Webhook and --authorization-webhook-config-file belong together"))
+	}
+	if a.webhookVersion != "v1" {
+		errs = append(errs, fmt.Errorf("--authorization-webhook-version=%s: want v1", a.webhookVersion))
+	}
+	if a.authorizedTTL < 0 || a.unauthorizedTTL < 0 {
+		errs = append(errs, errors.New("--authorization-webhook-cache-*-ttl: want no negative time"))
+	}
+	return errors.Join(errs...)
+}
+
+// apply adds it to the options of the server.
+func (a *authorization) apply(o *controlplane.Options, log *slog.Logger) (err error) {
+	switch {
+	case a.configFile != "":
+		a.file, err = component.Reload(log, func(contents [][]byte) (*authz.Configuration, error) {
+			return authz.ParseConfiguration(contents[0], authorizerTypes)
+		}, a.configFile)
+		if err != nil {
+			return fmt.Errorf("--authorization-config: %w", err)
+		}
+		if o.AuthorizationModes, o.Authorizers, err = authorizers(a.file.Get()); err != nil {
+			return fmt.Errorf("--authorization-config: %s: %w", a.configFile, err)
+		}
+	default:
+		o.AuthorizationModes = a.modes
+		o.Authorizers, err = a.ofFlags()
+		return err
+	}
+	return nil
+}
+
+// ofFlags makes the authorizers that have flags of their own.
+func (a *authorization) ofFlags() (map[string]authz.Authorizer, error) {
+	own := map[string]authz.Authorizer{}
+	if a.policyFile != "" {
+		data, err := os.ReadFile(a.policyFile)
+		if err != nil {
+			return nil, fmt.Errorf("--authorization-policy-file: %w", err)
+		}
+		if own[abacMode], err = authz.ParseABAC(data); err != nil {
+			return nil, fmt.Errorf("--authorization-policy-file: %s: %w", a.policyFile, err)
+		}
+	}
+	if a.webhookFile != "" {
+		review, err := reviewer[authorizationv1.SubjectAccessReview](kubeconfig.Options{Path: a.webhookFile})
+		if err != nil {
+			return nil, fmt.Errorf("--authorization-webhook-config-file: %w", err)
+		}
+		own[webhookMode], err = authz.NewWebhook(authz.WebhookOptions{Review: review, Timeout: 30 * time.Second, AuthorizedTTL: a.authorizedTTL, UnauthorizedTTL: a.unauthorizedTTL})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return own, nil
+}
+
+// follow puts a changed file in force until ctx ends. What cannot be used changes nothing.
+func (a *authorization) follow(ctx context.Context, cp *controlplane.ControlPlane) {
+	if a.file == nil {
+		return
+	}
+	a.file.Follow(ctx, func(_ context.Context, now *authz.Configuration) (bool, error) {
+		modes, own, err := authorizers(now)
+		if err != nil {
+			return false, err
+		}
+		return false, cp.SetAuthorization(modes, own)
+	}, a.changed)
+}
+
+// authorizers makes the modes of a configuration, and the authorizers of its webhooks by their names.
+func authorizers(c *authz.Configuration) (modes []string, own map[string]authz.Authorizer, err error) {
+	own = map[string]authz.Authorizer{}
+	for _, a := range c.Authorizers {
+		if a.Webhook == nil {
+			modes = append(modes, a.Type)
+			continue
+		}
+		from := kubeconfig.Options{Paths: []string{}} // the service account of the pod
+		if f := a.Webhook.ConnectionInfo.KubeConfigFile; f != nil {
+			from = kubeconfig.Options{Path: *f}
+		}
+		review, err := reviewer[authorizationv1.SubjectAccessReview](from)
+		if err != nil {
+			return nil, nil, fmt.Errorf("authorizer %s: %w", a.Name, err)
+		}
+		mode := webhookMode + ":" + a.Name
+		if own[mode], err = authz.NewWebhook(a.Webhook.Options(review)); err != nil {
+			return nil, nil, fmt.Errorf("authorizer %s: %w", a.Name, err)
+		}
+		modes = append(modes, mode)
+	}
+	return modes, own, nil
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/keelson-dev/keelson/examples/internal/component"
+	"github.com/keelson-dev/keelson/store/encryption"
+)
+
+// encrypting is the flags that say how objects are stored.
+type encrypting struct {
+	configFile string
+	reload     bool
+
+	file      *component.Reloaded[*encryption.Configuration] // nil without configFile
+	providers *encryption.Providers
+	// changed is called with the outcome of each change of the file.
+	changed func(err error)
+}
+
+func (e *encrypting) flags(f *pflag.FlagSet) {
+	f.StringVar(&e.configFile, "encryption-provider-config", "", "file of kind EncryptionConfiguration (apiserver.config.k8s.io/v1): which objects are encrypted in the store, and by which keys (empty: none)")
+	f.BoolVar(&e.reload, "encryption-provider-config-automatic-reload", false, "apply changes of --encryption-provider-config while running")
+}
+
+func (e *encrypting) validate() error {
+	if e.reload && e.configFile == "" {
+		return fmt.Errorf("--encryption-provider-config-automatic-reload needs --encryption-provider-config")
+	}
+	return nil
+}
+
+// open reads the file. prefix is that of keys in etcd.
+func (e *encrypting) open(prefix string, log *slog.Logger, changed func(err error)) (*encryption.Providers, error) {
+	if e.configFile == "" {
+		return nil, nil
+	}
+	e.changed = changed
+	var err error
+	e.file, err = component.Reload(log, func(contents [][]byte) (*encryption.Configuration, error) {
+		return encryption.ParseConfiguration(contents[0])
+	}, e.configFile)
+	if err != nil {
+		return nil, fmt.Errorf("--encryption-provider-config: %w", err)
+	}
+	e.providers, err = encryption.New(e.file.Get(), encryption.Options{Prefix: "/" + strings.Trim(prefix, "/")})
+	if err != nil {
+		return nil, fmt.Errorf("--encryption-provider-config: %s: %w", e.configFile, err)
+	}
+	return e.providers, nil
+}
+
+// check is the health check of the key management services.
+func (e *encrypting) check(ctx context.Context) error { return e.providers.Health(ctx) }
+
+// follow puts a changed file in force until ctx ends. What cannot be used changes nothing.
+func (e *encrypting) follow(ctx context.Context) {
+	if e.file == nil || !e.reload {
+		return
+	}
+	e.file.Follow(ctx, func(_ context.Context, now *encryption.Configuration) (bool, error) {
+		return false, e.providers.Set(now)
+	}, e.changed)
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/examples/internal/component"
+)
+
+// nodeClient is how kubelets are reached.
+type nodeClient struct {
+	caFile, certFile, keyFile string
+	addressTypes              []string
+	timeout                   time.Duration
+}
+
+var addressTypes = []string{string(corev1.NodeInternalIP), string(corev1.NodeExternalIP), string(corev1.NodeInternalDNS), string(corev1.NodeExternalDNS), string(corev1.NodeHostName)}
+
+func (n *nodeClient) flags(f *pflag.FlagSet) {
+	f.StringVar(&n.caFile, "kubelet-certificate-authority", "", "authority of the kubelets' serving certificates (empty: not verified)")
+	f.StringVar(&n.certFile, "kubelet-client-certificate", "", "client certificate for kubelets")
+	f.StringVar(&n.keyFile, "kubelet-client-key", "", "key of --kubelet-client-certificate")
+	f.StringSliceVar(&n.addressTypes, "kubelet-preferred-address-types", addressTypes, "types of the addresses of nodes at which kubelets are reached; the first that a node has is used")
+	f.DurationVar(&n.timeout, "kubelet-timeout", 10*time.Second, "time to connect to a kubelet")
+}
+
+func (n *nodeClient) validate() error {
+	var errs []error
+	for _, t := range n.addressTypes {
+		if !slices.Contains(addressTypes, t) {
+			errs = append(errs, fmt.Errorf("--kubelet-preferred-address-types: %q is none of %s", t, strings.Join(addressTypes, ", ")))
+		}
+	}
+	if len(n.addressTypes) == 0 {
+		errs = append(errs, errors.New("--kubelet-preferred-address-types: want at least one"))
+	}
+	if (n.certFile == "") != (n.keyFile == "") {
+		errs = append(errs, errors.New("--kubelet-client-certificate and --kubelet-client-key belong together"))
+	}
+	if n.timeout <= 0 {
+		errs = append(errs, fmt.Errorf("--kubelet-timeout=%v: want more than 0", n.timeout))
+	}
+	return errors.Join(errs...)
+}
+
+// preferred are the types in their order.
+func (n *nodeClient) preferred() []corev1.NodeAddressType {
+	var out []corev1.NodeAddressType
+	for _, t := range n.addressTypes {
+		out = append(out, corev1.NodeAddressType(t))
+	}
+	return out
+}
+
+// transport reaches kubelets over HTTP/1.1, which upgrades to streams need.
+func (n *nodeClient) transport(log *slog.Logger) (http.RoundTripper, error) {
+	if n.certFile == "" {
+		return nil, nil
+	}
+	files, err := component.NewClientTLS(log, n.caFile, n.certFile, n.keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("kubelet client: %w", err)
+	}
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		cfg := files.Config()
+		cfg.InsecureSkipVerify = n.caFile == ""
+		cfg.NextProtos = []string{"http/1.1"}
+		ctx, cancel := context.WithTimeout(ctx, n.timeout)
+		defer cancel()
+		return (&tls.Dialer{Config: cfg}).DialContext(ctx, network, address)
+	}
+	return &http.Transport{DialTLSContext: dial, MaxIdleConnsPerHost: 10, IdleConnTimeout: time.Minute}, nil
+}

@@ -1,0 +1,18 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRefusedOptions(t *testing.T) {
+	for want, args := range map[string][]string{
+		"--requestheader-username-headers is required": {"--requestheader-client-ca-file=x", "--requestheader-username-headers="},
+		"--service-account-max-token-expiration=1m0s":  {"--service-account-max-token-expiration=1m"},
+		"--service-account-lookup=false is not":        {"--service-account-lookup=false"},
+	} {
+		_, err := parse(append([]string{"--storage-backend=memory"}, args...))
+		require.ErrorContains(t, err, want)
+	}
+}
