@@ -12,8 +12,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 )
 
-// Every built-in kind, filled at random: upstream reads the CBOR we write of its object, and we read what it
-// writes.
+// Every built-in kind with random values: upstream decodes our CBOR of an object, and we decode upstream's.
 func TestCBORParity(t *testing.T) {
 	known := upstreamScheme(t).AllKnownTypes()
 	tested := 0

@@ -19,7 +19,7 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
-// mediaTypes notes what travels.
+// mediaTypes records the media types on the wire.
 type mediaTypes struct {
 	http.RoundTripper
 	mu   sync.Mutex
@@ -48,7 +48,7 @@ func TestClientGoInCBOR(t *testing.T) {
 	clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.ClientsAllowCBOR, true)
 	for _, on := range []bool{true, false} {
 		t.Run(map[bool]string{true: "on", false: "off"}[on], func(t *testing.T) {
-			// With this on, client-go applies in CBOR and nothing else, whatever the server said before.
+			// With this on, client-go sends applies in CBOR only, even if the server has refused it before.
 			clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.ClientsPreferCBOR, on)
 			c := controllertest.Start(t, controllertest.Options{Server: apiserver.Options{CBOR: on}})
 			traffic := &mediaTypes{seen: map[string]int{}}

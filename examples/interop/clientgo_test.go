@@ -144,7 +144,7 @@ func TestSharedInformers(t *testing.T) {
 		eventually(t, "events", func() bool {
 			mu.Lock()
 			defer mu.Unlock()
-			// What is deleted soon after may be seen in one step.
+			// Changes in quick succession may be merged.
 			return seen["add"] == 300 && seen["delete"] == 100 && seen["update"] == 100
 		})
 		list, err = inf.Lister().List(labels.Everything())
@@ -173,7 +173,7 @@ func TestPagination(t *testing.T) {
 			if version == "" {
 				version = list.ResourceVersion
 				require.EqualValues(t, 47, *list.RemainingItemCount)
-				// What is created meanwhile belongs to no page.
+				// An object created meanwhile is on no page.
 				_, err := cms.Create(ctx, configMap("c99", nil), metav1.CreateOptions{})
 				require.NoError(t, err)
 			}
@@ -225,11 +225,11 @@ func TestApplyConfigurations(t *testing.T) {
 	d, err = cs.AppsV1().Deployments("default").Apply(ctx, web("app:2"), metav1.ApplyOptions{FieldManager: "two", Force: true})
 	require.NoError(t, err)
 	require.Equal(t, "app:2", d.Spec.Template.Spec.Containers[0].Image)
-	// What an applier no longer names goes, replicas falling back to the default.
+	// Fields that an applier no longer sets are removed; replicas returns to the default.
 	d, err = cs.AppsV1().Deployments("default").Apply(ctx, web("app:2"), metav1.ApplyOptions{FieldManager: "one", Force: true})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, *d.Spec.Replicas)
-	// Extracted is what was applied.
+	// The extracted configuration equals the applied one.
 	x, err := applyappsv1.ExtractDeployment(d, "two")
 	require.NoError(t, err)
 	require.Equal(t, "app:2", *x.Spec.Template.Spec.Containers[0].Image)
@@ -285,7 +285,7 @@ func TestDynamicClientAndCustomResources(t *testing.T) {
 	dynamicClient(t, cfg, dyn)
 }
 
-// dynamicClient does everything with a dynamic client and a custom resource, which it defines.
+// dynamicClient uses all verbs of a dynamic client on a custom resource, which it defines.
 func dynamicClient(t *testing.T, cfg *rest.Config, dyn *dynamic.DynamicClient) {
 	ctx := t.Context()
 	crd := &unstructured.Unstructured{}
@@ -452,7 +452,7 @@ func TestEviction(t *testing.T) {
 	require.NoError(t, evict(ctx, "free"))
 	_, err = cs.CoreV1().Pods("default").Get(ctx, "free", metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err))
-	// client-go repeats what is answered with Retry-After.
+	// client-go retries requests that are refused with Retry-After.
 	short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 	defer cancel()
 	require.Error(t, evict(short, "held"))
@@ -509,9 +509,9 @@ func TestEventRecorder(t *testing.T) {
 	require.EqualValues(t, 3, es.Items[0].DeprecatedCount)
 }
 
-// RetryWatcher and Until resume from versions our server gives.
+// RetryWatcher and Until resume from the versions of our server.
 func TestUntil(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	c := controllertest.Start(t, controllertest.Options{})
 	cms := clientset(t, clientGo(c, protoType)).CoreV1().ConfigMaps("default")
@@ -540,7 +540,7 @@ func TestLeaderElectionOfClientGo(t *testing.T) {
 		leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{
 			Lock: &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: "default", Name: "lock"},
 				Client: clientset(t, clientGo(c, protoType)).CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: id}},
-			ReleaseOnCancel: true, LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 100 * time.Millisecond,
+			ReleaseOnCancel: true, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 100 * time.Millisecond,
 			Callbacks: leaderelection.LeaderCallbacks{
 				OnStartedLeading: func(ctx context.Context) {
 					mu.Lock()

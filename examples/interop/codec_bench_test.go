@@ -27,8 +27,8 @@ func benchPod(b *testing.B) (raw, proto []byte, ours *corev1.Pod, theirs *upcore
 	return raw, proto, ours, theirs
 }
 
-// cpu is the processor time the process has used, in nanoseconds. On a machine that does other work, too, it
-// says more than the clock.
+// cpu returns the processor time of the process, in nanoseconds, which is more reliable than wall time on a
+// busy machine.
 func cpu(b *testing.B) int64 {
 	var u syscall.Rusage
 	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
@@ -48,8 +48,8 @@ func loop(b *testing.B, name string, f func() error) {
 	})
 }
 
-// kept holds the last result of a benchmark, as whoever decodes or copies an object does: without it the
-// compiler would put parts of upstream's, whose code it can see through, on the stack.
+// kept holds the last result of a benchmark, as a program that decodes or copies an object does: without it
+// the compiler would allocate parts of upstream's result, whose code it can inline, on the stack.
 var kept struct {
 	ours   *corev1.Pod
 	theirs *upcorev1.Pod
@@ -132,7 +132,7 @@ func BenchmarkEncodeListProtobuf(b *testing.B) {
 	loop(b, "upstream", func() error { _, err := theirs.Marshal(); return err })
 }
 
-// The streaming encoder next to upstream's whole list in memory.
+// The streaming encoder compared with upstream's encoding of the whole list in memory.
 func BenchmarkStreamListJSON(b *testing.B) {
 	ours, theirs := benchList(b)
 	loop(b, "keelson", func() error {

@@ -15,8 +15,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 )
 
-// Every built-in kind and its list, filled at random: what upstream writes we read and write back byte for
-// byte, in JSON and in protobuf, and our codec treats upstream's own types as upstream's codec does.
+// Every built-in kind and its list with random values: we decode what upstream encodes and encode it to the
+// same bytes, in JSON and in protobuf, and our codec treats upstream's own types as upstream's codec does.
 func TestCodecParity(t *testing.T) {
 	up := upstreamScheme(t)
 	known := up.AllKnownTypes()
@@ -46,7 +46,7 @@ func TestCodecParity(t *testing.T) {
 				t.Parallel()
 				rounds := all
 				if gvk.kind != info.GVK.Kind {
-					// A list has three objects of a type that has a test of its own.
+					// A list has three objects of a type that is also tested alone.
 					rounds = all[:max(1, len(all)/10)]
 				}
 				for _, seed := range rounds {
@@ -78,7 +78,7 @@ func parity(t *testing.T, seed uint64, typ reflect.Type, newOurs func() any) {
 		return b
 	}
 	upJSON, upProto := inJSON(up), inProto(up)
-	// What upstream makes of these bytes; nil and empty are not always distinguished on the wire.
+	// What upstream decodes from these bytes; nil and empty are not always distinguished on the wire.
 	fromJSON, fromProto := newOf(typ), newOf(typ)
 	require.NoError(t, stdjson.Unmarshal(upJSON, fromJSON))
 	require.NoError(t, fromProto.(protoMessage).Unmarshal(upProto))

@@ -40,7 +40,7 @@ func samples(t *testing.T) (bodies [][]byte) {
 	return bodies
 }
 
-// typedClient finds the method of the generated clientset that makes a client for obj, such as
+// typedClient finds the method of the generated clientset that returns a client for obj, such as
 // AppsV1().Deployments(ns). It returns nil when client-go has none.
 func typedClient(cs *kubernetes.Clientset, obj runtime.Object, namespace string) reflect.Value {
 	want := reflect.TypeOf(obj)
@@ -88,7 +88,7 @@ func call(client reflect.Value, method string, args ...any) (runtime.Object, err
 }
 
 // Every kind that is stored is created, read, listed, changed and deleted through client-go's typed clients,
-// in JSON and in protobuf, and comes back as it was sent but for what the server sets.
+// in JSON and in protobuf, and is returned as it was sent except for the fields that the server sets.
 func TestTypedClientsOfEveryKind(t *testing.T) {
 	bothTypes(t, func(t *testing.T, contentType string) {
 		c := controllertest.Start(t, controllertest.Options{})
@@ -136,12 +136,12 @@ func TestTypedClientsOfEveryKind(t *testing.T) {
 func lifeOf(t *testing.T, typed reflect.Value, serves func(string) bool, obj runtime.Object, name string, sent []byte) {
 	made, err := call(typed, "Create", obj, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		// A sample that bears the name of an object every server has is tried with that one.
+		// A sample with the name of an object that every server has is compared with that object.
 		made, err = call(typed, "Get", name, metav1.GetOptions{})
 	}
 	require.NoError(t, err)
 	if _, ok := made.(*flowcontrolv1.FlowSchema); ok {
-		// The server itself reports on flows, soon after they are made.
+		// The server itself writes the status of flow schemas soon after their creation.
 		require.Eventually(t, func() bool {
 			made, err = call(typed, "Get", name, metav1.GetOptions{})
 			return err == nil && len(made.(*flowcontrolv1.FlowSchema).Status.Conditions) > 0

@@ -25,8 +25,8 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// Widget is what a program takes a.test/v1 Widgets for: the sizes it knows are smaller than those the
-// definition allows.
+// Widget is a program's type for a.test/v1 Widgets; the range of its size is smaller than the definition
+// allows.
 type Widget struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -46,7 +46,7 @@ func serveWidgets(t *testing.T, c *controllertest.Cluster) schema.GroupVersionRe
 	return schema.GroupVersionResource{Group: "a.test", Version: "v1", Resource: "widgets"}
 }
 
-// define makes a custom resource and waits until it is served.
+// define creates a definition and waits until its resource is served.
 func define(t *testing.T, c *controllertest.Cluster, definition string) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	require.NoError(t, codec.Unmarshal([]byte(definition), crd))
@@ -70,7 +70,7 @@ func makeWidget(t *testing.T, c *controllertest.Cluster, gvr schema.GroupVersion
 	require.NoError(t, err)
 }
 
-// A program that runs already finds a kind that is defined later, and works with it.
+// A running program finds and uses a kind that is defined later.
 func TestALateCustomResource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
@@ -79,7 +79,7 @@ func TestALateCustomResource(t *testing.T) {
 		_, err := d.ForKind(t.Context(), kind)
 		require.True(t, discovery.IsNoMatch(err), "%v", err)
 		gvr := serveWidgets(t, c)
-		time.Sleep(time.Second) // after something was not found the server is asked again once a second
+		time.Sleep(time.Second) // after a miss the server is queried again once a second
 		r, err := d.ForKind(t.Context(), kind)
 		require.NoError(t, err)
 		require.Equal(t, gvr, r.GVR)
@@ -121,7 +121,7 @@ func TestALateCustomResource(t *testing.T) {
 }
 
 // A stored object that does not fit a program's type is reported with its key, wherever it occurs, and the
-// others are worked with.
+// others are processed.
 func TestACustomResourceThatDoesNotFit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := scheme.New()

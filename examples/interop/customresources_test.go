@@ -64,7 +64,7 @@ func (s *theirSchema) validate(obj, old map[string]any) field.ErrorList {
 	} else {
 		same := common.NewCorrelatedObject(obj, old, &model.Structural{Structural: s.structural})
 		errs = append(errs, apiservervalidation.ValidateCustomResourceUpdate(nil, obj, old, s.validator, apiservervalidation.WithRatcheting(same))...)
-		// As their registry does: an object that had duplicates may have others.
+		// As upstream's registry: an object that had duplicates may have others.
 		if len(listtype.ValidateListSetsAndMaps(nil, s.structural, old)) == 0 {
 			errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, obj)...)
 		}
@@ -73,7 +73,7 @@ func (s *theirSchema) validate(obj, old map[string]any) field.ErrorList {
 	if s.cel == nil {
 		return errs
 	}
-	// As their registry does: rules wait until the shape is right.
+	// As upstream's registry: rules run only if the object is structurally valid.
 	if slices.ContainsFunc(errs, func(e *field.Error) bool {
 		return slices.Contains([]field.ErrorType{field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid}, e.Type)
 	}) {
@@ -159,24 +159,24 @@ var corpus = []struct {
 		[]string{`{l: [a]}`, "{l: [" + strings.Repeat("a, ", 120) + "b]}"}},
 }
 
-// differences are where our words differ from upstream's, and why.
+// differences are deliberate differences between our messages and upstream's, with reasons.
 var differences = []struct {
 	theirs *regexp.Regexp
 	ours   string
 }{
-	// Lengths of strings are counted in characters, whatever the message says.
+	// Lengths of strings are counted in characters, although upstream's message says bytes.
 	{regexp.MustCompile(`may not be more than (\d+) bytes?`), "may not be more than $1 characters"},
 	{regexp.MustCompile(`may not be more than 1 characters`), "may not be more than 1 character"},
 	// The value of a rule is the rule, not the server's own structure that holds it.
 	{regexp.MustCompile(`(\.rule: Invalid value: )\{"Rule":("(?:[^"\\]|\\.)*"),"Message":"(?:[^"\\]|\\.)*","MessageExpression":"(?:[^"\\]|\\.)*","Reason":[^,]+,"FieldPath":"(?:[^"\\]|\\.)*","OptionalOldSelf":\w+\}`), "$1$2"},
 	{regexp.MustCompile(`(\.messageExpression: Invalid value: )\{"Rule":"(?:[^"\\]|\\.)*","Message":"(?:[^"\\]|\\.)*","MessageExpression":("(?:[^"\\]|\\.)*"),"Reason":[^,]+,"FieldPath":"(?:[^"\\]|\\.)*","OptionalOldSelf":\w+\}`), "$1$2"},
-	// A wrong default says where it is in its message too.
+	// The message for a wrong default repeats the field.
 	{regexp.MustCompile(`^(\S+\.default): Invalid value: (.*):  in body `), "$1: Invalid value: $2: $1 in body "},
-	// Once is enough.
+	// Upstream repeats this prefix.
 	{regexp.MustCompile(`(network address parse error during conversion from string: )+`), "$1"},
-	// What is wrong with a version.
+	// The message for an invalid version.
 	{regexp.MustCompile(`No Major.Minor.Patch elements found`), `"v1" is not a semantic version: it needs three numbers`},
-	// What the decoder says of metadata that is none.
+	// The decoder's message for metadata of the wrong type.
 	{regexp.MustCompile(`(\.metadata: Invalid value: .*): json: .*`), "$1: not metadata"},
 }
 
@@ -199,7 +199,7 @@ func ourTexts(errs validation.ErrorList) []string {
 	for _, e := range errs {
 		text := e.Error()
 		if e.Type == validation.TypeDuplicate && strings.HasPrefix(text, e.Field+": Duplicate value: failed rule") {
-			text = e.Field + ": Duplicate value" // upstream forgets what the rule says
+			text = e.Field + ": Duplicate value" // upstream omits the message of the rule
 		}
 		out = append(out, decoders.ReplaceAllString(text, "$1: not metadata"))
 	}
@@ -221,7 +221,7 @@ func TestCustomResourcesAsUpstream(t *testing.T) {
 			u := ours(t, v)
 			pruning.Prune(v, theirs.structural, true)
 			defaulting.PruneNonNullableNullsWithoutDefaults(v, theirs.structural)
-			// Metadata that is none is dropped by their storage and refused by ours, as by their API.
+			// Malformed metadata is dropped by upstream's storage and refused by ours, as by upstream's API.
 			if err := objectmeta.Coerce(nil, k8sruntime.DeepCopyJSON(v), theirs.structural, false, false); err == nil {
 				err := objectmeta.Coerce(nil, v, theirs.structural, false, false)
 				require.Nil(t, err)
@@ -243,7 +243,7 @@ func TestCustomResourcesAsUpstream(t *testing.T) {
 	}
 }
 
-// What a schema says of names, kinds and versions is checked as by upstream.
+// Constraints of a schema on names, kinds and versions are checked as by upstream.
 func TestNamesInSchemasAsUpstream(t *testing.T) {
 	const yaml = `{type: object, properties: {apiVersion: {type: string}, kind: {type: string, enum: [X, Z]}, metadata: {type: object, properties: {name: {type: string, maxLength: 3, pattern: "^[a-c]+$"}, generateName: {type: string, minLength: 3}}}}}`
 	theirs := compileTheirs(t, yaml)
@@ -264,7 +264,7 @@ func TestNamesInSchemasAsUpstream(t *testing.T) {
 	}
 }
 
-// schemas that are wrong in one way or another, or look as if they were.
+// oddSchemas are schemas that are invalid, or look as if they were.
 var oddSchemas = []string{
 	`{}`, `{type: string}`, `{type: object, nullable: true}`, `{type: object, properties: {a: {}}}`, `{type: object, properties: {a: {type: text}}}`,
 	`{type: object, properties: {a: {x-kubernetes-preserve-unknown-fields: true}}}`, `{type: object, properties: {a: {x-kubernetes-preserve-unknown-fields: false, type: object}}}`,
@@ -367,7 +367,7 @@ func TestDefinitionsAsUpstream(t *testing.T) {
 	}
 }
 
-// oddDefinitions are definitions that are wrong around their schemas: $ stands for what is right.
+// oddDefinitions are definitions that are invalid outside of their schemas: $ stands for the valid part.
 var oddDefinitions = []string{
 	`spec: {$GROUP, $SCOPE, $NAMES, $VERSIONS}`,
 	`spec: {}`,
@@ -413,7 +413,7 @@ var oddDefinitions = []string{
 	`spec: {$GROUP, $SCOPE, $NAMES, $VERSIONS}, status: {acceptedNames: {plural: A_, kind: K, listKind: K}}`,
 }
 
-// letters is what f makes of the first nine letters.
+// letters applies f to the first nine letters.
 func letters(f func(string) string) (out []string) {
 	for c := 'a'; c <= 'i'; c++ {
 		out = append(out, f(string(c)))
@@ -433,8 +433,8 @@ func definitionOf(odd string) string {
 	return "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, " + schema.Replace(right.Replace(odd)) + "}"
 }
 
-// Definitions are refused as by upstream around their schemas too, when they are created and when they are
-// changed.
+// Definitions are refused as by upstream for errors outside of their schemas too, when they are created and
+// when they are changed.
 func TestDefinitionsAroundSchemasAsUpstream(t *testing.T) {
 	// The value in a message can be upstream's own structure, which is not ours; the rest is compared.
 	type finding struct{ field, reason, detail string }
@@ -443,7 +443,7 @@ func TestDefinitionsAroundSchemasAsUpstream(t *testing.T) {
 		want, got := map[finding]bool{}, map[finding]bool{}
 		for _, e := range theirs {
 			if old != "" && e.Field == "metadata.name" {
-				continue // is for whoever checks the metadata that every object has
+				continue // metadata is checked elsewhere
 			}
 			want[finding{e.Field, e.Type.String(), e.Detail}] = true
 		}

@@ -28,7 +28,7 @@ import (
 
 func oneOf[T any](r *rand.Rand, of ...T) T { return of[r.Intn(len(of))] }
 
-// randomQuantity is mostly a quantity, of any size and scale.
+// randomQuantity returns a string that is mostly a valid quantity, of any size and scale.
 func randomQuantity(r *rand.Rand) string {
 	var b strings.Builder
 	b.WriteString(oneOf(r, "", "", "", "-", "+"))
@@ -47,7 +47,7 @@ func randomQuantity(r *rand.Rand) string {
 	return b.String()
 }
 
-// sameText fails the test if the two write themselves differently. Above E there is no suffix: upstream may
+// sameText fails the test if the two have different strings. Above E there is no suffix: upstream may
 // write 1e21 as 1 then, ours writes 1000E.
 func sameText(t *testing.T, u *upresource.Quantity, o *resource.Quantity, what string) {
 	t.Helper()
@@ -225,7 +225,7 @@ func randomMergedSpec(r *rand.Rand) map[string]any {
 	return spec
 }
 
-// shuffled is a random part of the values, in random order.
+// shuffled returns a random subset of the values, in random order.
 func shuffled[T any](r *rand.Rand, of ...T) []T {
 	r.Shuffle(len(of), func(i, j int) { of[i], of[j] = of[j], of[i] })
 	return of[:r.Intn(len(of)+1)]
@@ -258,7 +258,8 @@ func randomMergedPod(r *rand.Rand) []byte {
 	return b
 }
 
-// Patches made by either side from two objects, and applied by either side to a third, give the same.
+// Patches computed by either side from two objects, and applied by either side to a third, give the same
+// result.
 func TestStrategicMergePatchesAgree(t *testing.T) {
 	ourType := reflect.TypeFor[corev1.Pod]()
 	for _, seed := range seeds.Of(t, 3000) {
@@ -278,8 +279,8 @@ func TestStrategicMergePatchesAgree(t *testing.T) {
 					continue // upstream cannot sort a list that is empty after deletions
 				}
 				require.NoError(t, uerr, at)
-				// Into what the document lacks, upstream copies a patch with its directives and nulls, so
-				// that items to delete from a list that is not there become items.
+				// If the document lacks a field, upstream copies the patch with its directives and nulls, so
+				// that items to delete from a missing list become items.
 				require.NotContains(t, string(o), "$", at)
 				if strings.Contains(string(u), `"$`) || strings.Contains(string(u), ":null") {
 					continue
@@ -291,7 +292,7 @@ func TestStrategicMergePatchesAgree(t *testing.T) {
 				if what == "from" {
 					var goal upcorev1.Pod
 					require.NoError(t, json.Unmarshal(to, &goal))
-					// The order alone of a list of values is no difference to a patch.
+					// A patch does not express a different order of a list of values.
 					slices.Sort(goal.Finalizers)
 					slices.Sort(have.Finalizers)
 					require.True(t, equality.Semantic.DeepEqual(goal, have), "%s\nleads to\n%s\nnot to\n%s", at, o, to)

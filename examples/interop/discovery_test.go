@@ -22,7 +22,7 @@ func TestPreferredResourcesAgree(t *testing.T) {
 		verbs, short   []string
 	}
 	theirs, ours := map[schema.GroupVersionResource]resource{}, map[schema.GroupVersionResource]resource{}
-	// Either may ask before the custom resource is published.
+	// Either may query the server before the custom resource is published.
 	eventually(t, "both find the custom resource", func() bool {
 		lists, err := clientset(t, clientGo(c, jsonType)).Discovery().ServerPreferredResources()
 		require.NoError(t, err)

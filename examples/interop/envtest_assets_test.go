@@ -43,9 +43,9 @@ func assets(t *testing.T) string {
 	return dir
 }
 
-// A test suite as users write it, with nothing changed but the folder of its binaries: definitions and
-// webhooks are installed, work, and are gone with the environment. With two flags the same server needs no
-// etcd; and ours may stand for etcd's binary too.
+// A typical test suite, in which only the folder of the binaries is changed: definitions and webhooks are
+// installed, work, and are removed with the environment. With two flags the same server needs no etcd; our
+// etcd-facade can also replace etcd's binary.
 func TestEnvtestAssets(t *testing.T) {
 	t.Setenv("KUBEBUILDER_ASSETS", assets(t))
 	for _, backend := range []string{"etcd", "facade", "memory"} {
@@ -76,7 +76,7 @@ func TestEnvtestAssets(t *testing.T) {
 	}
 }
 
-// replaceEtcd puts our server of etcd's API in the place of etcd, which envtest takes for the real one.
+// replaceEtcd installs etcd-facade as the etcd binary that envtest starts.
 func replaceEtcd(t *testing.T, dir string) {
 	t.Helper()
 	binary := filepath.Join(dir, "etcd")
@@ -104,7 +104,7 @@ func useEnvtest(t *testing.T, env *envtest.Environment) {
 	defer cancel()
 	served := make(chan error, 1)
 	go func() { served <- hooks.Start(ctx) }()
-	require.Eventually(t, func() bool { return hooks.StartedChecker()(nil) == nil }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return hooks.StartedChecker()(nil) == nil }, 2*time.Minute, 10*time.Millisecond)
 
 	cs, err := kubernetes.NewForConfig(cfg)
 	require.NoError(t, err)

@@ -18,7 +18,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 )
 
-// Each of upstream's predicates is true for the answer it is about, and only that one of its kind.
+// Each of upstream's predicates is true for its error, and for no other.
 func TestErrorPredicates(t *testing.T) {
 	predicates := map[string]func(error) bool{
 		"NotFound": apierrors.IsNotFound, "AlreadyExists": apierrors.IsAlreadyExists, "Conflict": apierrors.IsConflict,
@@ -99,7 +99,7 @@ func TestErrorPredicates(t *testing.T) {
 	})
 }
 
-// A server that is full answers 429 with Retry-After, which client-go honours: it asks again and succeeds.
+// An overloaded server answers 429 with Retry-After, which client-go honours: it retries and succeeds.
 func TestTooManyRequestsIsRetried(t *testing.T) {
 	c := controllertest.Start(t, controllertest.Options{})
 	cfg := clientGo(c, jsonType)
@@ -121,7 +121,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Unknown fields are warnings or errors, as asked for, and client-go hears of them.
+// Unknown fields are warnings or errors, as requested, and client-go receives them.
 func TestFieldValidationWarnings(t *testing.T) {
 	c := controllertest.Start(t, controllertest.Options{})
 	cfg := clientGo(c, jsonType)

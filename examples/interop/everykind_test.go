@@ -46,7 +46,7 @@ import (
 // oneLife takes an object of a kind through every verb of its typed client.
 type oneLife func(t *testing.T, conn client.Conn, info *scheme.Info, body []byte)
 
-// lives has every kind that is created and read.
+// lives has an entry for every kind that can be created and read.
 var lives = map[schema.GroupVersionKind]oneLife{}
 
 func init() {
@@ -124,8 +124,8 @@ func live[T metav1.Object]() {
 	lives[info.GVK] = lifeOfOurs[T]
 }
 
-// Every kind is created, read, listed, updated, patched, applied, watched and deleted, alone and with others,
-// through Keelson's typed clients.
+// Every kind is created, read, listed, updated, patched, applied, watched and deleted, singly and as a
+// collection, through Keelson's typed clients.
 func TestOurTypedClientsOfEveryKind(t *testing.T) {
 	c := controllertest.Start(t, controllertest.Options{})
 	bodies := append(samples(t), []byte(`{"apiVersion":"apiregistration.k8s.io/v1","kind":"APIService","metadata":{"name":"v1.b.test"},
@@ -171,7 +171,7 @@ func lifeOfOurs[T metav1.Object](t *testing.T, conn client.Conn, info *scheme.In
 		made, err = c.Get(ctx, key) // every server has it
 	}
 	require.NoError(t, err)
-	// Controllers of the server may write too: compare what is of one version.
+	// Loops of the server may write too: compare states of the same version.
 	got, err := c.Get(ctx, key)
 	require.NoError(t, err)
 	if got.GetResourceVersion() == made.GetResourceVersion() {
@@ -291,7 +291,7 @@ func statusOf[T metav1.Object](t *testing.T, ctx context.Context, c *client.Clie
 	require.Equal(t, updated.GetGeneration()+7, observed(updated).Int())
 }
 
-// isGone reports whether a deleted object is gone; if it is not, it must be on its way.
+// isGone reports whether a deleted object is gone; if it is not, it must be terminating.
 func isGone[T metav1.Object](t *testing.T, ctx context.Context, c *client.Client[T], key types.NamespacedName) bool {
 	obj, err := c.Get(ctx, key)
 	if apierrors.IsNotFound(err) {
@@ -302,7 +302,7 @@ func isGone[T metav1.Object](t *testing.T, ctx context.Context, c *client.Client
 	return false
 }
 
-// watched returns the labels an object has had since it was made, in order, from a watch that ends with its
+// watched returns the labels an object has had since its creation, in order, from a watch that ends with its
 // deletion.
 func watched[T metav1.Object](t *testing.T, ctx context.Context, c *client.Client[T], made T, gone bool) (states []string) {
 	last := made.GetResourceVersion()

@@ -18,7 +18,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/cel"
 )
 
-// expressions use every function of every library, on values that suit them and on values that do not.
+// expressions use every function of every library, on valid and on invalid values.
 var expressions = []string{
 	// lists
 	`[1, 2, 2, 3].isSorted()`, `['b', 'a'].isSorted()`, `[].isSorted()`, `[true, false].isSorted()`, `l.isSorted()`, `[1, 2, 3].sum()`, `[1.5, 2.5].sum()`, `[].sum() == 0`,
@@ -46,7 +46,7 @@ var expressions = []string{
 	`sets.contains([1, 2], [2])`, `sets.equivalent([1, 2], [2, 1, 1])`, `sets.intersects(l, ['bb'])`, `'a,b'.split(',')`, `' x '.trim()`, `s.upperAscii()`, `s.replace('l', 'L')`, `s.substring(1, 3)`, `s.substring(9, 30)`, `s.charAt(0)`, `l.join('-')`, `s.lastIndexOf('l')`, `'%s has %d'.format([s, i])`, `strings.quote(s)`, `s.reverse()`,
 	`optional.of(1).orValue(2)`, `optional.none().hasValue()`, `optional.ofNonZeroValue('').hasValue()`, `{'a': 1}[?'b'].orValue(5)`, `l[?9].hasValue()`, `optional.of(i).optMap(x, x + 1).value()`, `[?optional.of(1), ?optional.none()].size()`, `l.all(n, v, v.size() > n)`, `l.exists(n, v, v == 'a' && n == 0)`, `{'a': 1, 'b': 2}.transformList(k, v, v).sum()`, `l.transformMap(n, v, v.size()).size()`,
 	`1 < 2.5`, `timestamp('2026-01-02T03:04:05Z').getFullYear()`, `timestamp('2026-01-02T23:04:05Z').getDayOfMonth('America/New_York')`, `duration('1h') > duration('59m')`, `timestamp('x').getFullYear()`, `l.map(x, x.size()).filter(n, n > 1).size()`, `l.exists_one(x, x == 'a')`, `s.startsWith('he') && s.endsWith('o') && s.contains('ll')`, `i / 0 == 1`, `i % 2`, `9223372036854775807 + i`, `int('12') + int(3.7)`, `'a' + string(i)`, `'a' + string(i) + s`, `string(1.5) + string(true)`, `string(duration('1s')) + s`, `string(3.5)`, `bytes(s).size()`, `b'abc' == bytes('abc')`, `type(s) == string`, `size(s) == s.size()`, `dyn(1) == 1.0`, `l + ['x'] == ['a', 'bb', 'ccc', 'x']`, `'a' in l`, `has({'a': 1}.a)`, `s == s ? 1 : 2`, `cel.bind(x, s + s, x + x).size()`, `math.greatest(1, 2)`, `authorizer.path('/').check('get').allowed()`,
-	// that do not compile
+	// expressions that do not compile
 	`s.nope()`, `i + s`, `[1, 'a']`, `quantity(1)`, `duration('never')`, `s.matches('[') || true`, `timestamp('never')`, `{'a': 1, 'b': 'c'}`, `unknown`, `1 +`, `l.all(x, y)`,
 }
 
@@ -58,7 +58,7 @@ func variables() []celgo.EnvOption {
 	return []celgo.EnvOption{celgo.Variable("s", celgo.StringType), celgo.Variable("i", celgo.IntType), celgo.Variable("l", celgo.ListType(celgo.StringType))}
 }
 
-// upstreamEnv is the environment rules of custom resources are compiled in by the newest server.
+// upstreamEnv returns the environment in which the newest server compiles rules of custom resources.
 func upstreamEnv(t *testing.T) *celgo.Env {
 	t.Helper()
 	set, err := environment.MustBaseEnvSet(version.MajorMinor(1, 36)).Extend(environment.VersionedOptions{IntroducedVersion: version.MajorMinor(1, 0), EnvOptions: variables()})
@@ -68,8 +68,7 @@ func upstreamEnv(t *testing.T) *celgo.Env {
 	return env
 }
 
-// outcome is what becomes of an expression: that it does not compile, or its value or failure, and what it
-// cost.
+// outcome is the result of an expression: that it does not compile, or its value or error, and its cost.
 type outcome struct {
 	compiles, runs bool
 	value          string
@@ -101,7 +100,7 @@ func outcomeOf(t *testing.T, env *celgo.Env, expression string, estimator checke
 	return o
 }
 
-// plainText writes a value so that equal values of the two sides' own types are equal texts.
+// plainText formats a value so that equal values of either side's types have equal strings.
 func plainText(v ref.Val) string {
 	if s := v.ConvertToType(types.StringType); !types.IsError(s) {
 		return v.Type().TypeName() + " " + fmt.Sprint(s.Value())
@@ -116,7 +115,7 @@ func plainText(v ref.Val) string {
 	return v.Type().TypeName()
 }
 
-// bounded says how big the variables can get.
+// bounded bounds the size of the variables.
 type bounded struct{ checker.CostEstimator }
 
 func sizes(path []string) *checker.SizeEstimate {

@@ -22,7 +22,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 )
 
-// helloProgram is one of the twins of folder hello, built without symbols.
+// helloProgram is one of the two programs in folder hello, built without symbols.
 type helloProgram struct {
 	path    string
 	size    int64
@@ -46,8 +46,8 @@ func buildHello(t testing.TB, name string) helloProgram {
 	return p
 }
 
-// started is a run of a program: how long it took from its start until it had answered, and the memory it
-// took at most by then.
+// started is a run of a program: the time from its start until it had answered, and its maximum memory until
+// then.
 type started struct {
 	took time.Duration
 	rss  int64
@@ -96,8 +96,7 @@ func mostMemory(t testing.TB, pid int) int64 {
 	return kib << 10
 }
 
-// A small operator answers like its twin over controller-runtime, and keeps to what is promised about its
-// size.
+// A small operator works like the one over controller-runtime, and stays within the documented size.
 func TestHelloOperators(t *testing.T) {
 	c := controllertest.Start(t, controllertest.Options{})
 	kubeconfig := c.Kubeconfig()
@@ -110,7 +109,7 @@ func TestHelloOperators(t *testing.T) {
 	require.Less(t, ours.size, theirs.size/2)
 }
 
-// BenchmarkHelloOperator is the time a small operator takes from its start to its first answer.
+// BenchmarkHelloOperator measures the time of a small operator from its start to its first write.
 func BenchmarkHelloOperator(b *testing.B) {
 	c := controllertest.Start(b, controllertest.Options{})
 	kubeconfig := c.Kubeconfig()

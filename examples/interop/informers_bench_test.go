@@ -38,7 +38,7 @@ import (
 const firstEvent = 2_000_000_000
 
 // podFeed serves the initial state of a watch of Pods from memory, without any server behind it, and then as
-// many changes as it is asked for.
+// many changes as requested.
 type podFeed struct {
 	*pipenet.Listener
 	initial []byte
@@ -48,7 +48,7 @@ type podFeed struct {
 	wanted  chan int     // changes to serve
 }
 
-// feedPods serves n Pods. Handlers tell the end of what they wait for by the version.
+// feedPods serves n Pods. Handlers recognise the end of what they wait for by the resourceVersion.
 func feedPods(b *testing.B, n int) *podFeed {
 	raw, err := os.ReadFile("testdata/pod.json")
 	require.NoError(b, err)
@@ -126,8 +126,8 @@ func heap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// peak watches the heap, garbage included, until the function it returns is called, which tells the most
-// there was.
+// peak watches the heap, garbage included, until the function it returns is called, which returns the
+// maximum.
 func peak() func() float64 {
 	stop, result := make(chan struct{}), make(chan float64)
 	go func() {
@@ -155,8 +155,8 @@ type running struct {
 	stop func()
 }
 
-// syncOurs starts an informer of ours; handle, if not nil, is called with the version of every Pod whose spec
-// it may look at.
+// syncOurs starts an informer of ours; handle, if not nil, is called with the version of every Pod and a
+// function that reads its spec.
 func syncOurs(b *testing.B, f *podFeed, o ourinformers.SetOptions, handle func(version string, spec func() string)) (running, *ourinformers.Informer[*corev1.Pod]) {
 	ctx, cancel := context.WithCancel(b.Context())
 	conn, err := ourrest.New(ourrest.Config{Host: "http://pipe", Dial: f.Dial}, ourrest.Options{})
@@ -202,7 +202,7 @@ func syncTheirs(b *testing.B, f *podFeed, handle func(version string, spec func(
 }
 
 // syncs measures one side: the processor time and the wall time until the informer and its handler have
-// everything, the memory that stays and the most there was.
+// everything, the memory in use afterwards and the maximum.
 func syncs(b *testing.B, name string, n int, start func(b *testing.B) running) {
 	b.Run(name, func(b *testing.B) {
 		var used, stays, most float64
@@ -240,7 +240,7 @@ var reads = []struct {
 }
 
 // BenchmarkInformerSync50k is the first sync of 50,000 Pods (or KEELSON_BENCH_PODS) over HTTP from a server
-// that only sends recorded bytes, whose small part is in the figures of both sides.
+// that only sends recorded bytes, whose small cost is included in the figures of both sides.
 func BenchmarkInformerSync50k(b *testing.B) {
 	n := 50_000
 	if s := os.Getenv("KEELSON_BENCH_PODS"); s != "" {
@@ -306,8 +306,8 @@ func BenchmarkInformerEvents(b *testing.B) {
 
 var benchKey = types.NamespacedName{Namespace: "default", Name: "pod-000042"}
 
-// BenchmarkListerGet is a private copy of an object that is in use, as a reconciler needs that is
-// about to change it; cold, of one that is not.
+// BenchmarkListerGet returns a private copy of an object whose decoded form is in memory, as a reconciler
+// that changes it needs; cold, of one that must be decoded.
 func BenchmarkListerGet(b *testing.B) {
 	f := feedPods(b, 10_000)
 	r, inf := syncOurs(b, f, ourinformers.SetOptions{}, nil)
@@ -343,7 +343,7 @@ func BenchmarkListerGet(b *testing.B) {
 	loop(b, "cold/upstream", func() error { i++; return get(keys[i%len(keys)].String()) })
 }
 
-// BenchmarkListerView is a look at an object without a copy.
+// BenchmarkListerView reads an object without a copy.
 func BenchmarkListerView(b *testing.B) {
 	f := feedPods(b, 10_000)
 	r, inf := syncOurs(b, f, ourinformers.SetOptions{}, nil)

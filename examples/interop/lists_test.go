@@ -23,7 +23,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 )
 
-// refusal is upstream's answer to the options of a list or watch, or nil if it takes them: the query is
+// refusal returns upstream's error for the options of a list or watch, or nil if they are valid: the query is
 // decoded, defaulted and validated by its own functions.
 func refusal(t *testing.T, q url.Values) *metav1.Status {
 	var o internalversion.ListOptions
@@ -37,9 +37,9 @@ func refusal(t *testing.T, q url.Values) *metav1.Status {
 	return &status
 }
 
-// Every combination of the options that say which state is meant, on list, watch and deletecollection: what
-// upstream's functions refuse we refuse in the same words, and what they take is answered with the state
-// asked for, or by what upstream's store says of the version.
+// Every combination of the options that select the state, on list, watch and deletecollection: what
+// upstream's functions refuse we refuse with the same message, and other requests get the requested state, or
+// the error of upstream's store for the version.
 func TestListOptionsAsUpstream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // a version of the future takes seconds
 		c := controllertest.Start(t, controllertest.Options{})
@@ -186,7 +186,7 @@ func askForState(t *testing.T, hc *http.Client, host, verb string, q url.Values,
 	}
 }
 
-// requireTooLarge wants the answer from which client-go learns that it must wait or list again.
+// requireTooLarge requires the error by which client-go recognises that it must wait or list again.
 func requireTooLarge(t *testing.T, code int, body []byte, what string) {
 	t.Helper()
 	var status metav1.Status
@@ -197,8 +197,8 @@ func requireTooLarge(t *testing.T, code int, body []byte, what string) {
 	require.EqualValues(t, 1, status.Details.RetryAfterSeconds, what)
 }
 
-// requireEvents wants what was there first, unless the watch begins at a version, and the end of it marked
-// for those who take bookmarks.
+// requireEvents requires the initial state, unless the watch begins at a version, and the bookmark after it
+// if bookmarks were requested.
 func requireEvents(t *testing.T, q url.Values, body []byte, exact string) {
 	t.Helper()
 	what := q.Encode()

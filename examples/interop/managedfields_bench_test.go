@@ -39,7 +39,7 @@ func benchedPods(b *testing.B) (pod, changed, config []byte) {
 	return pod, changed, config
 }
 
-// What an update costs beside storage: both bodies decoded, the fields tracked, the result encoded.
+// The cost of an update without storage: both bodies decoded, the fields tracked, the result encoded.
 func BenchmarkTrackedUpdate(b *testing.B) {
 	pod, changed, _ := benchedPods(b)
 	b.Run("keelson", func(b *testing.B) {
@@ -78,8 +78,8 @@ func BenchmarkTrackedUpdate(b *testing.B) {
 	})
 }
 
-// The yardstick: what structured-merge-diff takes only to compare the two Pods, with the reflection over the
-// structs that each request pays ("typed") and without ("alone").
+// For comparison: structured-merge-diff only comparing the two Pods, with the reflection over the structs
+// that each request needs ("typed") and without ("alone").
 func BenchmarkCompare(b *testing.B) {
 	pod, changed, _ := benchedPods(b)
 	types := converter(b)
@@ -116,7 +116,7 @@ func BenchmarkCompare(b *testing.B) {
 	})
 }
 
-// What an apply costs beside storage: object and configuration decoded, merged and tracked, the result
+// The cost of an apply without storage: object and configuration decoded, merged and tracked, the result
 // encoded.
 func BenchmarkApply(b *testing.B) {
 	pod, _, config := benchedPods(b)

@@ -70,7 +70,7 @@ func fieldManager(t testing.TB, c upstream.TypeConverter, gvk k8sschema.GroupVer
 	return m
 }
 
-// pick returns one of the values, or reports that there is to be none.
+// pick returns one of the values, or false for none.
 func pick[T any](r *rand.Rand, values ...T) (T, bool) {
 	i := r.IntN(len(values) + 1)
 	if i == len(values) {
@@ -86,7 +86,7 @@ func set[T any](r *rand.Rand, m map[string]any, name string, values ...T) {
 	}
 }
 
-// randomContainer makes a container with fields of every way of being owned: scalars, maps, keyed lists,
+// randomContainer returns a container with fields of every kind of ownership: scalars, maps, keyed lists,
 // sets, atomic lists and structs.
 func randomContainer(r *rand.Rand, name string) map[string]any {
 	c := map[string]any{"name": name}
@@ -203,7 +203,7 @@ func dropNulls(v any) any {
 	return v
 }
 
-// twin is one object in upstream's and in our hands.
+// twin is one object, managed by upstream's code and by ours.
 type twin struct {
 	t      *testing.T
 	field  *upstream.FieldManager
@@ -312,7 +312,7 @@ func annotated(t *testing.T, body map[string]any) map[string]any {
 	return out
 }
 
-// Random histories of updates and applies leave the same objects, the same fieldsV1 bytes and the same
+// Random histories of updates and applies give the same objects, the same fieldsV1 bytes and the same
 // conflicts as upstream's field manager over structured-merge-diff.
 func TestManagedFieldsAsUpstream(t *testing.T) {
 	types := converter(t)

@@ -99,7 +99,7 @@ func TestControllerRuntimeManagerOverTCP(t *testing.T) {
 		}
 	}
 	eventually(t, "the deployment is made", image("app:1"))
-	// What another client changes or deletes is corrected, through the watch on owned objects.
+	// A change or deletion by another client is corrected, through the watch on owned objects.
 	d, err := cs.AppsV1().Deployments("default").Get(ctx, "web", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "ConfigMap", d.OwnerReferences[0].Kind)
@@ -123,27 +123,20 @@ func TestControllerRuntimeManagerOnVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
 		cfg := clientGo(c, jsonType)
-		mgr := newManager(t, cfg)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- mgr.Start(ctx) }()
-		defer func() {
-			cancel()
-			require.NoError(t, <-done)
-		}()
+		defer runManager(t, newManager(t, cfg))()
 		cs := clientset(t, cfg)
 		cm := configMap("web", map[string]string{"image": "app:1"})
 		cm.Labels = map[string]string{"deploy": "true"}
-		_, err := cs.CoreV1().ConfigMaps("default").Create(ctx, cm, metav1.CreateOptions{})
+		_, err := cs.CoreV1().ConfigMaps("default").Create(t.Context(), cm, metav1.CreateOptions{})
 		require.NoError(t, err)
 		time.Sleep(10 * time.Second)
-		d, err := cs.AppsV1().Deployments("default").Get(ctx, "web", metav1.GetOptions{})
+		d, err := cs.AppsV1().Deployments("default").Get(t.Context(), "web", metav1.GetOptions{})
 		require.NoError(t, err)
 		require.Equal(t, "app:1", d.Spec.Template.Spec.Containers[0].Image)
 		start := time.Now()
 		time.Sleep(time.Hour)
 		require.Equal(t, time.Hour, time.Since(start))
-		got, err := cs.CoreV1().ConfigMaps("default").Get(ctx, "web", metav1.GetOptions{})
+		got, err := cs.CoreV1().ConfigMaps("default").Get(t.Context(), "web", metav1.GetOptions{})
 		require.NoError(t, err)
 		require.Equal(t, "app:1", got.Annotations["done"])
 	})

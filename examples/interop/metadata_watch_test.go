@@ -23,8 +23,8 @@ import (
 	"github.com/keelson-dev/keelson/controllers/manager"
 )
 
-// endsQuietly reports the end of an ended request as io.EOF. client-go's metadata watches make an event of
-// any other error, for which watch.Filter waits forever when nothing reads it any longer.
+// endsQuietly reports the end of an ended request as io.EOF. client-go's metadata watches turn any other
+// error into an event, for which watch.Filter waits forever when nothing reads it any longer.
 type endsQuietly struct{ http.RoundTripper }
 
 func (q endsQuietly) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -48,8 +48,8 @@ func (b quietBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A controller-runtime manager that leads by a lease and watches what it owns by metadata only, through
-// Transport, in a bubble that it leaves clean.
+// A controller-runtime manager with leader election that watches owned objects by metadata only, through
+// Transport, in a bubble, and leaves no goroutine.
 func TestControllerRuntimeMetadataWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})

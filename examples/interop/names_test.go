@@ -22,7 +22,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
-// randomName is a text that is nearly a name: of something, of a network, of a number.
+// randomName returns a string that is nearly a valid name, address or number.
 func randomName(r *rand.Rand) string {
 	parts := []string{"a", "b", "z", "A", "Z", "0", "9", "1", "-", "_", ".", "..", "/", "%", "*.", "=", " ", "é", "\n", "~", ",", ":", "::", "x-1", "example.com", "kubernetes.io/", "orphan", "10.0.0", "fe80", "/24", "01", "256", strings.Repeat("a", 31), strings.Repeat("b.", 60)}
 	s := ""
@@ -56,7 +56,7 @@ func noneIfEmpty(found []string) []string {
 	return found
 }
 
-// Every check of names is upstream's, word for word.
+// Every check of names gives upstream's messages, word for word.
 func TestChecksOfNamesAgree(t *testing.T) {
 	path, upPath := validation.NewPath("at"), field.NewPath("at")
 	fields := func(check func(*field.Path, string) field.ErrorList) func(string) []string {
@@ -68,7 +68,7 @@ func TestChecksOfNamesAgree(t *testing.T) {
 	prefixed := func(check func(string, bool) []string) func(string) []string {
 		return func(s string) []string { return append(check(s, true), check(s, false)...) }
 	}
-	// Where upstream's checks take a path, ours give the words only.
+	// Some of upstream's checks take a path; ours return the messages only.
 	worded := func(check func(*field.Path, string) field.ErrorList) func(string) []string {
 		return func(s string) []string {
 			var out []string
@@ -173,7 +173,7 @@ func TestMetadataChecksAgree(t *testing.T) {
 		require.ElementsMatch(t, texts(upapivalidation.ValidateObjectMeta(&u, namespaced, upapivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))),
 			findings(validateMeta(&o, namespaced)), at)
 		// An update is checked by both of upstream's lists of rules, which overlap; name and namespace cannot
-		// have changed if they were fine.
+		// have changed if they were valid.
 		changes := texts(upapivalidation.ValidateObjectMetaUpdate(&u, &before, field.NewPath("metadata")))
 		want := slices.Clone(changes)
 		for _, e := range upapivalidation.ValidateObjectMeta(&u, true, uppath.ValidatePathSegmentName, field.NewPath("metadata")) {

@@ -19,7 +19,7 @@ import (
 )
 
 // TestOpenAPIProtobuf reads every document in protobuf with gnostic, as client-go does, and compares it with
-// what gnostic makes of the JSON form.
+// what gnostic decodes from the JSON form.
 func TestOpenAPIProtobuf(t *testing.T) {
 	documents := openapi.New(api.Scheme(), openapi.Options{Version: "v1.36.3"})
 	var props apiextensionsv1.JSONSchemaProps

@@ -21,7 +21,7 @@ import (
 )
 
 // directed turns a partial object into a patch with directives in random places, as a careful author could
-// write it by hand: what is named is deleted, replaced, kept or brought into order.
+// write it by hand: items are deleted, replaced, kept or ordered.
 func directed(r *rand.Rand, m map[string]any, keys map[string]string, key string) map[string]any {
 	out := map[string]any{}
 	for name, value := range m {
@@ -125,7 +125,7 @@ var patched = []struct {
 	{"PersistentVolumeClaim", randomClaim, reflect.TypeFor[upcorev1.PersistentVolumeClaim](), reflect.TypeFor[corev1.PersistentVolumeClaim](), false},
 }
 
-// Patches written with directives lead where upstream's lead, and are refused where upstream refuses them.
+// Patches with directives give the same result as upstream's, and are refused where upstream refuses them.
 func TestPatchesWithDirectivesAgree(t *testing.T) {
 	for _, kind := range patched {
 		t.Run(kind.name, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestPatchesWithDirectivesAgree(t *testing.T) {
 	}
 }
 
-// Patches that either side makes, from two objects or from three, lead to the same.
+// Patches that either side computes, from two objects or from three, give the same result.
 func TestMadePatchesAgree(t *testing.T) {
 	for _, kind := range patched {
 		t.Run(kind.name, func(t *testing.T) {

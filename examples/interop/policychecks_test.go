@@ -25,7 +25,8 @@ func about(groups, versions, resources []string) admissionv1.NamedRuleWithOperat
 		Rule: admissionv1.Rule{APIGroups: groups, APIVersions: versions, Resources: resources}}}
 }
 
-// typedExpressions are right or wrong about pods, deployments, widgets and the variables of a policy.
+// typedExpressions are valid and invalid expressions about pods, deployments, widgets and the variables of a
+// policy.
 var typedExpressions = []string{
 	`object.spec.replicas > 1`, `object.spec.replicas > '1'`, `object.spec.replcas > 1`, `object.nosuch`, `object.metadata.namespace == 'a'`, `object.metadata.labels['a'] == 'b'`, `object.metadata.labels.a == 'b'`,
 	`object.metadata.labels['a'] == 1`, `'a' in object.metadata.labels`, `object.metadata.nosuch`, `has(object.spec.template)`, `has(object.spec.nosuch)`, `object.spec.template.spec.containers.all(c, c.image.startsWith('a'))`,
@@ -51,7 +52,7 @@ const typedCRD = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResource
 "whole":{"type":"object","x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true}}},
 "status":{"type":"object","properties":{"size":{"type":"integer"}}}}}}}]}}`
 
-// The type checker finds in policies what upstream's finds, word for word, on the same server.
+// The type checker reports the same problems of policies as upstream's, word for word, on the same server.
 func TestPolicyChecksAsUpstream(t *testing.T) {
 	c := controllertest.Start(t, controllertest.Options{})
 	define(t, c, typedCRD)

@@ -29,7 +29,8 @@ func queueKeys(n int) []types.NamespacedName {
 	return keys
 }
 
-// watchedOptions are a queue's with everything on that costs time: metrics, tenants, priorities that age.
+// watchedOptions are options of a queue with every feature that costs time: metrics, tenants, priorities with
+// aging.
 func watchedOptions[K comparable](tenant func(K) string) workqueue.Options[K] {
 	return workqueue.Options[K]{Tenant: tenant, Metrics: &workqueue.Metrics{
 		Depth: func(int, int) {}, Adds: func() {}, Retries: func() {}, QueueDuration: func(time.Duration) {}, WorkDuration: func(time.Duration) {},
@@ -61,7 +62,7 @@ func BenchmarkQueueAddGetDone(b *testing.B) {
 }
 
 // BenchmarkQueueParallel is 2, 8 and 64 goroutines that each add a key, take one and finish it. Run it with
-// -cpu 1,2,8; what counts is cpu-ns/op, for on a loaded machine the time is that of the others too.
+// -cpu 1,2,8; what counts is cpu-ns/op, because wall time depends on other load of the machine.
 func BenchmarkQueueParallel(b *testing.B) {
 	type key struct{ worker, i int64 }
 	run := func(name string, goroutines int, step func(key)) {

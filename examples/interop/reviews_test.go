@@ -16,7 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 )
 
-// Our typed clients ask for tokens and reviews; client-go's agrees with the answers.
+// Our typed clients request tokens and reviews; client-go's get the same results.
 func TestTokensAndReviews(t *testing.T) {
 	c := controllertest.Start(t, controllertest.Options{})
 	conn := c.Conn()

@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// What our server keeps in etcd, seen with etcd's and Kubernetes' own tools.
+// What our server stores in etcd, read with etcd's and Kubernetes' own tools.
 func TestStorageAsUpstream(t *testing.T) {
 	if _, err := exec.LookPath("etcdctl"); err != nil {
 		require.NotEqual(t, "true", os.Getenv("CI"), "CI must have etcdctl")
@@ -134,8 +134,8 @@ func TestStorageAsUpstream(t *testing.T) {
 		last, err := maps.Get(t.Context(), "c19", metav1.GetOptions{})
 		require.NoError(t, err)
 		etcdctl("compact", last.ResourceVersion)
-		// A page of before the compaction is either still what it was, or is said to be gone with a token to
-		// go on.
+		// A page from before the compaction is either still available, or expired with a token to continue
+		// with.
 		page, err := maps.List(t.Context(), metav1.ListOptions{Limit: 500, Continue: old.Continue})
 		if err == nil {
 			require.NotContains(t, names(page.Items), "c00")

@@ -103,7 +103,7 @@ func TestUpstreamTypesInOurClientAndInformers(t *testing.T) {
 		require.Equal(t, "web", e.Object.Name)
 		break
 	}
-	// A type that was not registered is an error that says what to do.
+	// A type that was not registered is an error that names the call to make.
 	_, err = client.For[*upcorev1.Secret](conn).Get(ctx, types.NamespacedName{Namespace: "default", Name: "s"})
 	require.True(t, scheme.IsUnregistered(err), "%v", err)
 }

@@ -93,7 +93,7 @@ func filler(seed uint64) *fuzz.Fuzzer {
 	)
 }
 
-// protoMessage is what every upstream type generates.
+// protoMessage has the methods generated for every upstream type.
 type protoMessage interface {
 	Marshal() ([]byte, error)
 	Unmarshal([]byte) error

@@ -59,7 +59,7 @@ func (colours) ValidateDelete(_ context.Context, cm *corev1.ConfigMap) (admissio
 	return nil, nil
 }
 
-// heard remembers what the server warned of.
+// heard records the warnings of the server.
 type heard struct{ texts []string }
 
 func (w *heard) HandleWarningHeader(_ int, _ string, text string) { w.texts = append(w.texts, text) }
@@ -107,7 +107,7 @@ func TestControllerRuntimeWebhooks(t *testing.T) {
 	_, err = maps.Get(t.Context(), "dry", metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err))
 
-	// A webhook that is down follows its failure policy.
+	// The failure policy applies to a webhook that is down.
 	server.Close()
 	_, err = maps.Create(t.Context(), configMap("c", nil), metav1.CreateOptions{})
 	require.True(t, apierrors.IsInternalError(err), "%v", err)

@@ -101,7 +101,7 @@ func TestNumbersOrStringsAgree(t *testing.T) {
 	}
 }
 
-// What is done to a quantity beside sums, which TestQuantitiesAgree has: rounding, scaling, negation,
+// Operations on quantities other than sums, which TestQuantitiesAgree covers: rounding, scaling, negation,
 // multiplication, approximation.
 func TestQuantityOperationsAgree(t *testing.T) {
 	for _, seed := range seeds.Of(t, 10_000) {

@@ -1,5 +1,5 @@
-// Command keelson is a small operator: it answers every ConfigMap that has a greeting. Its twin upstream does
-// the same with controller-runtime; the benchmark of the folder above compares both.
+// Command keelson is a small operator: it sets the key answer in every ConfigMap that has a greeting. The
+// program upstream does the same with controller-runtime; the benchmark of the folder above compares both.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command upstream is a small operator: it answers every ConfigMap that has a greeting. Its twin keelson does
-// the same with Keelson; the benchmark of the folder above compares both.
+// Command upstream is a small operator: it sets the key answer in every ConfigMap that has a greeting. The
+// program keelson does the same with Keelson; the benchmark of the folder above compares both.
 package main
 
 import (
