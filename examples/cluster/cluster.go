@@ -17,12 +17,12 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/client/rest"
+	builtincontrollers "github.com/keelson-dev/keelson/controllers/builtin"
 	"github.com/keelson-dev/keelson/controllers/builtin/certificates"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/noderuntime"
+	"github.com/keelson-dev/keelson/examples/internal/accounts"
 	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
-	"github.com/keelson-dev/keelson/examples/internal/controllermanager"
-	"github.com/keelson-dev/keelson/examples/internal/noderights"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/authn"
@@ -31,7 +31,7 @@ import (
 	"github.com/keelson-dev/keelson/store/controlplane"
 )
 
-// cluster is everything of one run.
+// cluster is the state of one run.
 type cluster struct {
 	*config
 	log *slog.Logger
@@ -55,8 +55,8 @@ type pki struct {
 
 	// Client certificates of the components in this process, each with the rights of its role.
 	manager, scheduler, proxy, fakeNodes *certs.Pair
-	// program is this program itself, as an installer: it gives the parts their rights, waits for them and
-	// publishes DNS.
+	// program is this program itself, as an installer: it grants the parts their permissions, waits for them
+	// and publishes DNS.
 	program *certs.Pair
 }
 
@@ -132,7 +132,7 @@ func (c *cluster) listen() error {
 	return nil
 }
 
-// url is how this process and the kubeconfig reach the server.
+// url returns the address of the server for this process and the kubeconfig.
 func (c *cluster) url() string {
 	host := c.bindAddress
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
@@ -191,7 +191,7 @@ func (c *cluster) makePKI() error {
 	return errors.Join(errs[:]...)
 }
 
-// serviceAddress is the n-th address of the service range.
+// serviceAddress returns the n-th address of the service range.
 func serviceAddress(cidr string, n int) (string, error) {
 	p, err := netip.ParsePrefix(cidr)
 	if err != nil {
@@ -204,7 +204,7 @@ func serviceAddress(cidr string, n int) (string, error) {
 	return a.String(), nil
 }
 
-// advertise is where pods reach the API server; empty where only this machine can.
+// advertise returns the address of the API server for pods; empty if only this machine can reach it.
 func (c *cluster) advertise() (string, error) {
 	ip, err := netip.ParseAddr(c.bindAddress)
 	if err != nil {
@@ -302,21 +302,6 @@ func (c *cluster) waitReady(ctx context.Context) error {
 	}
 }
 
-// grant applies manifests of rights for a name.
-func (c *cluster) grant(ctx context.Context, name string, manifests ...string) error {
-	conn, err := rest.New(c.restConfig(c.pki.program, "cluster"), rest.Options{Logger: c.log})
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	for _, m := range manifests {
-		if err := noderights.Apply(ctx, conn, m, name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // startParts runs controllers, scheduler and nodes, and calls ready when the first node is.
 func (c *cluster) startParts(ctx context.Context, fail func(error), wg *sync.WaitGroup, ready func()) {
 	start := func(as *certs.Pair, name string, build func(*manager.Manager) error) bool {
@@ -339,9 +324,9 @@ func (c *cluster) startParts(ctx context.Context, fail func(error), wg *sync.Wai
 		return true
 	}
 	ok := start(c.pki.manager, "controller-manager", func(m *manager.Manager) error {
-		accounts := controllermanager.NewAccounts(c.restConfig(c.pki.manager, "controller-manager"), m.Conn(), c.log)
-		m.AddWithoutLeaderElection("connections of service accounts", accounts)
-		return controllermanager.Add(m, controllermanager.Options{RootCA: c.pki.ca.CertPEM(), Accounts: accounts,
+		own := accounts.New(c.restConfig(c.pki.manager, "controller-manager"), m.Conn(), c.log)
+		m.AddWithoutLeaderElection("connections of service accounts", own)
+		return builtincontrollers.Add(m, builtincontrollers.Options{RootCA: c.pki.ca.CertPEM(), Connect: own.Conn,
 			Signing: certificates.SigningOptions{Cert: c.pki.ca.Cert, Key: c.pki.ca.Key}})
 	}) && start(c.pki.scheduler, "scheduler", c.addScheduler) && c.startNodes(ctx, start, fail, wg)
 	if !ok {

@@ -21,7 +21,7 @@ import (
 	"github.com/keelson-dev/keelson/store/storetest"
 )
 
-// embedded starts the cluster's own etcd in a folder of its own, and returns where it listens.
+// embedded starts the cluster's etcd in a temporary folder, and returns its address.
 func embedded(t testing.TB) string {
 	endpoint, end, err := embeddedEtcd(context.Background(), t.TempDir())
 	require.NoError(t, err)
@@ -38,7 +38,7 @@ func open(t testing.TB, endpoint, prefix string) store.Store {
 }
 
 // The embedded etcd keeps the contract of stores, reports of progress included. The cases share one, except
-// the one that compacts everybody's history.
+// the one that compacts the whole history.
 func TestEmbeddedStore(t *testing.T) {
 	shared, n := embedded(t), 0
 	prefixes := map[store.Store]string{}
@@ -56,7 +56,7 @@ func TestEmbeddedStore(t *testing.T) {
 	}, storetest.Options{Crash: join, Join: join}) // the crash of a client: etcd itself ends with the test
 }
 
-// Two servers over one embedded etcd answer concurrent clients as a correct Kubernetes API can.
+// Two servers over one embedded etcd answer concurrent clients as a correct Kubernetes API would.
 func TestEmbeddedHistories(t *testing.T) {
 	st := open(t, embedded(t), "")
 	var conns []client.Conn
@@ -72,8 +72,8 @@ func TestEmbeddedHistories(t *testing.T) {
 	}
 }
 
-// What etcd itself counts: a consistent list after a write through another server costs it the question which
-// revision it is at, never the objects, and a list at a known revision costs it nothing.
+// Counters of etcd itself: a consistent list after a write through another server causes a read of the
+// revision, never of the objects, and a list at a known revision causes no read.
 func TestEmbeddedListsComeFromTheCache(t *testing.T) {
 	st := open(t, embedded(t), "")
 	one := clienttest.Start(t, clienttest.Options{Server: apiserver.Options{Store: st}}).Conn(t, rest.Options{})
@@ -94,7 +94,7 @@ func TestEmbeddedListsComeFromTheCache(t *testing.T) {
 	}
 	require.Contains(t, list(nil), `"early-0"`)
 
-	// Other reads of the servers cross these now and then: what must be true is true of some round.
+	// Other reads of the servers coincide with these sometimes, so one round that holds is enough.
 	const rounds = 10
 	const sent, ranges = "etcd_network_client_grpc_sent_bytes_total", "etcd_mvcc_range_total"
 	awaitCost := func(name string, most float64, work func(round int)) {
@@ -109,7 +109,7 @@ func TestEmbeddedListsComeFromTheCache(t *testing.T) {
 		}
 		require.Fail(t, "too much of etcd's work", "%s rose by %v, wanted %v at most", name, costs, most)
 	}
-	// A write sends its event to both servers; the list of a megabyte that follows sends next to nothing.
+	// A write sends its event to both servers; the list of a megabyte that follows sends almost nothing.
 	awaitCost(sent, 4*size, func(round int) {
 		name := fmt.Sprintf("late-%d", round)
 		create(name)

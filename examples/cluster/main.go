@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// config is what the flags say.
+// config holds the values of the flags.
 type config struct {
 	dataDir         string
 	etcdServers     []string
@@ -64,9 +64,9 @@ func flags(args []string) (*config, error) {
 	f.StringVar(&c.writeKubeconfig, "write-kubeconfig", "", "write the admin kubeconfig here (empty: into the data folder, or a temporary file)")
 	f.StringVar(&c.serviceCIDR, "service-cluster-ip-range", "10.96.0.0/16", "range of service addresses")
 	f.StringVar(&c.podCIDR, "cluster-cidr", "10.244.0.0/16", "range of pod addresses")
-	f.StringSliceVar(&c.authorization, "authorization-mode", []string{"RBAC"}, "authorizers, in order: RBAC, AlwaysAllow, AlwaysDeny")
+	f.StringSliceVar(&c.authorization, "authorization-mode", []string{"Node", "RBAC"}, "authorizers, in order: Node, RBAC, AlwaysAllow, AlwaysDeny")
 	f.StringVar(&c.tokenFile, "token-auth-file", "", "CSV file of static bearer tokens: token,user,uid[,groups]")
-	f.StringSliceVar(&c.enable, "enable-admission-plugins", nil, "admission plugins to run besides the default ones")
+	f.StringSliceVar(&c.enable, "enable-admission-plugins", []string{"NodeRestriction"}, "admission plugins to run besides the default ones")
 	f.StringSliceVar(&c.disable, "disable-admission-plugins", nil, "default admission plugins not to run")
 	f.IntVarP(&c.verbosity, "v", "v", 0, "log verbosity: 0 warnings, 2 information, 4 debugging")
 	f.Usage = func() {
@@ -122,7 +122,7 @@ func run() error {
 	})
 }
 
-// sampleImage is one the runtime can run.
+// sampleImage returns an image that the runtime can run.
 func (c *cluster) sampleImage() string {
 	if c.real() {
 		return "busybox"

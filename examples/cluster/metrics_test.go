@@ -11,8 +11,7 @@ import (
 	"github.com/keelson-dev/keelson/client"
 )
 
-// The cluster serves its server's measurements as kube-apiserver does: to those who monitor it, and to no one
-// else.
+// The cluster serves its server's metrics as kube-apiserver does: only to users who may read them.
 func TestClusterMetrics(t *testing.T) {
 	conn := startTestCluster(t)
 	get := func(path string, as *client.User) (string, error) {

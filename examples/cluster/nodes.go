@@ -18,9 +18,9 @@ import (
 	"github.com/keelson-dev/keelson/client/delegated"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/controllers/fakenode"
+	"github.com/keelson-dev/keelson/controllers/fakestorage"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/scheduler"
-	"github.com/keelson-dev/keelson/examples/internal/noderights"
 	"github.com/keelson-dev/keelson/store/certs"
 )
 
@@ -30,7 +30,7 @@ func (c *cluster) addScheduler(m *manager.Manager) error {
 	return scheduler.Add(m, scheduler.Options{})
 }
 
-// nodeConn is how the API server reaches kubelets: with its client certificate, trusting the cluster's
+// nodeConn returns the transport to kubelets: with the server's client certificate, trusting the cluster's
 // authority, over HTTP/1.1, which upgrades to streams need.
 func (c *cluster) nodeConn() http.RoundTripper {
 	return &http.Transport{
@@ -55,7 +55,7 @@ func (c *cluster) startNodes(ctx context.Context, start starter, fail func(error
 		fail(fmt.Errorf("--cluster-cidr: %w", err))
 		return false
 	}
-	if err := c.grant(ctx, fakeNodes, noderights.FakeNodes, noderights.KubeletAPI); err != nil {
+	if err := c.grant(ctx, rightsOfFakeNodes, rightsOnKubelets); err != nil {
 		fail(err)
 		return false
 	}
@@ -71,7 +71,7 @@ func (c *cluster) startNodes(ctx context.Context, start starter, fail func(error
 		if c.nodes > 1<<(24-min(prefix.Bits(), 24)) {
 			o.PodCIDR = netip.Prefix{} // the default grows with the number of nodes
 		}
-		if err := fakenode.Add(m, o); err != nil {
+		if err := errors.Join(fakenode.Add(m, o), fakestorage.Add(m, fakestorage.Options{})); err != nil {
 			return err
 		}
 		m.AddWithoutLeaderElection("fake kubelet API", manager.Func(func(ctx context.Context) error { return c.serveKubelet(ctx, l, gate.Wrap(fakenode.NewServer(m))) }))
@@ -79,7 +79,7 @@ func (c *cluster) startNodes(ctx context.Context, start starter, fail func(error
 	})
 }
 
-// nodeGate lets those use a kubelet API who may, as the API server says.
+// nodeGate authenticates and authorizes the clients of a kubelet API through the API server.
 func (c *cluster) nodeGate(conn client.Conn) delegated.Gate {
 	pool := c.pki.ca.Pool()
 	return delegated.Gate{
@@ -108,7 +108,7 @@ func (c *cluster) serveKubelet(ctx context.Context, l net.Listener, h http.Handl
 	}
 }
 
-// waitNodes waits until every node is ready and schedulable, and says how far it is.
+// waitNodes waits until every node is ready and schedulable, and reports its progress.
 func (c *cluster) waitNodes(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, 2*time.Minute, errors.New("the nodes did not become ready within two minutes"))
 	defer cancel()

@@ -49,7 +49,7 @@ func TestClusterRunsADeployment(t *testing.T) {
 	d := deploymentOf("web", 3, "x:1")
 	_, err := client.For[*appsv1.Deployment](conn).Create(t.Context(), d)
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	awaitDeployments(ctx, t, conn, func(d *appsv1.Deployment) bool { return d.Status.AvailableReplicas == 3 }, 1)
 }
@@ -63,7 +63,7 @@ func deploymentOf(name string, replicas int32, image string) *appsv1.Deployment 
 	}
 }
 
-// awaitDeployments watches until n Deployments are as done says.
+// awaitDeployments watches until done returns true for n Deployments.
 func awaitDeployments(ctx context.Context, tb testing.TB, conn client.Conn, done func(*appsv1.Deployment) bool, n int) {
 	ok := map[string]bool{}
 	for e, err := range client.For[*appsv1.Deployment](conn).Watch(ctx, client.WatchOptions{Namespace: "default"}) {

@@ -20,11 +20,10 @@ import (
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/noderuntime"
 	"github.com/keelson-dev/keelson/controllers/proxy"
-	"github.com/keelson-dev/keelson/examples/internal/noderights"
 )
 
 // defaultNodeDir holds the real node's containers when there is no data folder. It is the same for every run,
-// so that a run finds what a killed one left.
+// so that a run finds what a killed run left.
 const defaultNodeDir = "/var/lib/keelson/node"
 
 // chooseRuntime decides between real containers and simulation.
@@ -47,7 +46,7 @@ func (c *cluster) chooseRuntime() error {
 
 func (c *cluster) real() bool { return c.runtimeName != "fake" }
 
-// podRange is the real node's share of --cluster-cidr: its first /24.
+// podRange returns the real node's part of --cluster-cidr: its first /24.
 func (c *cluster) podRange() (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(c.podCIDR)
 	if err != nil {
@@ -119,11 +118,7 @@ func (c *cluster) tryRealNode(ctx context.Context, start starter, fail func(erro
 	if err := c.serveOnGateway(ctx, gateway, fail, wg); err != nil {
 		return err
 	}
-	rights := []string{noderights.Node, noderights.KubeletAPI}
-	if c.manifestDir != "" {
-		rights = append(rights, noderights.StaticPods)
-	}
-	if err := c.grant(ctx, name, rights...); err != nil {
+	if err := c.grant(ctx, rightsOnKubelets); err != nil {
 		return err
 	}
 	k, conn, err := c.newKubelet(rt, dir, name, ip, dnsIP, pods)
@@ -181,6 +176,8 @@ func (c *cluster) newKubelet(rt *noderuntime.Runtime, dir, name string, ip netip
 		StaticPodDir: c.manifestDir, Listener: l,
 		TLS:    &tls.Config{Certificates: []tls.Certificate{serving.TLS()}, ClientCAs: c.pki.ca.Pool(), MinVersion: tls.VersionTLS12},
 		Logger: c.log.With("component", "kubelet"),
+		// The disk is the user's, who may have filled it for reasons of their own.
+		Eviction: kubelet.EvictionPolicy{Hard: map[string]string{"memory.available": "100Mi"}}, ImageGC: kubelet.ImageGCPolicy{HighPercent: 100},
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, l.Close(), conn.Close())
@@ -211,16 +208,13 @@ func (c *cluster) addDNS(m *manager.Manager, gateway netip.Addr, dnsIP string) e
 	if err != nil {
 		return err
 	}
-	m.AddWithoutLeaderElection("publish DNS", manager.Func(func(ctx context.Context) error {
-		return clusterdns.Publish(ctx, m.Conn(), cluster, gateway, uint16(port))
-	}))
-	return nil
+	return clusterdns.AddPublication(m, clusterdns.Publication{ClusterIPs: []netip.Addr{cluster}, Addresses: []netip.Addr{gateway}, Port: uint16(port)})
 }
 
 // serveOnGateway serves the API to pods too, which cannot reach the loopback address.
 func (c *cluster) serveOnGateway(ctx context.Context, gateway netip.Addr, fail func(error), wg *sync.WaitGroup) error {
 	if bind, err := netip.ParseAddr(c.bindAddress); err != nil || !bind.IsLoopback() {
-		return nil // pods reach the address others do
+		return nil // pods use the same address as others
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(gateway.String(), strconv.Itoa(c.port())))
 	if err != nil {
@@ -234,8 +228,8 @@ func (c *cluster) serveOnGateway(ctx context.Context, gateway netip.Addr, fail f
 	return nil
 }
 
-// nodeAddress is the address of the machine's default route, or without one the pods' gateway. Nothing is
-// sent.
+// nodeAddress returns the address of the machine's default route, or without one the pods' gateway. It sends
+// no packet.
 func nodeAddress(gateway netip.Addr) netip.Addr {
 	conn, err := net.Dial("udp", "192.0.2.1:9") // an address reserved for documentation
 	if err != nil {

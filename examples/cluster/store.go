@@ -22,7 +22,7 @@ import (
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// openStore opens the store the flags ask for.
+// openStore opens the store that the flags select.
 func (c *cluster) openStore(ctx context.Context) (store.Store, func(), error) {
 	switch {
 	case len(c.etcdServers) > 0:
@@ -39,7 +39,7 @@ func (c *cluster) openStore(ctx context.Context) (store.Store, func(), error) {
 	return st, func() { _ = st.Close() }, nil
 }
 
-// embeddedStore is a store on an etcd in this process.
+// embeddedStore returns a store on an etcd in this process.
 func (c *cluster) embeddedStore(ctx context.Context) (store.Store, func(), error) {
 	c.say("starting the embedded etcd in %s", c.dataDir)
 	endpoint, closeEtcd, err := embeddedEtcd(ctx, filepath.Join(c.dataDir, "etcd"))
@@ -55,7 +55,7 @@ func (c *cluster) embeddedStore(ctx context.Context) (store.Store, func(), error
 	return st, func() { closeStore(); closeEtcd() }, nil
 }
 
-// embeddedEtcd runs etcd in this process with its data in dir, and returns where it listens once it answers.
+// embeddedEtcd runs etcd in this process with its data in dir, and returns its address when it answers.
 func embeddedEtcd(ctx context.Context, dir string) (endpoint string, end func(), err error) {
 	cfg := embed.NewConfig()
 	cfg.Name, cfg.Dir = "default", dir
@@ -91,7 +91,8 @@ func embeddedEtcd(ctx context.Context, dir string) (endpoint string, end func(),
 	return "", nil, err
 }
 
-// runStore runs the backend's own loops, compaction above all, and returns how to end them and close it.
+// runStore runs the loops of the backend, such as compaction, and returns a function that ends them and
+// closes it.
 func (c *cluster) runStore(ctx context.Context, st *etcd.Store) (end func()) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
@@ -108,8 +109,8 @@ func (c *cluster) runStore(ctx context.Context, st *etcd.Store) (end func()) {
 	}
 }
 
-// etcdURL is where the embedded etcd listens: a unix socket in a folder that only this user can open, or on
-// Windows a free loopback port. The path of a socket must be short, so it is not in the data folder.
+// etcdURL returns the address for the embedded etcd: a unix socket in a folder that only this user can open,
+// or on Windows a free loopback port. The path of a socket must be short, so it is not in the data folder.
 func etcdURL() (client url.URL, cleanup func(), err error) {
 	if runtime.GOOS == "windows" {
 		port, err := freePort()
@@ -122,7 +123,7 @@ func etcdURL() (client url.URL, cleanup func(), err error) {
 	return url.URL{Scheme: "unix", Path: filepath.Join(dir, "client")}, func() { _ = os.RemoveAll(dir) }, nil
 }
 
-// lockDir makes sure that one process at a time uses a data folder, and says which one does.
+// lockDir locks a data folder, so that one process at a time uses it; the error names the process that does.
 func lockDir(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err

@@ -1,11 +1,11 @@
 // Command etcd-facade is an etcd of one member without etcd: its v3 API over store/memory or store/file. It
-// takes the flags of etcd that mean something to one member, so it may stand where a program is expected that
-// is called etcd, as in envtest's KUBEBUILDER_ASSETS:
+// accepts the flags of etcd that apply to a single member, so it can replace the program etcd, as in
+// envtest's KUBEBUILDER_ASSETS:
 //
 //	go build -o $KUBEBUILDER_ASSETS/etcd github.com/keelson-dev/keelson/examples/etcd-facade
 //
-// It serves some milliseconds after it was started. See package store/etcdserver for what it answers and what
-// its limits are.
+// It serves some milliseconds after it was started. Package store/etcdserver documents what it supports and
+// its limits.
 package main
 
 import (
@@ -42,7 +42,7 @@ type options struct {
 	verbosity                 int
 }
 
-// ofPeers are flags of etcd about what one member has not: they are taken and change nothing.
+// ofPeers are flags of etcd about peers: they are accepted and have no effect.
 var ofPeers = []string{"listen-peer-urls", "initial-advertise-peer-urls", "initial-cluster-token", "initial-cluster-state", "heartbeat-interval",
 	"election-timeout", "snapshot-count", "log-level", "logger", "log-outputs"}
 
@@ -118,7 +118,7 @@ func (o *options) serve(ctx context.Context, st store.Store) error {
 	return etcdserver.New(st, o.server).Serve(ctx, listeners...)
 }
 
-// listener listens at a URL. All have the scheme of the first.
+// listener listens at a URL. All URLs must have the scheme of the first.
 func (o *options) listener(ctx context.Context, text string) (net.Listener, error) {
 	u, err := url.Parse(text)
 	if err != nil {

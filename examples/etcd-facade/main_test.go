@@ -98,10 +98,10 @@ func TestEtcdctl(t *testing.T) {
 	}
 }
 
-// varying is what differs between any two members.
+// varying matches what differs between any two members.
 var varying = regexp.MustCompile(`(lease |"(cluster|member)_id":|"raft_term":|"(Cluster|Member)ID" : |"RaftTerm" : )[0-9a-f]+|"?http://[0-9.:]+"?|took = \S+|(?m)^[0-9a-f]{16}$|.*"level":.*\n`)
 
-// ctl returns what etcdctl prints. A watch is ended once it has printed something and then nothing.
+// ctl returns the output of etcdctl. A watch is ended when its output pauses.
 func ctl(t *testing.T, etcdctl string, e *storetest.Etcd, input, args string) string {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -123,7 +123,7 @@ func ctl(t *testing.T, etcdctl string, e *storetest.Etcd, input, args string) st
 	return varying.ReplaceAllString(text, "$1#")
 }
 
-// growing is what a process prints.
+// growing is the output of a process.
 type growing struct {
 	mu   sync.Mutex
 	text []byte
@@ -161,7 +161,7 @@ func (g *growing) quiet(ctx context.Context, end func()) {
 	}
 }
 
-// TestRestart: what was acknowledged is there after a kill -9, leases and revisions go on.
+// TestRestart: acknowledged writes survive a kill -9; leases and revisions continue.
 func TestRestart(t *testing.T) {
 	for name, args := range map[string][]string{"synced": nil, "not synced": {"--unsafe-no-fsync"}} {
 		t.Run(name, func(t *testing.T) {
@@ -199,8 +199,8 @@ func TestWrongFlags(t *testing.T) {
 	}
 }
 
-// TestKubeAPIServer: our API server works on it, in the clear and with certificates on both sides, and goes
-// on after a restart of it.
+// TestKubeAPIServer: our API server works on it, without and with mutual TLS, and continues after a restart
+// of it.
 func TestKubeAPIServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the API server and starts processes")
@@ -258,8 +258,8 @@ func TestKubeAPIServer(t *testing.T) {
 	}
 }
 
-// TestHistories: clients and watchers of two API servers at once, while what they stand on is killed again
-// and again: what they received is one history.
+// TestHistories: concurrent clients and watchers of two API servers whose storage is killed repeatedly
+// receive one consistent history.
 func TestHistories(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the API server and starts processes")
@@ -296,7 +296,7 @@ func TestHistories(t *testing.T) {
 		}()
 		r := seeds.Rand(seed)
 		for range 3 {
-			time.Sleep(time.Duration(300+r.IntN(600)) * time.Millisecond) // work that the crash falls into
+			time.Sleep(time.Duration(300+r.IntN(600)) * time.Millisecond) // writes to interrupt
 			require.NoError(t, facade.Process.Kill())
 			_ = facade.Wait()
 			facade = launch()
@@ -342,7 +342,7 @@ func process(t *testing.T, binary string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// asker returns a function that repeats a request until its answer has the wanted code.
+// asker returns a function that repeats a request until the response has the wanted code.
 func asker(t *testing.T, address string) func(method, path, body string, want int) string {
 	front := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	t.Cleanup(front.CloseIdleConnections)

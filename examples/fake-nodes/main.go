@@ -1,9 +1,10 @@
 // Command fake-nodes adds simulated nodes to any cluster: they are Ready, renew their Leases, and pods bound
 // to them run, end and are deleted without containers. Package controllers/fakenode documents the
-// annotations that choose what a pod does.
+// annotations that choose what a pod does. A storage driver is simulated too, see controllers/fakestorage.
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/fakenode"
+	"github.com/keelson-dev/keelson/controllers/fakestorage"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/examples/internal/component"
 )
@@ -37,5 +39,7 @@ func run(args []string) error {
 	}
 	ctx, stop := component.Context()
 	defer stop()
-	return o.Run(ctx, component.Logger(o.Verbosity), func(_ client.Conn, m *manager.Manager) error { return fakenode.Add(m, n) })
+	return o.Run(ctx, o.Logger(), func(_ client.Conn, m *manager.Manager) error {
+		return errors.Join(fakenode.Add(m, n), fakestorage.Add(m, fakestorage.Options{}))
+	})
 }

@@ -12,9 +12,11 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/featuregate"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers/builtin"
 	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/examples/internal/accounts"
 	"github.com/keelson-dev/keelson/examples/internal/component"
-	"github.com/keelson-dev/keelson/examples/internal/controllermanager"
+	"github.com/keelson-dev/keelson/store/authn"
 )
 
 // migrator is the feature that carries out storage version migrations.
@@ -22,61 +24,129 @@ const migrator featuregate.Feature = "StorageVersionMigrator"
 
 func main() { component.Exit("kube-controller-manager", run(os.Args[1:])) }
 
-func run(args []string) error {
-	o := component.Options{Name: "kube-controller-manager", SecurePort: 10257}
-	var c controllermanager.Options
-	var rootCA, signingCert, signingKey string
-	var accounts bool
-	f := pflag.NewFlagSet(o.Name, pflag.ContinueOnError)
+// options are the flags.
+type options struct {
+	component.Options
+	builtin     builtin.Options
+	gates       *featuregate.Gate
+	nodes       ranges
+	noCollector bool
+
+	rootCA, signingCert, signingKey, tokenKey string
+	ownAccounts                               bool
+}
+
+func newOptions() (*options, *pflag.FlagSet, error) {
+	o := &options{Options: component.Options{Name: "kube-controller-manager", SecurePort: 10257}}
+	c, f := &o.builtin, pflag.NewFlagSet("kube-controller-manager", pflag.ContinueOnError)
 	o.Flags(f)
-	f.StringSliceVar(&c.Controllers, "controllers", []string{"*"}, "controllers to run: * is all, -name leaves one out")
-	f.StringVar(&rootCA, "root-ca-file", "", "certificate published in every namespace as config map kube-root-ca.crt")
-	f.StringVar(&signingCert, "cluster-signing-cert-file", "", "certificate of the authority that signs certificate requests (empty: none are signed)")
-	f.StringVar(&signingKey, "cluster-signing-key-file", "", "key of --cluster-signing-cert-file")
+	f.DurationVar(&o.Grace, "controller-shutdown-timeout", manager.DefaultGrace, "how long controllers may finish their work at the end")
+	f.StringSliceVar(&c.Controllers, "controllers", []string{"*"}, "controllers to run: * is all but bootstrap-signer-controller and token-cleaner-controller, -name leaves one out")
+	f.StringVar(&o.rootCA, "root-ca-file", "", "certificate published in every namespace as config map kube-root-ca.crt")
+	f.StringVar(&o.tokenKey, "service-account-private-key-file", "", "PEM file of the key that signs the tokens in secrets of service accounts (empty: none are written)")
+	f.StringVar(&o.signingCert, "cluster-signing-cert-file", "", "certificate of the authority that signs certificate requests (empty: none are signed)")
+	f.StringVar(&o.signingKey, "cluster-signing-key-file", "", "key of --cluster-signing-cert-file")
 	f.DurationVar(&c.Signing.Duration, "cluster-signing-duration", 8760*time.Hour, "default and maximum lifetime of signed certificates")
-	f.BoolVar(&accounts, "use-service-account-credentials", false, "each controller writes as its own service account in kube-system")
+	f.BoolVar(&o.ownAccounts, "use-service-account-credentials", false, "each controller writes as its own service account in kube-system")
+	component.OnUnless(f, &o.noCollector, "enable-garbage-collector", "run the garbage collector; API servers must have the same value")
 	f.DurationVar(&c.NodeLifecycle.GracePeriod, "node-monitor-grace-period", 0, "time without a heartbeat after which a node is Unknown (default 50s)")
 	f.DurationVar(&c.NodeLifecycle.StartupGracePeriod, "node-startup-grace-period", 0, "the same for a node that has not reported yet (default 1m)")
 	f.DurationVar(&c.NodeLifecycle.Period, "node-monitor-period", 0, "how often nodes are checked (default 5s)")
 	f.Float64Var(&c.NodeLifecycle.EvictionRate, "node-eviction-rate", 0, "nodes per second and zone that get NoExecute taints (default 0.1)")
-	gates := featuregate.New(featuregate.MajorMinor(1, 36))
-	if err := gates.Add(map[featuregate.Feature][]featuregate.Spec{migrator: {
+	controllerFlags(f, c)
+	o.nodes.flags(f)
+	o.gates = featuregate.New(featuregate.MajorMinor(1, 36))
+	err := o.gates.Add(map[featuregate.Feature][]featuregate.Spec{migrator: {
 		{Since: featuregate.MajorMinor(1, 30), Stage: featuregate.Alpha}, {Since: featuregate.MajorMinor(1, 35), Stage: featuregate.Beta},
-	}}); err != nil {
+	}})
+	f.Var(o.gates, "feature-gates", "features to switch, as name=true,...: StorageVersionMigrator (off), which needs the API storagemigration.k8s.io/v1beta1")
+	component.Fix(f, fixedFlags)
+	component.NoEffect(f, ignoredFlags)
+	component.Refuse(f, refusedFlags)
+	return o, f, err
+}
+
+// complete reads the files that the flags name.
+func (o *options) complete() (err error) {
+	c := &o.builtin
+	c.StorageVersionMigrator = o.gates.Enabled(migrator)
+	if o.noCollector {
+		c.Controllers = append(c.Controllers, "-garbage-collector-controller")
+	}
+	if c.TerminatedPods <= 0 {
+		c.TerminatedPods = -1
+	}
+	if c.NodeIPAM, err = o.nodes.options(); err != nil {
 		return err
 	}
-	f.Var(gates, "feature-gates", "features to switch, as name=true,...: StorageVersionMigrator (off), which needs the API storagemigration.k8s.io/v1beta1")
-	if err := component.Parse(f, "Runs the built-in controllers against an API server.", args); err != nil {
-		return err
-	}
-	c.StorageVersionMigrator = gates.Enabled(migrator)
-	if rootCA != "" {
-		data, err := os.ReadFile(rootCA)
-		if err != nil {
-			return err
+	if o.rootCA != "" {
+		if c.RootCA, err = os.ReadFile(o.rootCA); err != nil {
+			return fmt.Errorf("--root-ca-file: %w", err)
 		}
-		c.RootCA = data
 	}
-	if signingCert != "" || signingKey != "" {
-		pair, err := tls.LoadX509KeyPair(signingCert, signingKey)
+	if o.tokenKey != "" {
+		if c.TokenKey, err = readTokenKey(o.tokenKey); err != nil {
+			return fmt.Errorf("--service-account-private-key-file: %w", err)
+		}
+	}
+	if o.signingCert != "" || o.signingKey != "" {
+		pair, err := tls.LoadX509KeyPair(o.signingCert, o.signingKey)
 		if err != nil {
 			return fmt.Errorf("--cluster-signing-cert-file and --cluster-signing-key-file: %w", err)
 		}
 		// Every private key that crypto/tls loads is a crypto.Signer.
 		c.Signing.Cert, c.Signing.Key = pair.Leaf, pair.PrivateKey.(crypto.Signer)
 	}
+	return nil
+}
+
+func parse(args []string) (*options, error) {
+	o, f, err := newOptions()
+	if err != nil {
+		return nil, err
+	}
+	return o, component.Parse(f, "Runs the built-in controllers against an API server.", args)
+}
+
+func run(args []string) error {
+	o, err := parse(args)
+	if err != nil || o.PrintVersion(os.Stdout) {
+		return err
+	}
+	if err := o.complete(); err != nil {
+		return err
+	}
 	ctx, stop := component.Context()
 	defer stop()
-	log := component.Logger(o.Verbosity)
+	log := o.Logger()
 	return o.Run(ctx, log, func(conn client.Conn, m *manager.Manager) error {
-		if accounts {
+		c := o.builtin
+		if o.ownAccounts {
 			cfg, err := o.Config()
 			if err != nil {
 				return err
 			}
-			c.Accounts = controllermanager.NewAccounts(cfg, conn, log)
-			m.AddWithoutLeaderElection("connections of service accounts", c.Accounts)
+			own := accounts.New(cfg, conn, log)
+			m.AddWithoutLeaderElection("connections of service accounts", own)
+			c.Connect = own.Conn
 		}
-		return controllermanager.Add(m, c)
+		return builtin.Add(m, c)
 	})
+}
+
+// readTokenKey returns the first key of a file, which must be a private one.
+func readTokenKey(path string) (crypto.Signer, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := authn.ParseKeys(data)
+	if err != nil {
+		return nil, err
+	}
+	key, ok := keys[0].(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("%s has a public key; give the private one", path)
+	}
+	return key, nil
 }

@@ -14,17 +14,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/controllers/proxy"
 )
 
-// configuration is KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1), whole, so that files that
-// kubeadm writes load. An unknown field is an error, and so is a value that this proxy does not
-// support; see refuse. What other modes and other systems need is read and, as upstream, has no effect.
+// configuration is KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1) with all fields, so that files
+// written by kubeadm load. An unknown field is an error, and so is a value that this proxy does not support;
+// see refuse. Fields for other modes and other systems are read and, as upstream, have no effect.
 type configuration struct {
 	metav1.TypeMeta    `json:",inline"`
 	ClientConnection   clientConnection `json:"clientConnection"`
@@ -34,6 +32,7 @@ type configuration struct {
 	Mode               string           `json:"mode"`
 	IPTables           ruleOptions      `json:"iptables"`
 	NFTables           ruleOptions      `json:"nftables"`
+	IPVS               ipvsOptions      `json:"ipvs"`
 	DetectLocalMode    string           `json:"detectLocalMode"`
 	DetectLocal        detectLocal      `json:"detectLocal"`
 	ClusterCIDR        string           `json:"clusterCIDR"`
@@ -48,11 +47,10 @@ type configuration struct {
 	FeatureGates                map[string]bool `json:"featureGates,omitempty"`
 	ShowHiddenMetricsForVersion string          `json:"showHiddenMetricsForVersion"`
 
-	// These have no effect: informers need no resync to be right, upstream ignores the range too, and the
+	// These have no effect: informers need no resync to be correct, upstream ignores the range too, and the
 	// rest is for other modes and for Windows.
 	ConfigSyncPeriod    metav1.Duration `json:"configSyncPeriod"`
 	PortRange           string          `json:"portRange"`
-	IPVS                map[string]any  `json:"ipvs,omitempty"`
 	Winkernel           map[string]any  `json:"winkernel,omitempty"`
 	WindowsRunAsService bool            `json:"windowsRunAsService,omitempty"`
 }
@@ -82,6 +80,17 @@ type ruleOptions struct {
 	MinSyncPeriod      metav1.Duration `json:"minSyncPeriod"`
 }
 
+type ipvsOptions struct {
+	SyncPeriod    metav1.Duration `json:"syncPeriod"`
+	MinSyncPeriod metav1.Duration `json:"minSyncPeriod"`
+	Scheduler     string          `json:"scheduler"`
+	ExcludeCIDRs  []string        `json:"excludeCIDRs"`
+	StrictARP     bool            `json:"strictARP"`
+	TCPTimeout    metav1.Duration `json:"tcpTimeout"`
+	TCPFinTimeout metav1.Duration `json:"tcpFinTimeout"`
+	UDPTimeout    metav1.Duration `json:"udpTimeout"`
+}
+
 type detectLocal struct {
 	BridgeInterface     string `json:"bridgeInterface"`
 	InterfaceNamePrefix string `json:"interfaceNamePrefix"`
@@ -107,7 +116,8 @@ func defaults() *configuration {
 	c := &configuration{
 		TypeMeta:           metav1.TypeMeta{APIVersion: apiVersion, Kind: kind},
 		HealthzBindAddress: "0.0.0.0:10256", MetricsBindAddress: "127.0.0.1:10249",
-		IPTables: rules(), NFTables: rules(),
+		ConfigSyncPeriod: d(15 * time.Minute), OOMScoreAdj: new(int32(-999)),
+		IPTables: rules(), NFTables: rules(), IPVS: ipvsOptions{SyncPeriod: d(30 * time.Second), MinSyncPeriod: d(time.Second)},
 		Conntrack: conntrack{MaxPerCore: new(int32(32768)), Min: new(int32(131072)),
 			TCPEstablishedTimeout: new(d(24 * time.Hour)), TCPCloseWaitTimeout: new(d(time.Hour))},
 	}
@@ -115,45 +125,19 @@ func defaults() *configuration {
 	return c
 }
 
-// flags registers the flags that set fields. Those with iptables in their name also hold for nftables, as
-// upstream's do.
-func (c *configuration) flags(f *pflag.FlagSet) {
-	f.StringVar(&c.ClientConnection.Kubeconfig, "kubeconfig", c.ClientConnection.Kubeconfig, "kubeconfig file of the API server (empty: in-cluster configuration)")
-	f.StringVar(&c.HostnameOverride, "hostname-override", c.HostnameOverride, "name of the Node the proxy runs on (empty: the host name)")
-	f.StringVar(&c.HealthzBindAddress, "healthz-bind-address", c.HealthzBindAddress, "address of the health server, /healthz and /livez; empty turns it off")
-	f.StringVar(&c.MetricsBindAddress, "metrics-bind-address", c.MetricsBindAddress, "address of the server of /metrics, /proxyMode and /configz; empty turns it off")
-	f.StringVar(&c.Mode, "proxy-mode", c.Mode, "iptables or nftables (empty: iptables; ipvs is not supported and falls back to it)")
-	f.StringVar(&c.ClusterCIDR, "cluster-cidr", c.ClusterCIDR, "range of the cluster's pods, or one of each family: traffic from elsewhere gets the node's address")
-	f.StringVar(&c.DetectLocalMode, "detect-local-mode", c.DetectLocalMode, "how traffic of pods is recognized: ClusterCIDR, NodeCIDR, BridgeInterface or InterfaceNamePrefix (empty: ClusterCIDR)")
-	f.StringVar(&c.DetectLocal.BridgeInterface, "pod-bridge-interface", c.DetectLocal.BridgeInterface, "the bridge of this node's pods, for BridgeInterface")
-	f.StringVar(&c.DetectLocal.InterfaceNamePrefix, "pod-interface-name-prefix", c.DetectLocal.InterfaceNamePrefix, "how the names of pods' interfaces start, for InterfaceNamePrefix")
-	f.StringSliceVar(&c.NodePortAddresses, "nodeport-addresses", c.NodePortAddresses, "ranges of the addresses node ports are served on, or primary (empty: all with iptables, primary with nftables)")
-	f.Var(&both[bool]{[]*bool{&c.IPTables.MasqueradeAll, &c.NFTables.MasqueradeAll}, "bool"}, "masquerade-all", "give the node's address to all traffic for cluster IPs")
-	f.Lookup("masquerade-all").NoOptDefVal = "true"
-	f.Var(&both[int32]{[]*int32{c.IPTables.MasqueradeBit, c.NFTables.MasqueradeBit}, "int32"}, "iptables-masquerade-bit", "bit of the mark for traffic that gets the node's address, 0 to 31")
-	f.Var(&both[time.Duration]{[]*time.Duration{&c.IPTables.SyncPeriod.Duration, &c.NFTables.SyncPeriod.Duration}, "duration"}, "iptables-sync-period", "how often the rules are verified")
-	f.Var(&both[time.Duration]{[]*time.Duration{&c.IPTables.MinSyncPeriod.Duration, &c.NFTables.MinSyncPeriod.Duration}, "duration"}, "iptables-min-sync-period", "least time between two writes of rules; 0: each change is written at once")
-	f.BoolVar(c.IPTables.LocalhostNodePorts, "iptables-localhost-nodeports", *c.IPTables.LocalhostNodePorts, "serve node ports on 127.0.0.1 too, with iptables")
-	f.Int32Var(c.Conntrack.MaxPerCore, "conntrack-max-per-core", *c.Conntrack.MaxPerCore, "connections to track per core; 0 leaves the limit as it is")
-	f.Int32Var(c.Conntrack.Min, "conntrack-min", *c.Conntrack.Min, "connections to track at least")
-	f.DurationVar(&c.Conntrack.TCPEstablishedTimeout.Duration, "conntrack-tcp-timeout-established", c.Conntrack.TCPEstablishedTimeout.Duration, "timeout of idle connections; 0 leaves it as it is")
-	f.DurationVar(&c.Conntrack.TCPCloseWaitTimeout.Duration, "conntrack-tcp-timeout-close-wait", c.Conntrack.TCPCloseWaitTimeout.Duration, "timeout of half-closed connections; 0 leaves it as it is")
-	f.BoolVar(&c.Conntrack.TCPBeLiberal, "conntrack-tcp-be-liberal", c.Conntrack.TCPBeLiberal, "let packets outside of the TCP window pass")
-	f.DurationVar(&c.Conntrack.UDPTimeout.Duration, "conntrack-udp-timeout", c.Conntrack.UDPTimeout.Duration, "timeout of UDP flows without replies; 0 leaves it as it is")
-	f.DurationVar(&c.Conntrack.UDPStreamTimeout.Duration, "conntrack-udp-timeout-stream", c.Conntrack.UDPStreamTimeout.Duration, "timeout of UDP flows with replies; 0 leaves it as it is")
+// mistakes collects errors.
+type mistakes []error
+
+// no adds an error if something is wrong.
+func (m *mistakes) no(wrong bool, format string, args ...any) {
+	if wrong {
+		*m = append(*m, fmt.Errorf(format, args...))
+	}
 }
 
-// refuse says which values ask for what this proxy does not do.
-func (c *configuration) refuse() error {
-	var errs []error
-	no := func(wrong bool, format string, args ...any) {
-		if wrong {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	no(!slices.Contains([]string{"", "0.0.0.0", "::"}, c.BindAddress), "bindAddress %q: want 0.0.0.0, :: or nothing: the node's addresses are those of its Node object", c.BindAddress)
-	no(c.BindAddressHardFail, "bindAddressHardFail: an address that cannot be bound always ends the proxy; leave it out")
-	no(c.EnableProfiling, "enableProfiling: there is no profiling handler")
+// refuse finds values that this proxy does not support.
+func (c *configuration) refuse(m *mistakes) {
+	no := m.no
 	no(c.ShowHiddenMetricsForVersion != "", "showHiddenMetricsForVersion: no metrics are hidden")
 	no(!slices.Contains([]string{"", "text"}, c.Logging.Format), "logging.format %q: want text", c.Logging.Format)
 	no(len(c.Logging.VModule) > 0, "logging.vmodule: verbosity is the same for all files")
@@ -163,9 +147,65 @@ func (c *configuration) refuse() error {
 	for name, v := range map[string]string{"acceptContentTypes": c.ClientConnection.AcceptContentTypes, "contentType": c.ClientConnection.ContentType} {
 		no(v != "" && !strings.Contains(v, protobuf), "clientConnection.%s %q: want %s, which is used where the server takes it, or nothing", name, v, protobuf)
 	}
-	no(c.ClientConnection.Burst < 0, "clientConnection.burst %d: want no negative number", c.ClientConnection.Burst)
-	no(c.OOMScoreAdj != nil && (*c.OOMScoreAdj < -1000 || *c.OOMScoreAdj > 1000), "oomScoreAdj: want -1000 to 1000")
-	return errors.Join(errs...)
+}
+
+// ranges finds numbers out of their range.
+func (c *configuration) ranges(m *mistakes) {
+	m.no(c.ClientConnection.Burst < 0, "clientConnection.burst %d: want no negative number", c.ClientConnection.Burst)
+	m.no(*c.OOMScoreAdj < -1000 || *c.OOMScoreAdj > 1000, "oomScoreAdj %d: want -1000 to 1000", *c.OOMScoreAdj)
+	m.no(c.ConfigSyncPeriod.Duration <= 0, "configSyncPeriod %s: want more than 0", c.ConfigSyncPeriod.Duration)
+	for name, p := range map[string][2]metav1.Duration{"iptables": {c.IPTables.SyncPeriod, c.IPTables.MinSyncPeriod},
+		"nftables": {c.NFTables.SyncPeriod, c.NFTables.MinSyncPeriod}, "ipvs": {c.IPVS.SyncPeriod, c.IPVS.MinSyncPeriod}} {
+		every, least := p[0].Duration, p[1].Duration
+		m.no(every <= 0, "%s.syncPeriod %s: want more than 0", name, every)
+		m.no(least < 0 || least > every, "%s.minSyncPeriod %s: want 0 to %s, the syncPeriod", name, least, every)
+	}
+	for name, bit := range map[string]int32{"iptables": *c.IPTables.MasqueradeBit, "nftables": *c.NFTables.MasqueradeBit} {
+		m.no(bit < 0 || bit > 31, "%s.masqueradeBit %d: want 0 to 31", name, bit)
+	}
+	for name, n := range map[string]int32{"maxPerCore": *c.Conntrack.MaxPerCore, "min": *c.Conntrack.Min} {
+		m.no(n < 0, "conntrack.%s %d: want no negative number", name, n)
+	}
+	for name, d := range map[string]metav1.Duration{
+		"conntrack.tcpEstablishedTimeout": *c.Conntrack.TCPEstablishedTimeout, "conntrack.tcpCloseWaitTimeout": *c.Conntrack.TCPCloseWaitTimeout,
+		"conntrack.udpTimeout": c.Conntrack.UDPTimeout, "conntrack.udpStreamTimeout": c.Conntrack.UDPStreamTimeout,
+		"ipvs.tcpTimeout": c.IPVS.TCPTimeout, "ipvs.tcpFinTimeout": c.IPVS.TCPFinTimeout, "ipvs.udpTimeout": c.IPVS.UDPTimeout,
+	} {
+		m.no(d.Duration < 0 || d.Duration%time.Second != 0, "%s %s: want whole seconds, 0 or more", name, d.Duration)
+	}
+}
+
+// addresses finds addresses that are none.
+func (c *configuration) addresses(m *mistakes) {
+	_, err := c.nodeAddr()
+	m.no(err != nil, "bindAddress: %w", err)
+	for name, a := range map[string]string{"healthzBindAddress": c.HealthzBindAddress, "metricsBindAddress": c.MetricsBindAddress} {
+		_, err := netip.ParseAddrPort(a)
+		m.no(a != "" && err != nil, "%s %q: want an IP address and a port, such as 127.0.0.1:10249", name, a)
+	}
+	for i, a := range c.NodePortAddresses {
+		_, err := netip.ParsePrefix(a)
+		m.no(a != proxy.Primary && err != nil, "nodePortAddresses[%d] %q: want a range, or %s", i, a, proxy.Primary)
+	}
+	for i, s := range c.IPVS.ExcludeCIDRs {
+		_, err := netip.ParsePrefix(s)
+		m.no(err != nil, "ipvs.excludeCIDRs[%d]: %w", i, err)
+	}
+	list, err := c.cidrs()
+	m.no(err != nil, "clusterCIDR: %w", err)
+	m.no(len(list) > 2 || len(list) == 2 && list[0].Addr().Is4() == list[1].Addr().Is4(), "clusterCIDR %q: want one range, or one of each family", c.ClusterCIDR)
+}
+
+// nodeAddr is BindAddress, which is not valid if it names no address.
+func (c *configuration) nodeAddr() (netip.Addr, error) {
+	if c.BindAddress == "" {
+		return netip.Addr{}, nil
+	}
+	a, err := netip.ParseAddr(c.BindAddress)
+	if err != nil || a.IsUnspecified() {
+		return netip.Addr{}, err
+	}
+	return a.Unmap(), nil
 }
 
 const protobuf = "application/vnd.kubernetes.protobuf"
@@ -185,9 +225,6 @@ func (c *configuration) load(path string) error {
 		err = fmt.Errorf("want kind %s of %s, got %s of %s", kind, apiVersion, c.Kind, c.APIVersion)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	if err := c.refuse(); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	// In a file an explicit null, an empty address and a time of zero mean the default too, as upstream;
@@ -213,6 +250,18 @@ func (c *configuration) load(path string) error {
 			r.MinSyncPeriod = d.IPTables.MinSyncPeriod
 		}
 	}
+	if c.IPVS.SyncPeriod.Duration == 0 {
+		c.IPVS.SyncPeriod = d.IPVS.SyncPeriod
+	}
+	if c.IPVS.MinSyncPeriod.Duration == 0 {
+		c.IPVS.MinSyncPeriod = d.IPVS.MinSyncPeriod
+	}
+	if c.ConfigSyncPeriod.Duration == 0 {
+		c.ConfigSyncPeriod = d.ConfigSyncPeriod
+	}
+	if c.OOMScoreAdj == nil {
+		c.OOMScoreAdj = d.OOMScoreAdj
+	}
 	if c.Conntrack.MaxPerCore == nil {
 		c.Conntrack.MaxPerCore = d.Conntrack.MaxPerCore
 	}
@@ -237,35 +286,40 @@ func (c *configuration) cidrs() ([]netip.Prefix, error) {
 		}
 		p, err := netip.ParsePrefix(s)
 		if err != nil {
-			return nil, fmt.Errorf("clusterCIDR: %w", err)
+			return nil, err
 		}
 		out = append(out, p)
 	}
 	return out, nil
 }
 
-func (c *configuration) validate() error {
-	var errs []error
-	if !slices.Contains([]string{"", "iptables", "nftables", "ipvs"}, c.Mode) {
-		errs = append(errs, fmt.Errorf("mode %q: want iptables or nftables", c.Mode))
+// excluded are the ranges of IPVS.ExcludeCIDRs, which are valid.
+func (c *configuration) excluded() (out []netip.Prefix) {
+	for _, s := range c.IPVS.ExcludeCIDRs {
+		out = append(out, netip.MustParsePrefix(s))
 	}
+	return out
+}
+
+func (c *configuration) validate() error {
+	var m mistakes
+	c.refuse(&m)
+	c.ranges(&m)
+	c.addresses(&m)
+	m.no(!slices.Contains([]string{"", "iptables", "nftables", "ipvs"}, c.Mode), "mode %q: want iptables, nftables or ipvs", c.Mode)
+	s := c.IPVS.Scheduler
+	m.no(s != "" && !slices.Contains(proxy.Schedulers(), s), "ipvs.scheduler %q: want one of %s", s, strings.Join(proxy.Schedulers(), ", "))
 	switch c.DetectLocalMode {
 	case "", "ClusterCIDR", "NodeCIDR":
 	case "BridgeInterface":
-		if c.DetectLocal.BridgeInterface == "" {
-			errs = append(errs, errors.New("detectLocalMode BridgeInterface needs detectLocal.bridgeInterface"))
-		}
+		m.no(c.DetectLocal.BridgeInterface == "", "detectLocalMode BridgeInterface needs detectLocal.bridgeInterface")
 	case "InterfaceNamePrefix":
-		if c.DetectLocal.InterfaceNamePrefix == "" {
-			errs = append(errs, errors.New("detectLocalMode InterfaceNamePrefix needs detectLocal.interfaceNamePrefix"))
-		}
+		m.no(c.DetectLocal.InterfaceNamePrefix == "", "detectLocalMode InterfaceNamePrefix needs detectLocal.interfaceNamePrefix")
 	default:
-		errs = append(errs, fmt.Errorf("detectLocalMode %q: want ClusterCIDR, NodeCIDR, BridgeInterface or InterfaceNamePrefix", c.DetectLocalMode))
+		m.no(true, "detectLocalMode %q: want ClusterCIDR, NodeCIDR, BridgeInterface or InterfaceNamePrefix", c.DetectLocalMode)
 	}
-	if _, err := c.cidrs(); err != nil {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	m.no(c.HostnameOverride != "" && strings.TrimSpace(c.HostnameOverride) == "", "hostnameOverride: want a name, or nothing")
+	return errors.Join(m...)
 }
 
 // options are those of the library.
@@ -276,15 +330,24 @@ func (c *configuration) options(log *slog.Logger) (proxy.Options, error) {
 	case "nftables":
 		o.Mode, rules = proxy.NFTables, c.NFTables
 	case "ipvs":
-		log.Warn("mode ipvs is not available, falling back to iptables")
+		o.Mode, o.FallBack = proxy.IPVS, true
+		rules.SyncPeriod, rules.MinSyncPeriod = c.IPVS.SyncPeriod, c.IPVS.MinSyncPeriod
 	}
+	var err error
+	if o.NodeAddr, err = c.nodeAddr(); err != nil {
+		return o, err
+	}
+	o.IPVS = proxy.IPVSOptions{Scheduler: c.IPVS.Scheduler, ExcludeCIDRs: c.excluded(), StrictARP: c.IPVS.StrictARP,
+		TCPTimeout: c.IPVS.TCPTimeout.Duration, TCPFinTimeout: c.IPVS.TCPFinTimeout.Duration, UDPTimeout: c.IPVS.UDPTimeout.Duration}
 	if o.NodeName == "" {
-		host, err := os.Hostname()
-		if err != nil {
+		if o.NodeName, err = os.Hostname(); err != nil {
 			return o, err
 		}
-		o.NodeName = strings.ToLower(strings.TrimSpace(host))
 	}
+	if c.ConfigSyncPeriod != defaults().ConfigSyncPeriod {
+		log.Warn("configSyncPeriod has no effect: what is watched is complete without being listed again")
+	}
+	o.NodeName = strings.ToLower(strings.TrimSpace(o.NodeName))
 	o.MasqueradeAll, o.MasqueradeBit = rules.MasqueradeAll, new(int(*rules.MasqueradeBit))
 	o.SyncPeriod, o.MinSyncPeriod = rules.SyncPeriod.Duration, rules.MinSyncPeriod.Duration
 	if o.MinSyncPeriod == 0 {
@@ -293,7 +356,6 @@ func (c *configuration) options(log *slog.Logger) (proxy.Options, error) {
 	o.NoLocalhostNodePorts = !*c.IPTables.LocalhostNodePorts
 	switch c.DetectLocalMode {
 	case "", "ClusterCIDR":
-		var err error
 		if o.DetectLocal.CIDRs, err = c.cidrs(); err != nil {
 			return o, err
 		}
@@ -326,18 +388,24 @@ func (c *configuration) connection(log *slog.Logger) rest.Options {
 	return o
 }
 
-// adjustOOMScore says how soon the kernel should end the proxy when memory runs out, if the file does.
+// adjustOOMScore sets the OOM score of the process.
 func (c *configuration) adjustOOMScore() error {
-	if c.OOMScoreAdj == nil {
-		return nil
-	}
 	if err := os.WriteFile("/proc/self/oom_score_adj", []byte(strconv.Itoa(int(*c.OOMScoreAdj))), 0o644); err != nil {
 		return fmt.Errorf("oomScoreAdj: %w", err)
 	}
 	return nil
 }
 
-// serve writes the configuration in force.
+// write writes the effective configuration to a file.
+func (c *configuration) write(path string) error {
+	b, err := codec.MarshalYAML(c)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, b, 0o644)
+}
+
+// serve writes the effective configuration.
 func (c *configuration) serve(w http.ResponseWriter, _ *http.Request) {
 	b, err := codec.Marshal(c)
 	if err != nil {
@@ -346,42 +414,4 @@ func (c *configuration) serve(w http.ResponseWriter, _ *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	fmt.Fprintf(w, `{"kubeproxy.config.k8s.io":%s}`, b)
-}
-
-// both is a flag that sets several fields.
-type both[T any] struct {
-	fields []*T
-	kind   string
-}
-
-// String is the value of the first field.
-func (b *both[T]) String() string {
-	if len(b.fields) == 0 {
-		return ""
-	}
-	return fmt.Sprint(*b.fields[0])
-}
-
-// Type is shown in the help.
-func (b *both[T]) Type() string { return b.kind }
-
-// Set parses s as pflag would.
-func (b *both[T]) Set(s string) error {
-	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	var v any
-	switch b.kind {
-	case "bool":
-		v = f.Bool("x", false, "")
-	case "int32":
-		v = f.Int32("x", 0, "")
-	case "duration":
-		v = f.Duration("x", 0, "")
-	}
-	if err := f.Set("x", s); err != nil {
-		return err
-	}
-	for _, p := range b.fields {
-		*p = *v.(*T)
-	}
-	return nil
 }

@@ -7,11 +7,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"os"
-	"strings"
+	"runtime/debug"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/keelson-dev/keelson/client/kubeconfig"
 	"github.com/keelson-dev/keelson/client/rest"
@@ -22,57 +23,6 @@ import (
 
 func main() { component.Exit("kube-proxy", run(os.Args[1:])) }
 
-// flags are those that are not part of the configuration.
-type flags struct {
-	config, master string
-	cleanup        bool
-	verbosity      int
-}
-
-// parse reads flags and the configuration file; flags win over the file.
-func parse(args []string) (*flags, *configuration, error) {
-	o, c := &flags{}, defaults()
-	given := pflag.NewFlagSet("kube-proxy", pflag.ContinueOnError)
-	given.StringVar(&o.config, "config", "", "KubeProxyConfiguration file (kubeproxy.config.k8s.io/v1alpha1); flags override it")
-	given.StringVar(&o.master, "master", "", "address of the API server, instead of the kubeconfig's")
-	given.BoolVar(&o.cleanup, "cleanup", false, "remove all rules of the proxy, of every mode, and exit")
-	given.IntVarP(&o.verbosity, "v", "v", 0, "log verbosity: 0 warnings, 2 information, 4 debugging")
-	c.flags(given)
-	if err := component.Parse(given, "Writes the kernel rules that carry traffic for Services to their endpoints.\nRules stay when it ends; --cleanup removes them.", args); err != nil {
-		return nil, nil, err
-	}
-	if o.config != "" {
-		file := defaults()
-		if err := file.load(o.config); err != nil {
-			return nil, nil, err
-		}
-		// The flags are parsed once more, over the file.
-		over := pflag.NewFlagSet("kube-proxy", pflag.ContinueOnError)
-		file.flags(over)
-		var err error
-		given.Visit(func(f *pflag.Flag) {
-			if over.Lookup(f.Name) == nil || err != nil {
-				return
-			}
-			values := []string{f.Value.String()}
-			if list, ok := f.Value.(pflag.SliceValue); ok {
-				values = []string{strings.Join(list.GetSlice(), ",")}
-			}
-			for _, v := range values {
-				err = over.Set(f.Name, v)
-			}
-		})
-		if err != nil {
-			return nil, nil, err
-		}
-		c = file
-		if !given.Changed("v") {
-			o.verbosity = c.Logging.Verbosity
-		}
-	}
-	return o, c, c.validate()
-}
-
 func run(args []string) error {
 	o, c, err := parse(args)
 	if err != nil {
@@ -80,7 +30,14 @@ func run(args []string) error {
 	}
 	ctx, stop := component.Context()
 	defer stop()
-	log := component.Logger(o.verbosity)
+	log := component.Logger(c.Logging.Verbosity)
+	switch {
+	case o.version:
+		fmt.Println(version())
+		return nil
+	case o.writeTo != "":
+		return c.write(o.writeTo)
+	}
 	kernel, err := proxy.NewKernel("")
 	if err != nil {
 		return err
@@ -93,9 +50,9 @@ func run(args []string) error {
 		return err
 	}
 	opts.Kernel = kernel
-	metrics := newMetrics(opts.Mode)
-	opts.Metrics = metrics.functions()
-
+	if o.initOnly {
+		return proxy.Prepare(ctx, opts)
+	}
 	cfg, err := kubeconfig.Load(kubeconfig.Options{Path: c.ClientConnection.Kubeconfig, Paths: []string{}})
 	if err != nil {
 		return err
@@ -104,8 +61,8 @@ func run(args []string) error {
 		cfg.Host = o.master
 	}
 	cfg.UserAgent = "kube-proxy"
-	if err := c.adjustOOMScore(); err != nil {
-		return err
+	if err := c.adjustOOMScore(); err != nil { // a program without privileges may not
+		log.Warn("adjust OOM score failed", "err", err)
 	}
 	conn, err := rest.New(cfg, c.connection(log))
 	if err != nil {
@@ -113,6 +70,26 @@ func run(args []string) error {
 	}
 	defer conn.Close()
 	m := manager.New(conn, manager.Options{Logger: log})
+	if err := c.add(m, opts, log); err != nil {
+		return err
+	}
+	log.Info("proxy runs", "node", opts.NodeName, "mode", opts.Mode)
+	return m.Run(ctx)
+}
+
+// version is what the build says.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "kube-proxy of Keelson"
+	}
+	return "kube-proxy of Keelson " + info.Main.Version
+}
+
+// add adds the proxy and its servers to a manager.
+func (c *configuration) add(m *manager.Manager, opts proxy.Options, log *slog.Logger) error {
+	metrics := newMetrics(opts.Mode)
+	opts.Metrics = metrics.functions()
 	p, err := proxy.New(m, opts)
 	if err != nil {
 		return err
@@ -120,39 +97,67 @@ func run(args []string) error {
 	m.AddWithoutLeaderElection("proxy", p)
 
 	healthz := http.NewServeMux()
-	healthz.Handle("/healthz", p.Healthz())
-	healthz.Handle("/livez", p.Livez())
+	healthz.Handle("/healthz", promhttp.InstrumentHandlerCounter(metrics.healthzTotal, p.Healthz()))
+	healthz.Handle("/livez", promhttp.InstrumentHandlerCounter(metrics.livezTotal, p.Livez()))
 	status := http.NewServeMux()
 	status.Handle("/healthz", p.Livez())
 	status.Handle("/metrics", metrics.handler())
 	status.HandleFunc("/proxyMode", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, p.Mode()) })
 	status.HandleFunc("/configz", c.serve)
-	for name, s := range map[string]struct {
-		address string
-		handler http.Handler
-	}{"health": {c.HealthzBindAddress, healthz}, "metrics": {c.MetricsBindAddress, status}} {
+	if c.EnableProfiling {
+		status.HandleFunc("/debug/pprof/", pprof.Index)
+		status.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+		status.HandleFunc("/debug/pprof/profile", pprof.Profile)
+		status.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+		status.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	}
+	for name, s := range map[string]server{"health": {c.HealthzBindAddress, healthz}, "metrics": {c.MetricsBindAddress, status}} {
 		if s.address == "" {
 			continue
 		}
-		l, err := net.Listen("tcp", s.address)
-		if err != nil {
-			return fmt.Errorf("%s server: %w", name, err)
-		}
-		m.AddWithoutLeaderElection(name+" server", serve(l, s.handler, log))
+		m.AddWithoutLeaderElection(name+" server", manager.Func(func(ctx context.Context) error {
+			return s.run(ctx, name, c.BindAddressHardFail, log)
+		}))
 	}
-	log.Info("proxy runs", "node", opts.NodeName, "mode", opts.Mode)
-	return m.Run(ctx)
+	return nil
 }
 
-// serve serves until the context ends.
-func serve(l net.Listener, h http.Handler, log *slog.Logger) manager.Func {
-	return func(ctx context.Context) error {
-		s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
-		stop := context.AfterFunc(ctx, func() { _ = s.Close() })
-		defer stop()
-		if err := s.Serve(l); ctx.Err() == nil {
-			return err
+// server is an HTTP server of the proxy.
+type server struct {
+	address string
+	handler http.Handler
+}
+
+// rebind is the time between attempts to bind an address, as upstream.
+const rebind = 5 * time.Second
+
+// run serves until the context ends. An address that cannot be bound is tried again, so that the rules are
+// written meanwhile, or ends the proxy if hardFail is set.
+func (s server) run(ctx context.Context, name string, hardFail bool, log *slog.Logger) error {
+	for {
+		err := s.serve(ctx, log)
+		if ctx.Err() != nil {
+			return nil
 		}
-		return nil
+		if hardFail {
+			return fmt.Errorf("%s server: %w", name, err)
+		}
+		log.Error("serve failed", "server", name, "err", err, "retryIn", rebind)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(rebind):
+		}
 	}
+}
+
+func (s server) serve(ctx context.Context, log *slog.Logger) error {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", s.address)
+	if err != nil {
+		return err
+	}
+	h := &http.Server{Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+	stop := context.AfterFunc(ctx, func() { _ = h.Close() })
+	defer stop()
+	return h.Serve(l)
 }

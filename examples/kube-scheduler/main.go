@@ -1,14 +1,15 @@
-// Command kube-scheduler gives pods nodes.
+// Command kube-scheduler assigns pods to nodes.
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
 
-	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/featuregate"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/manager"
@@ -20,8 +21,8 @@ const protobuf = "application/vnd.kubernetes.protobuf"
 
 func main() { component.Exit("kube-scheduler", run(os.Args[1:])) }
 
-// configuration is the part of KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1) this scheduler
-// knows; anything else in the file is an error.
+// configuration is KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1). An unknown field is an error,
+// and so is a value that this scheduler does not support; see refuse.
 type configuration struct {
 	metav1.TypeMeta  `json:",inline"`
 	ClientConnection struct {
@@ -33,64 +34,119 @@ type configuration struct {
 	} `json:"clientConnection,omitempty"`
 	LeaderElection struct {
 		LeaderElect       *bool            `json:"leaderElect,omitempty"`
+		ResourceLock      string           `json:"resourceLock,omitempty"`
 		LeaseDuration     *metav1.Duration `json:"leaseDuration,omitempty"`
 		RenewDeadline     *metav1.Duration `json:"renewDeadline,omitempty"`
 		RetryPeriod       *metav1.Duration `json:"retryPeriod,omitempty"`
 		ResourceNamespace string           `json:"resourceNamespace,omitempty"`
 		ResourceName      string           `json:"resourceName,omitempty"`
 	} `json:"leaderElection,omitempty"`
-	Profiles []struct {
-		SchedulerName string `json:"schedulerName,omitempty"`
-	} `json:"profiles,omitempty"`
+
+	Parallelism               *int             `json:"parallelism,omitempty"`
+	PercentageOfNodesToScore  *int             `json:"percentageOfNodesToScore,omitempty"`
+	PodInitialBackoffSeconds  *int64           `json:"podInitialBackoffSeconds,omitempty"`
+	PodMaxBackoffSeconds      *int64           `json:"podMaxBackoffSeconds,omitempty"`
+	Profiles                  []profile        `json:"profiles,omitempty"`
+	Extenders                 []map[string]any `json:"extenders,omitempty"`
+	DelayCacheUntilActive     bool             `json:"delayCacheUntilActive,omitempty"`
+	EnableProfiling           *bool            `json:"enableProfiling,omitempty"`
+	EnableContentionProfiling bool             `json:"enableContentionProfiling,omitempty"`
+}
+
+// refuse says what of a valid configuration this scheduler does not do.
+func (c *configuration) refuse() error {
+	switch {
+	case len(c.Extenders) > 0:
+		return errors.New("extenders: this scheduler calls none; write a plugin")
+	case c.DelayCacheUntilActive:
+		return errors.New("delayCacheUntilActive: a scheduler that is not the leader always keeps its cache, so that it can take over at once")
+	case c.EnableContentionProfiling:
+		return errors.New("enableContentionProfiling: the profile of locks is not turned on")
+	case c.LeaderElection.ResourceLock != "" && c.LeaderElection.ResourceLock != "leases":
+		return fmt.Errorf("leaderElection.resourceLock: %q: want leases", c.LeaderElection.ResourceLock)
+	case c.Parallelism != nil && *c.Parallelism < 1:
+		return fmt.Errorf("parallelism: %d: want a positive number", *c.Parallelism)
+	}
+	return nil
+}
+
+// newFlags registers the flags.
+func newFlags(o *component.Options, config *string) *pflag.FlagSet {
+	f := pflag.NewFlagSet("kube-scheduler", pflag.ContinueOnError)
+	o.Flags(f)
+	f.StringVar(config, "config", "", "KubeSchedulerConfiguration file; flags override it")
+	f.Var(featuregate.New(featuregate.MajorMinor(1, 36)), "feature-gates", "features to switch, as name=true,...: this scheduler has none")
+	component.Fix(f, map[string]component.Fixed{"pod-max-in-unschedulable-pods-duration": {Values: []string{"5m0s", "5m", "300s"},
+		Why: "a pod that no event concerns is tried again after five minutes"}})
+	component.Refuse(f, map[string]string{"write-config-to": "defaults are not written: the file of --config is all that is read"})
+	return f
 }
 
 func run(args []string) error {
 	o := component.Options{Name: "kube-scheduler", SecurePort: 10259}
 	var config string
-	f := pflag.NewFlagSet(o.Name, pflag.ContinueOnError)
-	o.Flags(f)
-	f.StringVar(&config, "config", "", "KubeSchedulerConfiguration file; flags override it")
+	f := newFlags(&o, &config)
 	if err := component.Parse(f, "Gives pods nodes.", args); err != nil {
 		return err
 	}
-	names := []string{scheduler.DefaultName}
+	if o.PrintVersion(os.Stdout) {
+		return nil
+	}
+	var opts scheduler.Options
 	if config != "" {
 		var err error
-		if names, err = apply(config, &o, f); err != nil {
+		if opts, err = apply(config, &o, f); err != nil {
 			return fmt.Errorf("%s: %w", config, err)
 		}
 	}
+	measured := newMetrics()
+	opts.Metrics, o.Collectors = measured.functions(), measured.all
 	ctx, stop := component.Context()
 	defer stop()
-	return o.Run(ctx, component.Logger(o.Verbosity), func(_ client.Conn, m *manager.Manager) error {
-		return scheduler.Add(m, scheduler.Options{Names: names})
+	return o.Run(ctx, o.Logger(), func(_ client.Conn, m *manager.Manager) error {
+		s, err := scheduler.New(m, opts)
+		if err == nil {
+			measured.follow(s)
+		}
+		return err
 	})
 }
 
-// apply reads the file into o where no flag was given, and returns the scheduler names of the profiles.
-func apply(file string, o *component.Options, f *pflag.FlagSet) ([]string, error) {
+// apply reads the file into o where no flag was given, and returns the options of the scheduler.
+func apply(file string, o *component.Options, f *pflag.FlagSet) (opts scheduler.Options, err error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, err
+		return opts, err
 	}
 	var c configuration
-	issues, err := codec.UnmarshalYAML(data, &c, codec.DecodeOptions{Strict: true})
-	if err != nil {
-		return nil, err
-	}
-	if len(issues) > 0 {
-		return nil, fmt.Errorf("%v", issues[0])
+	if err := strict(data, &c); err != nil {
+		return opts, err
 	}
 	if c.APIVersion != "kubescheduler.config.k8s.io/v1" || c.Kind != "KubeSchedulerConfiguration" {
-		return nil, fmt.Errorf("want kind KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1, got %s of %s", c.Kind, c.APIVersion)
+		return opts, fmt.Errorf("want kind KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1, got %s of %s", c.Kind, c.APIVersion)
+	}
+	if err := c.refuse(); err != nil {
+		return opts, err
+	}
+	if c.Parallelism != nil {
+		o.Logger().Warn("parallelism has no effect: one goroutine decides")
 	}
 	unset := func(flag string) bool { return !f.Changed(flag) }
 	if c.ClientConnection.Kubeconfig != "" && unset("kubeconfig") {
 		o.Kubeconfig = c.ClientConnection.Kubeconfig
 	}
 	if err := c.rate(o, unset); err != nil {
-		return nil, err
+		return opts, err
 	}
+	c.elect(o, unset)
+	if c.EnableProfiling != nil {
+		o.NoProfiling = !*c.EnableProfiling
+	}
+	return c.options()
+}
+
+// elect reads how the leader is elected.
+func (c *configuration) elect(o *component.Options, unset func(flag string) bool) {
 	le := &c.LeaderElection
 	if le.LeaderElect != nil && unset("leader-elect") {
 		o.LeaderElect = *le.LeaderElect
@@ -110,18 +166,6 @@ func apply(file string, o *component.Options, f *pflag.FlagSet) ([]string, error
 	if le.ResourceName != "" && unset("leader-elect-resource-name") {
 		o.LeaseName = le.ResourceName
 	}
-	names := []string{scheduler.DefaultName}
-	if len(c.Profiles) > 0 {
-		names = nil
-		for _, p := range c.Profiles {
-			name := p.SchedulerName
-			if name == "" {
-				name = scheduler.DefaultName
-			}
-			names = append(names, name)
-		}
-	}
-	return names, nil
 }
 
 // Upstream's limits where the file gives only one of the two.

@@ -3,29 +3,62 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/controllers/scheduler"
 	"github.com/keelson-dev/keelson/examples/internal/component"
 )
 
 // read parses flags and then a configuration with the given fields.
-func read(t *testing.T, fields string, args ...string) (component.Options, []string, error) {
+func read(t *testing.T, fields string, args ...string) (component.Options, scheduler.Options, error) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+fields), 0o600))
 	o := component.Options{Name: "kube-scheduler"}
-	f := pflag.NewFlagSet(o.Name, pflag.ContinueOnError)
-	o.Flags(f)
+	f := newFlags(&o, new(string))
 	require.NoError(t, f.Parse(args))
-	names, err := apply(file, &o, f)
-	return o, names, err
+	opts, err := apply(file, &o, f)
+	return o, opts, err
+}
+
+// Every flag of kube-scheduler is known, and docs/kube-scheduler-flags.md says what becomes of it.
+func TestEveryFlagIsKnown(t *testing.T) {
+	upstream, err := os.ReadFile("testdata/flags-1.36.txt")
+	require.NoError(t, err)
+	page, unknown := component.FlagTable(newFlags(&component.Options{Name: "kube-scheduler"}, new(string)), strings.Fields(string(upstream)),
+		"KEELSON_UPDATE=1 go test ./examples/kube-scheduler -run TestEveryFlagIsKnown")
+	require.Empty(t, unknown)
+	const file = "../../docs/kube-scheduler-flags.md"
+	if os.Getenv("KEELSON_UPDATE") != "" {
+		require.NoError(t, os.WriteFile(file, []byte(page), 0o644))
+	}
+	have, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, page, string(have))
+}
+
+// The command line that kubeadm 1.36 writes into the manifest of kube-scheduler is accepted; what has another
+// effect here is refused with the reason.
+func TestFlags(t *testing.T) {
+	parse := func(args ...string) error {
+		return component.Parse(newFlags(&component.Options{Name: "kube-scheduler"}, new(string)), "", args)
+	}
+	require.NoError(t, parse("--authentication-kubeconfig=/etc/kubernetes/scheduler.conf", "--authorization-kubeconfig=/etc/kubernetes/scheduler.conf",
+		"--bind-address=127.0.0.1", "--kubeconfig=/etc/kubernetes/scheduler.conf", "--leader-elect=true"))
+	require.ErrorContains(t, parse("--write-config-to=x"), "defaults are not written")
+	require.ErrorContains(t, parse("--pod-max-in-unschedulable-pods-duration=1m"), "after five minutes")
+	require.Error(t, parse("--feature-gates=GangScheduling=true"))
 }
 
 func TestConfiguration(t *testing.T) {
-	o, names, err := read(t, `
+	o, opts, err := read(t, `
 clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf, qps: 50, burst: 100, contentType: application/vnd.kubernetes.protobuf, acceptContentTypes: ""}
 leaderElection: {leaderElect: false, leaseDuration: 20s}
 profiles: [{schedulerName: one}, {}]
@@ -36,7 +69,7 @@ profiles: [{schedulerName: one}, {}]
 	require.Equal(t, 100, o.Burst)
 	require.False(t, o.LeaderElect)
 	require.Equal(t, 20*time.Second, o.LeaseDuration)
-	require.Equal(t, []string{"one", "default-scheduler"}, names)
+	require.Equal(t, []string{"one", "default-scheduler"}, []string{opts.Profiles[0].Name(), opts.Profiles[1].Name()})
 }
 
 func TestRateOfTheConnection(t *testing.T) {
@@ -67,5 +100,72 @@ func TestRateOfTheConnection(t *testing.T) {
 			require.InDelta(t, v.qps, o.QPS, 0)
 			require.Equal(t, v.burst, o.Burst)
 		})
+	}
+}
+
+// What the file says of a profile decides where its pods go.
+func TestProfilesOfTheFile(t *testing.T) {
+	for name, v := range map[string]struct{ fields, node string }{
+		"spread by default":         {"profiles: [{}]", "empty"},
+		"packed":                    {"profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}}], plugins: {score: {disabled: [{name: NodeResourcesBalancedAllocation}]}}}]", "used"},
+		"packed by a shape":         {"profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: RequestedToCapacityRatio, resources: [{name: cpu, weight: 1}], requestedToCapacityRatio: {shape: [{utilization: 0, score: 0}, {utilization: 100, score: 10}]}}}}], plugins: {multiPoint: {disabled: [{name: NodeResourcesBalancedAllocation}]}}}]", "used"},
+		"added affinity":            {"profiles: [{pluginConfig: [{name: NodeAffinity, args: {addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: In, values: [ssd]}]}]}}}}]}]", "tainted"},
+		"taints are not looked at":  {"profiles: [{plugins: {filter: {disabled: [{name: TaintToleration}]}, preScore: {disabled: [{name: '*'}]}, score: {disabled: [{name: '*'}], enabled: [{name: NodeAffinity, weight: 7}]}}}]", "tainted"},
+		"one plugin instead of all": {"profiles: [{plugins: {multiPoint: {disabled: [{name: '*'}], enabled: [{name: PrioritySort}, {name: NodeResourcesFit}]}}}]", "tainted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, opts, err := read(t, v.fields)
+			require.NoError(t, err)
+			c := scheduler.NewCluster(nil)
+			for _, name := range []string{"tainted", "used", "empty"} {
+				n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+				n.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("8Gi"), "pods": resource.MustParse("10")}
+				if name == "tainted" && !strings.Contains(v.fields, "addedAffinity") {
+					n.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}}
+				}
+				if name == "tainted" {
+					n.Labels = map[string]string{"disk": "ssd"}
+				}
+				c.SetNode(n)
+			}
+			pod := func(name, node string) *corev1.Pod {
+				p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)}}
+				p.Spec.NodeName = node
+				p.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("1")}}}}
+				return p
+			}
+			c.SetPod(pod("x", "used"))
+			require.Equal(t, v.node, c.ScheduleWith(opts.Profiles[0], pod("p", "")).Node)
+		})
+	}
+}
+
+// A wrong configuration is refused with the path of what is wrong.
+func TestWrongProfiles(t *testing.T) {
+	for fields, text := range map[string]string{
+		"extenders: [{urlPrefix: 'http://x'}]":                                                              "extenders: this scheduler calls none",
+		"enableContentionProfiling: true":                                                                   "enableContentionProfiling",
+		"parallelism: 0":                                                                                    "parallelism: 0",
+		"percentageOfNodesToScore: 101":                                                                     "percentageOfNodesToScore: 101",
+		"podInitialBackoffSeconds: 0":                                                                       "podInitialBackoffSeconds: 0",
+		"podMaxBackoffSeconds: 1\npodInitialBackoffSeconds: 2":                                              "podMaxBackoffSeconds: 1",
+		"leaderElection: {resourceLock: endpoints}":                                                         "leaderElection.resourceLock",
+		"profiles: [{}, {}]":                                                                                `profiles[1].schedulerName: "default-scheduler"`,
+		"profiles: [{plugins: {score: {enabled: [{name: Other}]}}}]":                                        "profiles[0].plugins.score.enabled[0]: no plugin is called \"Other\"",
+		"profiles: [{plugins: {multiPoint: {enabled: [{name: VolumeZone}]}}}]":                              "profiles[0].plugins.multiPoint.enabled[0]: no plugin is called \"VolumeZone\"",
+		"profiles: [{plugins: {permit: {enabled: [{name: NodeName}]}}}]":                                    "profiles[0].plugins.permit.enabled[0]: plugin NodeName has no such point",
+		"profiles: [{plugins: {preFilter: {disabled: [{name: NodePorts}]}}}]":                               "profiles[0].plugins.preFilter.disabled",
+		"profiles: [{plugins: {queueSort: {disabled: [{name: '*'}]}}}]":                                     "profiles[0]",
+		"profiles: [{pluginConfig: [{name: NodeName}]}]":                                                    "profiles[0].pluginConfig[0]: plugin NodeName has no arguments",
+		"profiles: [{pluginConfig: [{name: NodeAffinity, args: {wrong: 1}}]}]":                              "profiles[0].pluginConfig[0].args",
+		"profiles: [{pluginConfig: [{name: NodeAffinity, args: {kind: PodArgs}}]}]":                         "profiles[0].pluginConfig[0].args.kind",
+		"profiles: [{pluginConfig: [{name: NodeAffinity}, {name: NodeAffinity}]}]":                          "profiles[0].pluginConfig[1].name",
+		"profiles: [{pluginConfig: [{name: DefaultPreemption, args: {minCandidateNodesPercentage: 101}}]}]": "minCandidateNodesPercentage",
+		"profiles: [{pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeight: 101}}]}]":        "hardPodAffinityWeight",
+		"profiles: [{pluginConfig: [{name: PodTopologySpread, args: {defaultConstraints: [{maxSkew: 1, topologyKey: z, whenUnsatisfiable: ScheduleAnyway}]}}]}]": "defaultingType",
+		"profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: Best}}}]}]":                                                          "scoringStrategy.type",
+	} {
+		_, _, err := read(t, fields)
+		require.ErrorContains(t, err, text, fields)
 	}
 }

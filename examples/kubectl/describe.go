@@ -169,8 +169,8 @@ func scalar(v any) bool {
 	return true
 }
 
-// title makes words of a field's name: creationTimestamp becomes Creation Timestamp. Names that are data
-// stay.
+// title splits the name of a field into words: creationTimestamp becomes Creation Timestamp. Keys of maps
+// stay unchanged.
 func title(name string) string {
 	if strings.ContainsAny(name, "./-_ ") {
 		return name
@@ -189,7 +189,7 @@ func title(name string) string {
 	return b.String()
 }
 
-// events prints what happened to an object, oldest first.
+// events prints the events of an object, oldest first.
 func (k *kubectl) events(ctx context.Context, obj map[string]any) error {
 	raw, err := codec.Marshal(obj["metadata"])
 	if err != nil {

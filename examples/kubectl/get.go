@@ -230,7 +230,7 @@ func (g *getFlags) objects(ctx context.Context, k *kubectl, list []target) error
 	}
 	if len(failed) == 0 || len(items) > 0 {
 		if single && len(items) == 0 {
-			return nil // not there, and that is no failure
+			return nil // --ignore-not-found
 		}
 		if err := g.printObjects(k.out, items, single, list); err != nil {
 			return err
@@ -301,31 +301,7 @@ func (g *getFlags) follow(ctx context.Context, k *kubectl, t *target) error {
 	if err := json.Unmarshal(resp.Body, &head); err != nil {
 		return err
 	}
-	show := func(body []byte) error {
-		if g.table() {
-			table, err := toTable(body)
-			if err != nil {
-				return err
-			}
-			return p.print(t, table)
-		}
-		obj := map[string]any{}
-		if err := codec.Unmarshal(body, &obj); err != nil {
-			return err
-		}
-		items, isList := obj["items"].([]any)
-		if !isList {
-			items = []any{obj}
-		}
-		for _, item := range items {
-			m := item.(map[string]any)
-			m["apiVersion"], m["kind"] = t.GVK.GroupVersion().String(), t.GVK.Kind
-			if err := g.printObjects(k.out, []map[string]any{m}, true, []target{*t}); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+	show := func(body []byte) error { return g.show(k, p, t, body) }
 	if !g.watchOnly {
 		if err := show(resp.Body); err != nil {
 			return err
@@ -347,21 +323,57 @@ func (g *getFlags) follow(ctx context.Context, k *kubectl, t *target) error {
 		if err != nil {
 			return err
 		}
-		typ, obj, err := codec.DecodeEventJSON(frame)
-		switch {
-		case err != nil:
-			return err
-		case typ == "ERROR":
-			status := metav1.Status{}
-			if err := codec.Unmarshal(obj, &status); err != nil {
-				return err
-			}
-			return &apierrors.StatusError{ErrStatus: status}
-		case typ == "BOOKMARK":
-			continue
+		obj, err := changed(frame)
+		if err == nil && obj != nil {
+			err = show(obj)
 		}
-		if err := show(obj); err != nil {
+		if err != nil {
 			return err
 		}
 	}
+}
+
+// changed returns the object of an event of a watch; nil if the event is a bookmark.
+func changed(frame []byte) ([]byte, error) {
+	typ, obj, err := codec.DecodeEventJSON(frame)
+	switch {
+	case err != nil:
+		return nil, err
+	case typ == "ERROR":
+		status := metav1.Status{}
+		if err := codec.Unmarshal(obj, &status); err != nil {
+			return nil, err
+		}
+		return nil, &apierrors.StatusError{ErrStatus: status}
+	case typ == "BOOKMARK":
+		return nil, nil
+	}
+	return obj, nil
+}
+
+// show prints an object, a list or a table of t that the server sent.
+func (g *getFlags) show(k *kubectl, p *printer, t *target, body []byte) error {
+	if g.table() {
+		table, err := toTable(body)
+		if err != nil {
+			return err
+		}
+		return p.print(t, table)
+	}
+	obj := map[string]any{}
+	if err := codec.Unmarshal(body, &obj); err != nil {
+		return err
+	}
+	items, isList := obj["items"].([]any)
+	if !isList {
+		items = []any{obj}
+	}
+	for _, item := range items {
+		m := item.(map[string]any)
+		m["apiVersion"], m["kind"] = t.GVK.GroupVersion().String(), t.GVK.Kind
+		if err := g.printObjects(k.out, []map[string]any{m}, true, []target{*t}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -62,7 +62,7 @@ func start(t *testing.T) *tool {
 }
 
 func (k *tool) try(stdin string, args ...string) (stdout, stderr string, code int) {
-	ctx, cancel := context.WithTimeout(k.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(k.t.Context(), 2*time.Minute)
 	defer cancel()
 	var out, errOut bytes.Buffer
 	code = run(ctx, append([]string{"--kubeconfig", k.config}, args...), strings.NewReader(stdin), &out, &errOut)
@@ -78,7 +78,7 @@ func (k *tool) ok(want, stdin string, args ...string) string {
 	return out
 }
 
-// fails runs a command that must fail and say want.
+// fails runs a command that must fail with an error that contains want.
 func (k *tool) fails(want string, args ...string) {
 	k.t.Helper()
 	out, errOut, code := k.try("", args...)

@@ -39,17 +39,17 @@ type command struct {
 	usage string // what follows the name
 	short string
 	long  string
-	// flags registers the command's own flags and returns what runs it.
+	// flags registers the command's own flags and returns the function that runs it.
 	flags func(f *pflag.FlagSet) func(ctx context.Context, k *kubectl, args []string) error
 }
 
-// commands in the order help shows them.
+// commands returns all commands in the order of the help.
 func commands() []command {
 	return []command{getCommand(), describeCommand(), applyCommand(), deleteCommand(), logsCommand(), execCommand(), scaleCommand(),
 		rolloutCommand(), apiResourcesCommand(), versionCommand()}
 }
 
-// kubectl is what every command needs.
+// kubectl is the state shared by all commands.
 type kubectl struct {
 	global
 	in       io.Reader
@@ -93,7 +93,7 @@ func (g *global) flags(f *pflag.FlagSet) {
 	f.IntVarP(&g.verbosity, "v", "v", g.verbosity, "log verbosity: from 6 on every request is shown")
 }
 
-// connect makes the connection the flags describe.
+// connect creates the connection that the flags describe.
 func (k *kubectl) connect() error {
 	k.config.Edit = func(c *kubeconfig.Cluster, u *kubeconfig.User) {
 		set := func(p *string, v string) {
@@ -134,8 +134,8 @@ func (k *kubectl) connect() error {
 	}
 	o := rest.Options{Warnings: func(w rest.Warning) { fmt.Fprintln(k.err, "Warning:", w.Text) }}
 	if k.verbosity >= 6 {
-		o.Metrics.Request = func(verb, resource string, code int, took time.Duration) {
-			fmt.Fprintf(k.err, "%s %s: %d in %v\n", verb, resource, code, took.Round(time.Microsecond))
+		o.Metrics.Request = func(to rest.Target, code int, took time.Duration) {
+			fmt.Fprintf(k.err, "%s %s: %d in %v\n", to.Verb, to.Resource, code, took.Round(time.Microsecond))
 		}
 	}
 	k.conn, err = rest.New(cfg, o)

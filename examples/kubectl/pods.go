@@ -17,13 +17,14 @@ import (
 	"github.com/keelson-dev/keelson/client/stream"
 )
 
-// pod finds the pod an argument means: POD, pod/POD, or TYPE/NAME of what selects pods, then one of its pods.
+// pod finds the pod of an argument: POD, pod/POD, or TYPE/NAME of an object that selects pods, then one of
+// its pods.
 func (k *kubectl) pod(ctx context.Context, arg string) (*corev1.Pod, error) {
 	pods := client.For[*corev1.Pod](k.conn)
 	args := []string{arg}
 	list, err := k.targets(ctx, args, false)
 	if err != nil || list[0].name == "" {
-		// A word without a slash is a pod's name.
+		// An argument without a slash is the name of a pod.
 		return pods.Get(ctx, types.NamespacedName{Namespace: k.namespace, Name: arg})
 	}
 	t := &list[0]
@@ -62,7 +63,7 @@ func (k *kubectl) pod(ctx context.Context, arg string) (*corev1.Pod, error) {
 	return best, nil
 }
 
-// podSelector is how an object selects its pods: spec.selector, as a label selector or as a plain map.
+// podSelector returns the selector of an object's pods: spec.selector, a label selector or a plain map.
 func podSelector(u *metav1.Unstructured) (labels.Selector, error) {
 	v, _ := u.Nested("spec", "selector")
 	m, ok := v.(map[string]any)
@@ -98,7 +99,7 @@ func ready(p *corev1.Pod) bool {
 	return false
 }
 
-// container is the one to use: the one asked for, the annotated default, or the first.
+// container returns the container to use: the requested one, the annotated default, or the first.
 func (k *kubectl) container(p *corev1.Pod, asked string) (string, error) {
 	if asked != "" {
 		for _, list := range [][]corev1.Container{p.Spec.Containers, p.Spec.InitContainers} {

@@ -15,7 +15,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-// output is how objects are shown.
+// output holds the flags for printing objects.
 type output struct {
 	format                               string
 	noHeaders, showLabels, managedFields bool
@@ -93,7 +93,7 @@ func (o *output) printObjects(w io.Writer, items []map[string]any, single bool, 
 			return err
 		}
 		if single && len(items) == 1 && list[0].name == "" {
-			text = append([]byte("---\n"), text...) // one of several, as they come
+			text = append([]byte("---\n"), text...) // one of several documents
 		}
 	}
 	_, err := w.Write(text)

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,12 +14,13 @@ import (
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/codec"
-	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/manifest"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/discovery"
 )
 
-// target is what a command works on: a resource, and one object of it or, without a name, all that are
+// target is an argument of a command: a resource, and one object of it or, without a name, all that are
 // selected.
 type target struct {
 	*discovery.Resource
@@ -106,7 +107,7 @@ func (k *kubectl) targets(ctx context.Context, args []string, allNamespaces bool
 	return out, nil
 }
 
-// lookUp finds the resource, or the resources of the category, a word means.
+// lookUp finds the resource, or the resources of the category, with a name.
 func (k *kubectl) lookUp(ctx context.Context, catalog *discovery.Catalog, word string) ([]discovery.Resource, error) {
 	if list := catalog.Category(word); len(list) > 0 {
 		return slices.DeleteFunc(slices.Clone(list), func(r discovery.Resource) bool { return !r.HasVerb("list") }), nil
@@ -138,7 +139,7 @@ func (k *kubectl) documents(ctx context.Context, files []string, recursive bool)
 		for _, path := range paths {
 			docs, err := k.documentsOf(ctx, path)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", path, err)
+				return nil, err
 			}
 			out = append(out, docs...)
 		}
@@ -169,7 +170,7 @@ func expand(file string, recursive bool) ([]string, error) {
 			if path != file && !recursive {
 				return filepath.SkipDir
 			}
-		case slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)):
+		case manifest.IsManifest(path):
 			out = append(out, path)
 		}
 		return nil
@@ -188,71 +189,34 @@ func (k *kubectl) documentsOf(ctx context.Context, path string) ([]document, err
 		r = f
 	}
 	var out []document
-	for text, err := range codec.SplitYAML(r) {
+	for obj, err := range manifest.All(r, path) {
 		if err != nil {
 			return nil, err
 		}
-		raw, err := codec.YAMLToJSON(text)
+		doc, err := k.place(ctx, obj)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		docs, err := k.parse(ctx, raw)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, docs...)
+		out = append(out, doc)
 	}
 	return out, nil
 }
 
-// parse finds out where an object belongs. A List stands for its items.
-func (k *kubectl) parse(ctx context.Context, raw []byte) ([]document, error) {
-	obj := map[string]any{}
-	if err := codec.Unmarshal(raw, &obj); err != nil {
-		return nil, err
-	}
-	kind, _ := obj["kind"].(string)
-	apiVersion, _ := obj["apiVersion"].(string)
-	if kind == "" || apiVersion == "" {
-		return nil, errors.New("the object has no apiVersion or no kind")
-	}
-	if items, ok := obj["items"].([]any); ok && strings.HasSuffix(kind, "List") {
-		var out []document
-		for _, item := range items {
-			raw, err := json.Marshal(item)
-			if err != nil {
-				return nil, err
-			}
-			docs, err := k.parse(ctx, raw)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, docs...)
-		}
-		return out, nil
-	}
-	gv, err := schema.ParseGroupVersion(apiVersion)
+// place determines resource and namespace of an object.
+func (k *kubectl) place(ctx context.Context, obj *metav1.Unstructured) (document, error) {
+	gvk := obj.GroupVersionKind()
+	res, err := k.find.ForKind(ctx, gvk.GroupKind(), gvk.Version)
 	if err != nil {
-		return nil, err
+		return document{}, fmt.Errorf("no matches for kind %q in version %q (a definition to apply first?): %w", obj.Kind, obj.APIVersion, err)
 	}
-	res, err := k.find.ForKind(ctx, schema.GroupKind{Group: gv.Group, Kind: kind}, gv.Version)
-	if err != nil {
-		return nil, fmt.Errorf("no matches for kind %q in version %q (a definition to apply first?): %w", kind, apiVersion, err)
+	if obj.Name == "" {
+		return document{}, fmt.Errorf("a %s has no metadata.name", obj.Kind)
 	}
-	meta, _ := obj["metadata"].(map[string]any)
-	name, _ := meta["name"].(string)
-	if name == "" {
-		return nil, fmt.Errorf("a %s has no metadata.name", kind)
-	}
-	d := document{target: target{Resource: res, name: name}}
+	d := document{target: target{Resource: res, name: obj.Name}}
 	if res.Namespaced {
-		ns, _ := meta["namespace"].(string)
-		if ns == "" {
-			ns = k.namespace
-			meta["namespace"] = ns
-		}
-		d.namespace = ns
+		obj.Namespace = cmp.Or(obj.Namespace, k.namespace)
+		d.namespace = obj.Namespace
 	}
-	d.body, err = json.Marshal(obj)
-	return []document{d}, err
+	d.body, err = codec.Marshal(obj)
+	return d, err
 }

@@ -108,7 +108,7 @@ func rollout[T metav1.Object](ctx context.Context, k *kubectl, t *target, watch 
 		return err
 	}
 	if len(list.Items) == 0 {
-		_, err := k.conn.Do(ctx, t.request("GET", "")) // for the server's own words
+		_, err := k.conn.Do(ctx, t.request("GET", "")) // for the server's error
 		return err
 	}
 	last := ""

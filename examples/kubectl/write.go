@@ -16,6 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client/dynamic"
+	"github.com/keelson-dev/keelson/client/wait"
 )
 
 func applyCommand() command {
@@ -138,7 +139,7 @@ func (d *deleteFlags) body() ([]byte, error) {
 	case d.force && d.grace == -1:
 		d.grace = 0
 	case d.grace == 0 && !d.force:
-		d.grace = 1 // without --force nothing is removed behind the node's back
+		d.grace = 1 // without --force a pod is removed only after its node has confirmed
 	}
 	if d.grace >= 0 {
 		o.GracePeriodSeconds = &d.grace
@@ -267,23 +268,15 @@ func uidOf(body []byte) types.UID {
 	return answer.Details.UID
 }
 
-// waitGone waits until the object is not there, or another one bears its name.
+// waitGone waits until the object does not exist, or another one has its name.
 func (k *kubectl) waitGone(ctx context.Context, t *target, uid types.UID) error {
 	objects := dynamic.Metadata(k.conn, t.GVR)
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		obj, err := objects.Get(ctx, types.NamespacedName{Namespace: t.namespace, Name: t.name})
-		switch {
-		case apierrors.IsNotFound(err), err == nil && uid != "" && obj.UID != uid:
-			return nil
-		case err != nil && ctx.Err() == nil:
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(pause):
-		}
+	check := wait.Deleted
+	if uid != "" {
+		check = wait.DeletedUID(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: uid}})
 	}
+	_, err := wait.For(ctx, objects, types.NamespacedName{Namespace: t.namespace, Name: t.name}, check)
+	return err
 }
 
 func scaleCommand() command {
@@ -322,7 +315,7 @@ func scaleCommand() command {
 	}
 }
 
-// scale sets the replicas; without preconditions a change meanwhile is no obstacle.
+// scale sets the replicas; without preconditions it ignores concurrent changes.
 func (k *kubectl) scale(ctx context.Context, t *target, replicas, current int32, version string) error {
 	scales := dynamic.Scale(k.conn, t.GVR)
 	key := types.NamespacedName{Namespace: t.namespace, Name: t.name}

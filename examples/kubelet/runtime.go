@@ -14,7 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/noderuntime"
 )
 
-// private is a containerd of the kubelet's own, for nodes that have none. The upstream kubelet has no such
+// private is a containerd that the kubelet starts, for nodes that have none. The upstream kubelet has no such
 // flags.
 type private struct {
 	dir, images, services string

@@ -25,7 +25,7 @@ import (
 	"github.com/keelson-dev/keelson/examples/internal/load"
 )
 
-// config is what the flags say.
+// config holds the values of the flags.
 type config struct {
 	load.Options
 	kubeconfig  string
@@ -105,7 +105,7 @@ func run(args []string) error {
 	}
 	results, err := l.Run(ctx, c.phases)
 	load.PrintTable(os.Stdout, results)
-	// What was made is deleted also after an interrupt.
+	// The created objects are deleted after an interrupt too.
 	cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	return errors.Join(err, l.CleanUp(cleaning))

@@ -4,7 +4,8 @@
 //	go run ./examples/operator --kubeconfig ~/.kube/config
 //	kubectl apply -f examples/operator/config/samples
 //
-// Of several replicas one leads, by a Lease; on SIGTERM it finishes what it is doing and hands over at once.
+// Of several replicas one leads, by a Lease; on SIGTERM it finishes reconciles in progress and releases the
+// lease at once.
 package main
 
 import (
@@ -29,7 +30,6 @@ import (
 	"github.com/keelson-dev/keelson/examples/operator/website"
 	"github.com/keelson-dev/keelson/informers"
 	"github.com/keelson-dev/keelson/leaderelection"
-	"github.com/keelson-dev/keelson/leaderelection/leaselock"
 )
 
 func main() {
@@ -89,7 +89,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	// The scheme of the connection: what is built in, and ours.
+	// The scheme of the connection: the built-in kinds and ours.
 	cfg.Scheme = api.Scheme().Clone()
 	if err := website.Register(cfg.Scheme); err != nil {
 		return err
@@ -105,15 +105,12 @@ func run(ctx context.Context, args []string) error {
 	pages := health.New(health.Options{Addr: o.pages, Logger: log})
 	pages.Handle("GET /metrics", measured)
 	if o.leaderElect {
-		o.election.Logger, o.election.Metrics = log, measured.Leader(o.lease.Name)
-		elector, err := leaderelection.New(leaselock.New(conn, o.lease, leaselock.Options{}), o.election)
-		if err != nil {
-			return err
-		}
-		mo.Elector = elector
-		pages.Live("leader-election", func(context.Context) error { return elector.Healthy(20 * time.Second) })
+		mo.Lease, mo.Election = o.lease, o.election
 	}
 	m := manager.New(conn, mo)
+	if elector := m.LeaderElector(); elector != nil {
+		pages.Live("leader-election", func(context.Context) error { return elector.Healthy(20 * time.Second) })
+	}
 	pages.Ready("informers", func(context.Context) error { return m.Informers().Ready() })
 	if o.pages != "" {
 		m.AddWithoutLeaderElection("health", pages)

@@ -36,8 +36,7 @@ func TestFlags(t *testing.T) {
 	require.Equal(t, 3*time.Second, o.election.LeaseDuration)
 }
 
-// The command itself over TCP, in real time: it leads, works, and releases the lease when it is told to
-// end.
+// The command itself over TCP, in real time: it leads, works, and releases the lease when its context ends.
 func TestRunAgainstAServer(t *testing.T) {
 	s := api.Scheme().Clone()
 	require.NoError(t, website.Register(s))

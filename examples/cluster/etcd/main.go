@@ -1,5 +1,5 @@
-// Command etcd is the etcd the cluster embeds, as a program of its own, with etcd's flags: for tests against
-// a newer one than the system's.
+// Command etcd is the etcd that the cluster embeds, as a separate program with etcd's flags: for tests
+// against a newer version than the system's.
 //
 //	go build -o /tmp/etcd ./examples/cluster/etcd && KEELSON_ETCD=/tmp/etcd go test ./store/etcd
 package main
@@ -46,7 +46,7 @@ func run(args []string) error {
 	}
 }
 
-// config reads etcd's flags. Those of addresses etcd declares but leaves to its program to read.
+// config reads etcd's flags. etcd declares the flags of addresses, but its program must read them.
 func config(args []string) (*embed.Config, error) {
 	cfg := embed.NewConfig()
 	f := flag.NewFlagSet("etcd", flag.ContinueOnError)

@@ -25,7 +25,7 @@ const Name = "website"
 // Label of the Deployment, its pods and the Service: the name of the Website.
 const Label = "demo.keelson.dev/website"
 
-// Add adds the controller to a manager, whose scheme must know Website; see Register.
+// Add adds the controller to a manager, in whose scheme Website must be registered; see Register.
 func Add(m *manager.Manager) error {
 	r := &reconciler{
 		sites:       informers.For[*Website](m.Informers()).Lister(),
@@ -49,8 +49,8 @@ type reconciler struct {
 	expose      *client.Client[*corev1.Service]
 }
 
-// Reconcile makes the Deployment and the Service what the Website says, and reports. What is right already is
-// left alone by the server; what belongs to a Website that is gone, the garbage collector removes.
+// Reconcile applies the Deployment and the Service of the Website, and updates its status. An apply that
+// changes nothing writes nothing; the objects of a deleted Website are removed by the garbage collector.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	site, err := r.sites.Get(req)
 	if apierrors.IsNotFound(err) || err == nil && metav1.IsTerminating(site) {
@@ -86,7 +86,7 @@ func (r *reconciler) report(ctx context.Context, site *Website, s observed) erro
 	return err
 }
 
-// observed is what a reconcile has seen.
+// observed is the state that a reconcile found.
 type observed struct {
 	ready     int32
 	url       string
@@ -115,7 +115,7 @@ func replicas(site *Website) int32 {
 	return *site.Spec.Replicas
 }
 
-// owned is the metadata of what belongs to a website.
+// owned returns the metadata of the objects of a website.
 func owned(site *Website) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: site.Namespace, Name: site.Name, Labels: map[string]string{Label: site.Name},

@@ -11,7 +11,9 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api"
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/builtin/deployment"
@@ -25,16 +27,21 @@ import (
 	"github.com/keelson-dev/keelson/examples/operator/website"
 )
 
-// cluster is a real API server with the controller under test and the ones it relies on, down to nodes that
-// run nothing.
+// cluster is a real API server with the controller under test, the built-in ones it relies on, and simulated
+// nodes.
 func cluster(t *testing.T) *controllertest.Cluster {
+	c := clusterWithout(t)
+	c.Run(c.Manager("operator", website.Add))
+	return c
+}
+
+func clusterWithout(t *testing.T) *controllertest.Cluster {
 	s := api.Scheme().Clone()
 	require.NoError(t, website.Register(s))
 	return controllertest.Start(t, controllertest.Options{
 		CRDs:   os.DirFS("../config/crd"),
 		Scheme: s,
 		Controllers: []controllertest.Adder{
-			website.Add,
 			func(m *manager.Manager) error { return deployment.Add(m, deployment.Options{}) },
 			func(m *manager.Manager) error { return replicaset.Add(m, replicaset.Options{}) },
 			func(m *manager.Manager) error { return garbagecollector.Add(m, garbagecollector.Options{}) },
@@ -118,7 +125,7 @@ func TestNothingIsWrittenOnceAllIsWell(t *testing.T) {
 	})
 }
 
-func TestSomebodyElsesDeploymentIsLeftAlone(t *testing.T) {
+func TestForeignDeploymentsAreLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := cluster(t)
 		labels := map[string]string{"app": "theirs"}
@@ -141,5 +148,26 @@ func TestTheDefinitionRefusesNonsense(t *testing.T) {
 			_, err := client.For[*website.Website](c.Admin()).Create(t.Context(), &website.Website{ObjectMeta: controllertest.Name("default", "bad"), Spec: spec})
 			require.True(t, apierrors.IsInvalid(err), "%+v: %v", spec, err)
 		}
+	})
+}
+
+// The operator's role in config/rbac has the rights that a run needs and no others.
+func TestRole(t *testing.T) {
+	data, err := os.ReadFile("../config/rbac/role.yaml")
+	require.NoError(t, err)
+	role := &rbacv1.ClusterRole{}
+	_, err = codec.UnmarshalYAML(data, role, codec.DecodeOptions{})
+	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		c := clusterWithout(t)
+		calls := c.Record(controllertest.Requests{User: "operator"})
+		c.Run(c.ManagerOver(c.Conn(client.User{Name: "operator", Groups: []string{"system:masters"}}), "operator", website.Add))
+		controllertest.Create(c, site("hello"))
+		c.Sleep(time.Minute)
+		controllertest.Update(c, "default", "hello", func(s *website.Website) { s.Spec.Image = "web:2" })
+		c.Sleep(time.Minute)
+		missing, unused := controllertest.CompareRules(role.Rules, calls.Calls())
+		require.Empty(t, missing, "add these to config/rbac/role.yaml; all that is needed is %+v", controllertest.LeastRules(calls.Calls()))
+		require.Empty(t, unused, "remove these from config/rbac/role.yaml")
 	})
 }

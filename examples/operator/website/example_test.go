@@ -27,11 +27,11 @@ func Example() {
 	_, err := controllers.Add(m, "greeter", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		cm, err := lister.Get(req)
 		if err != nil || cm.Data["greet"] == "" || cm.Annotations["greeting"] != "" {
-			return reconcile.Result{}, nil // gone, none of ours, or done
+			return reconcile.Result{}, nil // deleted, without the entry, or done
 		}
 		cm.Annotations = map[string]string{"greeting": "Hello, " + cm.Data["greet"] + "!"}
 		_, err = api.Update(ctx, cm)
-		return reconcile.Result{}, err // a conflict is tried again
+		return reconcile.Result{}, err // a conflict is retried
 	}), controllers.Options{}, controllers.For[*corev1.ConfigMap]())
 	if err != nil {
 		panic(err)

@@ -1,6 +1,6 @@
 // Package website is a custom resource and its controller: a Website owns a Deployment and a Service. It is
-// what an operator built with this library looks like: plain Go structs, nothing generated, and a reconciler
-// that only says what should be.
+// an example of an operator built with this library: plain Go structs without generated code, and a
+// reconciler that declares the desired state.
 package website
 
 import (
@@ -21,7 +21,7 @@ type Website struct {
 	Status WebsiteStatus `json:"status,omitempty"`
 }
 
-// WebsiteSpec is what its owner wants.
+// WebsiteSpec is the desired state.
 type WebsiteSpec struct {
 	// Image serves HTTP on Port.
 	Image string `json:"image"`
@@ -31,15 +31,15 @@ type WebsiteSpec struct {
 	Port int32 `json:"port,omitempty"`
 }
 
-// WebsiteStatus is what the controller has seen.
+// WebsiteStatus is the observed state.
 type WebsiteStatus struct {
-	// ObservedGeneration is the generation of the spec the rest is about.
+	// ObservedGeneration is the generation of the spec that the status reflects.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// ReadyReplicas is how many pods answer.
+	// ReadyReplicas is the number of ready pods.
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
 	// URL of the website inside the cluster.
 	URL string `json:"url,omitempty"`
-	// Conditions has one of type Ready.
+	// Conditions has a condition of type Ready.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/controllers/builtin"
+	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/examples/internal/component"
+	"github.com/keelson-dev/keelson/store/certs"
+)
+
+// Every flag of kube-controller-manager is known, and docs/kube-controller-manager-flags.md says what becomes
+// of it.
+func TestEveryFlagIsKnown(t *testing.T) {
+	upstream, err := os.ReadFile("testdata/flags-1.36.txt")
+	require.NoError(t, err)
+	_, f, err := newOptions()
+	require.NoError(t, err)
+	page, unknown := component.FlagTable(f, strings.Fields(string(upstream)), "KEELSON_UPDATE=1 go test ./examples/kube-controller-manager -run TestEveryFlagIsKnown")
+	require.Empty(t, unknown)
+	const file = "../../docs/kube-controller-manager-flags.md"
+	if os.Getenv("KEELSON_UPDATE") != "" {
+		require.NoError(t, os.WriteFile(file, []byte(page), 0o644))
+	}
+	have, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, page, string(have))
+}
+
+// completed parses a command line and reads the files that it names.
+func completed(args ...string) (*options, error) {
+	o, err := parse(args)
+	if err != nil {
+		return nil, err
+	}
+	return o, o.complete()
+}
+
+// add adds the controllers of a command line to a manager.
+func add(t *testing.T, o *options) error {
+	conn, err := rest.New(rest.Config{Host: "http://127.0.0.1:1"}, rest.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, conn.Close()) })
+	return builtin.Add(manager.New(conn, manager.Options{}), o.builtin)
+}
+
+// The command line that kubeadm 1.36 writes into the manifest of kube-controller-manager is complete.
+func TestFlagsOfKubeadm(t *testing.T) {
+	dir := t.TempDir()
+	ca, err := certs.NewAuthority("kubernetes")
+	require.NoError(t, err)
+	pair, err := ca.Serving("sa", "sa", "127.0.0.1")
+	require.NoError(t, err)
+	for name, data := range map[string][]byte{"ca.crt": ca.CertPEM(), "ca.key": ca.KeyPEM(), "sa.key": pair.KeyPEM()} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+	}
+	text, err := os.ReadFile("testdata/kubeadm-args.txt")
+	require.NoError(t, err)
+	o, err := completed(strings.Fields(strings.ReplaceAll(string(text), "/etc/kubernetes/pki", dir))...)
+	require.NoError(t, err)
+	require.Equal(t, []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}, o.builtin.NodeIPAM.ClusterCIDRs)
+	require.NotNil(t, o.builtin.Signing.Cert)
+	require.NotNil(t, o.builtin.TokenKey)
+	require.True(t, o.ownAccounts)
+	require.NoError(t, add(t, o))
+}
+
+func TestFlags(t *testing.T) {
+	o, err := completed("--concurrent-job-syncs=9", "--enable-garbage-collector=false", "--terminated-pod-gc-threshold=0", "--enable-dynamic-provisioning=false",
+		"--profiling=false", "--controller-shutdown-timeout=3s", "--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/16,fd00::/48", "--node-cidr-mask-size-ipv4=26", "--cloud-provider=external")
+	require.NoError(t, err)
+	require.Equal(t, 9, o.builtin.Concurrency["job-controller"])
+	require.Equal(t, 2, o.builtin.Concurrency["daemonset-controller"])
+	require.Equal(t, []string{"*", "-garbage-collector-controller"}, o.builtin.Controllers)
+	require.Equal(t, -1, o.builtin.TerminatedPods)
+	require.True(t, o.builtin.VolumeBinder.WithoutProvisioning)
+	require.True(t, o.NoProfiling)
+	require.Equal(t, 26, o.builtin.NodeIPAM.MaskSizeIPv4)
+	require.NoError(t, add(t, o))
+	for args, why := range map[string]string{
+		"--concurrent-job-syncs=0":                         "want a positive number",
+		"--concurrent-job-syncs=4x":                        "want a positive number",
+		"--allocate-node-cidrs":                            "needs --cluster-cidr",
+		"--allocate-node-cidrs --cluster-cidr=10.0.0.0/99": "--cluster-cidr",
+		"--allocate-node-cidrs --cluster-cidr=10.0.0.0/16 --node-cidr-mask-size-ipv6=64": "are for two families",
+		"--cloud-provider=somewhere":        "no cloud provider is built in",
+		"--cloud-config=x":                  "no cloud provider is built in",
+		"--enable-leader-migration":         "one program runs these controllers",
+		"--root-ca-file=/nowhere":           "--root-ca-file",
+		"--leader-elect-resource-lock=maps": "the lock is a Lease",
+		"--concurrent-jobs-syncs=3":         "concurrent-job-syncs",
+	} {
+		_, err := completed(strings.Fields(args)...)
+		require.ErrorContains(t, err, why, args)
+	}
+}
+
+func TestVersionIsPrinted(t *testing.T) {
+	o, err := parse([]string{"--version"})
+	require.NoError(t, err)
+	var b strings.Builder
+	require.True(t, o.PrintVersion(&b))
+	require.Equal(t, "Kubernetes v1.36.0\n", b.String())
+}
