@@ -19,10 +19,12 @@ import (
 
 // stable are the packages whose exported API is kept in docs/api, one file each.
 var stable = []string{
-	"apimachinery/apierrors", "apimachinery/codec", "apimachinery/fields", "apimachinery/intstr", "apimachinery/labels",
-	"apimachinery/managedfields", "apimachinery/metav1", "apimachinery/openapi", "apimachinery/patch", "apimachinery/resource",
+	"apimachinery/apierrors", "apimachinery/codec", "apimachinery/diff", "apimachinery/fields", "apimachinery/intstr", "apimachinery/labels",
+	"apimachinery/managedfields", "apimachinery/manifest", "apimachinery/markers", "apimachinery/metav1", "apimachinery/openapi", "apimachinery/patch", "apimachinery/readiness",
+	"apimachinery/resource",
 	"apimachinery/schema", "apimachinery/scheme", "apimachinery/types",
-	"client", "client/clienttest", "client/discovery", "client/dynamic", "client/events", "client/kubeconfig", "client/rest", "client/stream",
+	"client", "client/applyset", "client/clienttest", "client/discovery", "client/dynamic", "client/events", "client/kubeconfig", "client/objects",
+	"client/rest", "client/stream", "client/wait",
 	"informers", "workqueue", "leaderelection", "leaderelection/leaselock",
 	"store", "store/apiserver", "store/controlplane", "store/storetest",
 	"controllers", "controllers/controller", "controllers/controllertest", "controllers/health", "controllers/manager",

@@ -33,14 +33,32 @@ var folderMayImport = map[string][]string{
 
 // packageMayImport are the exceptions, by package.
 var packageMayImport = map[string][]string{
-	"leaderelection/leaselock":   {"client"},
-	"client/clienttest":          {"store"},
-	"controllers/controllertest": {"store"},
+	"leaderelection/leaselock":                   {"client"},
+	"client/clienttest":                          {"store"},
+	"controllers/controllertest":                 {"store"},
+	"controllers/controllertest/internal/direct": {"store"},
+	"store/internal/planetest":                   {"client"},
 }
 
 // mayImportUnsafe are the packages that import unsafe: one for all of apimachinery, and two outside it that
 // view bytes as strings and hold weak pointers.
 var mayImportUnsafe = []string{"apimachinery/internal/mem", "client/internal/scan", "informers"}
+
+// codecMayImport lists, for each package below apimachinery/codec/internal, those beside it that it may
+// import: plans know no encoding, the encodings do not know each other, and what combines them lies on top.
+var codecMayImport = map[string][]string{
+	"failure":   {},
+	"arena":     {},
+	"jsontext":  {"failure"},
+	"plan":      {"arena", "failure", "jsontext"},
+	"json":      {"arena", "failure", "jsontext", "plan"},
+	"proto":     {"arena", "failure", "plan"},
+	"deep":      {"arena", "failure", "plan"},
+	"transcode": {"arena", "failure", "json", "jsontext", "plan", "proto"},
+	"wire":      {"arena", "failure", "json", "jsontext", "proto"},
+	"yaml":      {"failure", "jsontext"},
+	"codectest": {},
+}
 
 // leaves are the packages workqueue and leaderelection may import from apimachinery.
 var leaves = []string{"backoff", "fence", "intstr", "labels", "fields", "resource", "schema", "types", "validation"}
@@ -114,7 +132,7 @@ func checkImports(t *testing.T, p pkg) {
 	}
 	depth := strings.Count(from, "/") + 1
 	limit := 2
-	if strings.HasPrefix(from, "apimachinery/api/") || strings.HasPrefix(from, "controllers/builtin/") {
+	if strings.HasPrefix(from, "apimachinery/api/") || strings.HasPrefix(from, "controllers/builtin/") || strings.HasPrefix(from, "controllers/kubelet/") {
 		limit = 3
 	}
 	if !strings.Contains("/"+from+"/", "/internal/") && folder != "examples" {
@@ -132,6 +150,7 @@ func checkImports(t *testing.T, p pkg) {
 		}
 		to := strings.TrimPrefix(imp, module+"/")
 		target, _, _ := strings.Cut(to, "/")
+		checkCodec(t, from, to)
 		if target == folder {
 			continue
 		}
@@ -140,6 +159,18 @@ func checkImports(t *testing.T, p pkg) {
 			require.Contains(t, leaves, path.Base(to), "%s imports %s, which is no leaf", from, to)
 		}
 	}
+}
+
+func checkCodec(t *testing.T, from, to string) {
+	const dir = "apimachinery/codec/internal/"
+	from, inside := strings.CutPrefix(from, dir)
+	to, beside := strings.CutPrefix(to, dir)
+	if !inside || !beside {
+		return
+	}
+	allowed, known := codecMayImport[from]
+	require.True(t, known, "%s%s has no rule in codecMayImport", dir, from)
+	require.Contains(t, allowed, to, "%s%s may not import %s", dir, from, to)
 }
 
 // TestRootModuleStaysSmall keeps the heavy modules out of what users import.

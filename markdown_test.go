@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,7 +146,8 @@ func TestMarkdownShell(t *testing.T) {
 		t.Skip("commands of documents: -short")
 	}
 	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("no bash")
+		require.NotEqual(t, "true", os.Getenv("CI"), "CI must have bash")
+		t.Skip("needs bash")
 	}
 	ran := 0
 	for _, name := range markdownFiles(t) {
@@ -202,6 +204,32 @@ func TestArchitectureNamesRealFiles(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestPackageDocsNameRealFiles: a file that a package's doc names is in its folder or one below it, or at
+// that path.
+func TestPackageDocsNameRealFiles(t *testing.T) {
+	file := regexp.MustCompile(`[a-z0-9_/]+\.go\b`)
+	named := 0
+	for _, dir := range sourceDirs(t) {
+		for _, f := range parseDir(t, dir) {
+			for _, name := range file.FindAllString(f.ast.Doc.Text(), -1) {
+				named++
+				if !anyExists(name, path.Join(dir, name), path.Join(dir, "*", name)) {
+					t.Errorf("the package doc in %s names %s, which does not exist", f.name, name)
+				}
+			}
+		}
+	}
+	require.Greater(t, named, 50)
+}
+
+// anyExists reports whether a file matches one of the patterns.
+func anyExists(patterns ...string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		found, _ := filepath.Glob(p)
+		return len(found) > 0
+	})
 }
 
 func declares(t *testing.T, file, name string) bool {

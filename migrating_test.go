@@ -21,23 +21,31 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/cbor"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/diff"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/managedfields"
+	"github.com/keelson-dev/keelson/apimachinery/manifest"
+	"github.com/keelson-dev/keelson/apimachinery/markers"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/openapi"
+	"github.com/keelson-dev/keelson/apimachinery/readiness"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/applyset"
 	"github.com/keelson-dev/keelson/client/certificate"
 	"github.com/keelson-dev/keelson/client/clienttest"
 	"github.com/keelson-dev/keelson/client/discovery"
 	"github.com/keelson-dev/keelson/client/dynamic"
 	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/client/kubeconfig"
+	"github.com/keelson-dev/keelson/client/objects"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/client/stream"
+	"github.com/keelson-dev/keelson/client/wait"
 	"github.com/keelson-dev/keelson/controllers"
+	"github.com/keelson-dev/keelson/controllers/controller"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/fakenode"
 	"github.com/keelson-dev/keelson/controllers/health"
@@ -142,6 +150,13 @@ func migrateObjects(ctx context.Context, conn *rest.Conn, key types.NamespacedNa
 	use(client.For[*authorizationv1.SelfSubjectAccessReview](conn).Create)
 	use(client.Update(ctx, pods, key, func(p *corev1.Pod) error { p.Labels["a"] = "b"; return nil }))
 	use(client.Retry(ctx, client.RetryPolicy{}, func(ctx context.Context) error { return nil }))
+	use(client.CreateOrUpdate(ctx, pods, pod, func(p *corev1.Pod) error { return nil }))
+	use(client.PatchFrom(ctx, pods, pod, pod, client.PatchFromOptions{Strategic: true, Lock: true}))
+	use(client.PatchBetween(pod, pod, client.PatchFromOptions{}))
+	use(client.WithFieldManager(conn, "me"), client.Intercept)
+	use(client.Reader[*corev1.Pod](pods), client.Writer[*corev1.Pod](pods))
+	use(client.AddFinalizer(ctx, pods, pod, "example.com/f"))
+	use(client.RemoveFinalizer(ctx, pods, pod, "example.com/f"))
 	use(client.GetOrCreate(ctx, pods, pod))
 	use(dynamic.For(conn, gvr), dynamic.Metadata(conn, gvr))
 	use(apierrors.IsNotFound(nil), apierrors.IgnoreNotFound(nil))
@@ -152,6 +167,28 @@ func migrateObjects(ctx context.Context, conn *rest.Conn, key types.NamespacedNa
 	use(metav1.AddFinalizer, metav1.RemoveFinalizer, metav1.HasFinalizer, metav1.SetCondition)
 	use(metav1.ConditionIs(nil, "Ready", metav1.ConditionTrue))
 	use(deployment)
+}
+
+func migrateTogether(ctx context.Context, conn *rest.Conn, key types.NamespacedName, pod *corev1.Pod, before, after metav1.Object, ns string, f func(context.Context, *corev1.Pod) error) {
+	pods := client.For[*corev1.Pod](conn)
+	use(client.InNamespace(conn, ns))
+	opts := client.ApplyOptions{FieldManager: "me"}
+	all := objects.New(conn, objects.Options{})
+	read, err := manifest.ReadFS(os.DirFS("config"))
+	use(err)
+	objs := objects.List(read)
+	use(all.ApplyAll(ctx, objs, opts))
+	set := applyset.New(all, applyset.Options{})
+	use(set.Apply(ctx, objs))
+	use(set.Diff(ctx, objs))
+	use(all.Diff(ctx, pod, opts))
+	changes, err := diff.Objects(before, after, diff.Options{})
+	use(diff.Text(changes), err)
+	use(wait.For(ctx, pods, key, wait.Ready))
+	use(readiness.Of(pod))
+	var cleanup controllers.Finalizers[*corev1.Pod]
+	use(cleanup.Add("example.com/f", f))
+	_, _, _ = cleanup.Run(ctx, pods, pod)
 }
 
 func migrateStreams(ctx context.Context, conn *rest.Conn, key types.NamespacedName, obj *corev1.Pod) {
@@ -197,8 +234,19 @@ func migrateLeading(ctx context.Context, conn *rest.Conn, key types.NamespacedNa
 	use(elector.Healthy(10*time.Second), elector.Fenced())
 }
 
-func migrateManager(ctx context.Context, conn *rest.Conn, s *scheme.Scheme, owner *corev1.ConfigMap, elector *leaderelection.Elector, runnable manager.Runnable, add controllertest.Adder) error {
+func migrateManager(ctx context.Context, conn *rest.Conn, key types.NamespacedName, s *scheme.Scheme, owner *corev1.ConfigMap, elector *leaderelection.Elector, runnable manager.Runnable, add controllertest.Adder) error {
+	use(manager.New(conn, manager.Options{Lease: key}))
+	use(manager.Options{Elector: elector, Election: leaderelection.Options{}})
 	m := manager.New(conn, manager.Options{Elector: elector})
+	use(m.LeaderElector(), manager.Options{Elector: elector})
+	use(controllers.LabelsMatch[*corev1.Pod], controllers.Matching[*corev1.Pod], controllers.AnnotationsChanged[*corev1.Pod], controllers.FieldChanged[*corev1.Pod, string])
+	use(func(c *controller.Controller, req reconcile.Request) { use(c.Explain(req), &controller.PanicError{}) })
+	byType := []informers.TypeCache{informers.CacheOf(informers.Options[*corev1.Pod]{})}
+	cache := informers.Cache{Namespaces: []string{"shop"}, Types: byType}
+	set := informers.SetOptions{Cache: cache}
+	use(manager.Options{Informers: set})
+	_, _ = m.Remove(ctx, "website")
+	informers.For[*corev1.Pod](m.Informers()).Release()
 	lister := informers.For[*corev1.ConfigMap](m.Informers(), informers.Options[*corev1.ConfigMap]{}).Lister()
 	r := reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		reconcile.Logger(ctx).Info("reconciling")
@@ -213,6 +261,7 @@ func migrateManager(ctx context.Context, conn *rest.Conn, s *scheme.Scheme, owne
 	informer := informers.For[*corev1.Pod](m.Informers(), informers.Options[*corev1.Pod]{})
 	use(controllers.From(informer, controllers.Self), lister, err)
 	use(controllers.Owner[*corev1.Pod](schema.GroupKind{Group: "apps", Kind: "Deployment"}, true))
+	use(controllers.AddOwner, controllers.RemoveOwner)
 	use(controllers.Own(conn.Scheme(), owner, &appsv1.Deployment{}))
 	m.Add("server", runnable)
 	m.AddWithoutLeaderElection("health", runnable)
@@ -232,6 +281,22 @@ func migrateManager(ctx context.Context, conn *rest.Conn, s *scheme.Scheme, owne
 	return m.Run(ctx)
 }
 
+func migrateWebhooks(conn *rest.Conn) {
+	keep := func(pod, hub *corev1.Pod) error { return nil }
+	spoke := webhook.SpokeOf(schema.GroupVersion{Group: "example.com", Version: "v1"}, keep, keep)
+	use(webhook.ConversionByHub(schema.GroupVersion{Group: "example.com", Version: "v2"}, spoke))
+	certificates := webhook.NewCertificates(conn, webhook.CertificateOptions{})
+	use(certificates.Get)
+}
+
+func migrateGenerators(kinds *scheme.Scheme) {
+	source, err := markers.Parse(os.DirFS("."), "example.com/operator")
+	use(source.Definitions(kinds, "example.com", markers.Options{}))
+	use(source.Roles("manager-role"))
+	use(source.Webhooks())
+	use(err, manifest.Write(os.Stdout))
+}
+
 func migrateTests(t *testing.T, add controllertest.Adder, hooks http.Handler) {
 	use(clienttest.Start(t, clienttest.Options{}))
 	synctest.Test(t, func(t *testing.T) {
@@ -239,6 +304,8 @@ func migrateTests(t *testing.T, add controllertest.Adder, hooks http.Handler) {
 		use(controllertest.Options{Webhooks: controllertest.Webhooks{Config: os.DirFS("config/webhook"), Handler: hooks}})
 		use(controllertest.Options{As: client.User{Name: "system:serviceaccount:default:operator"}})
 		use(c.Access(client.User{Name: "jane"}), c.Config(), c.Conn())
+		c.Inject(controllertest.Fault{Requests: controllertest.Requests{Verbs: []string{"create"}, Resource: "pods"}, Times: 1, Effect: controllertest.Conflict()})
+		use(c.Record(controllertest.Requests{User: "operator"}).Calls(), controllertest.HistoryOf[*corev1.Pod](c, "default", "a"))
 		c.Settle()
 		c.Sleep(time.Hour)
 		use(controllertest.StartFrom(t, c.Snapshot(), controllertest.Options{}))
@@ -252,4 +319,4 @@ func migrateTests(t *testing.T, add controllertest.Adder, hooks http.Handler) {
 	use(c.Kubeconfig())
 }
 
-var _ = []any{migrateConnecting, migrateObjects, migrateStreams, migrateInformers, migrateLeading, migrateManager, migrateTests}
+var _ = []any{migrateConnecting, migrateObjects, migrateTogether, migrateStreams, migrateInformers, migrateLeading, migrateManager, migrateTests}

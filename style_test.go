@@ -48,6 +48,8 @@ func TestStyle(t *testing.T) {
 			checkLogKeys(found, f)
 			checkMessages(found, f)
 			checkContexts(found, f)
+			checkTestLength(found, f)
+			checkComments(found, f)
 			checkWords(found, f)
 		}
 	}
@@ -215,6 +217,30 @@ func checkMessages(found findings, f *sourceFile) {
 	})
 }
 
+// maxTestLines is the length of a test function in lines, its tables of cases not counted. A longer one has
+// several scenarios and stops at the first failure, where subtests would report each.
+const maxTestLines = 80
+
+// checkTestLength: see maxTestLines.
+func checkTestLength(found findings, f *sourceFile) {
+	if !f.isTest() {
+		return
+	}
+	for _, fn := range functions(f) {
+		n := f.line(fn.End()) - f.line(fn.Pos()) + 1
+		ast.Inspect(fn.Body, func(node ast.Node) bool {
+			table, ok := node.(*ast.CompositeLit)
+			if ok {
+				n -= f.line(table.End()) - f.line(table.Pos())
+			}
+			return !ok
+		})
+		if n > maxTestLines {
+			found.add("long", f.name, "%s:%d %s has %d lines", f.name, f.line(fn.Pos()), fn.Name.Name, n)
+		}
+	}
+}
+
 // checkContexts: a context is a parameter. What outlives a call has a Run with a context of its own.
 func checkContexts(found findings, f *sourceFile) {
 	ast.Inspect(f.ast, func(n ast.Node) bool {
@@ -234,69 +260,119 @@ func checkContexts(found findings, f *sourceFile) {
 }
 
 // checkSleeps: a test waits on virtual time. A sleep counts as virtual if it stands in a call of
-// synctest.Test, or of a function of the package's tests that calls synctest.Test, or in a function that only
-// such code calls.
+// synctest.Test, or of a function of the package's tests that calls synctest.Test, or in a declaration that
+// only such code names. A method counts as named if both it and its type are.
 func checkSleeps(found findings, files []*sourceFile) {
-	bubbles := map[string]bool{} // functions that start a bubble
+	files = slices.DeleteFunc(slices.Clone(files), func(f *sourceFile) bool { return !f.isTest() })
+	bubbles := bubbleStarters(files)
+	var waiting []declaration
 	for _, f := range files {
-		for _, fn := range functions(f) {
-			if f.isTest() && calls(fn.Body, "Test", "synctest") && fn.Type.Params.NumFields() > 1 {
-				bubbles[fn.Name.Name] = true
-			}
-		}
+		waiting = append(waiting, declarations(f)...)
 	}
-	outside := map[string]bool{} // functions that are called, or named, outside of a bubble
-	type use struct{ from, name string }
-	var uses []use
-	type sleep struct {
-		f    *sourceFile
-		from string
-		pos  token.Pos
-	}
-	var sleeps []sleep
-	for _, f := range files {
-		if !f.isTest() {
-			continue
-		}
-		for _, fn := range functions(f) {
-			from := fn.Name.Name
-			if strings.HasPrefix(from, "Test") || strings.HasPrefix(from, "Benchmark") || strings.HasPrefix(from, "Fuzz") || strings.HasPrefix(from, "Example") {
-				outside[from] = true
+	named := map[string]bool{} // identifiers outside of bubbles
+	for changed := true; changed; {
+		changed = false
+		waiting = slices.DeleteFunc(waiting, func(d declaration) bool {
+			if !d.runs() && !(named[d.name] && (d.receiver == "" || named[d.receiver])) {
+				return false
 			}
-			ast.Inspect(fn.Body, func(n ast.Node) bool {
+			ast.Inspect(d.node, func(n ast.Node) bool {
 				switch n := n.(type) {
 				case *ast.CallExpr:
-					if sel, ok := n.Fun.(*ast.SelectorExpr); ok {
-						x, _ := sel.X.(*ast.Ident)
-						if x != nil && x.Name == "synctest" && sel.Sel.Name == "Test" || bubbles[sel.Sel.Name] {
-							return false
-						}
-						if x != nil && x.Name == "time" && sel.Sel.Name == "Sleep" {
-							sleeps = append(sleeps, sleep{f, from, n.Pos()})
-						}
-					} else if id, ok := n.Fun.(*ast.Ident); ok && bubbles[id.Name] {
+					if callsBubble(n, bubbles) {
 						return false
 					}
+					if isCall(n, "time", "Sleep") {
+						found.add("sleep", d.file.name, "%s:%d sleeps in real time", d.file.name, d.file.line(n.Pos()))
+					}
 				case *ast.Ident:
-					uses = append(uses, use{from, n.Name})
+					named[n.Name] = true
 				}
 				return true
 			})
-		}
+			changed = true
+			return true
+		})
 	}
-	for changed := true; changed; {
-		changed = false
-		for _, u := range uses {
-			if outside[u.from] && !outside[u.name] {
-				outside[u.name], changed = true, true
+}
+
+// declaration is a function, method, type, variable or constant at the top level of a file.
+type declaration struct {
+	file     *sourceFile
+	name     string
+	receiver string // of a method: the name of its type
+	node     ast.Node
+}
+
+// runs reports whether the declaration is not called by name: tests and initialization.
+func (d declaration) runs() bool {
+	return d.receiver == "" && (d.name == "init" || d.name == "_" || slices.ContainsFunc([]string{"Test", "Benchmark", "Fuzz", "Example"}, func(prefix string) bool {
+		return strings.HasPrefix(d.name, prefix)
+	}))
+}
+
+func declarations(f *sourceFile) []declaration {
+	var out []declaration
+	for _, d := range f.ast.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			out = append(out, declaration{f, d.Name.Name, receiver(d), d})
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch s := spec.(type) {
+				case *ast.TypeSpec:
+					out = append(out, declaration{f, s.Name.Name, "", s})
+				case *ast.ValueSpec:
+					for _, name := range s.Names {
+						out = append(out, declaration{f, name.Name, "", s})
+					}
+				}
 			}
 		}
 	}
-	for _, s := range sleeps {
-		if outside[s.from] {
-			found.add("sleep", s.f.name, "%s:%d sleeps in real time", s.f.name, s.f.line(s.pos))
+	return out
+}
+
+// receiver returns the name of the type of a method's receiver, "" for a function.
+func receiver(d *ast.FuncDecl) string {
+	name := ""
+	if d.Recv != nil {
+		ast.Inspect(d.Recv.List[0].Type, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok && name == "" {
+				name = id.Name
+			}
+			return name == ""
+		})
+	}
+	return name
+}
+
+// bubbleStarters are the functions that start a bubble for the code that they are called with, themselves or
+// by another one.
+func bubbleStarters(files []*sourceFile) map[string]bool {
+	bubbles := map[string]bool{}
+	for changed := true; changed; {
+		changed = false
+		for _, f := range files {
+			for _, fn := range functions(f) {
+				name := fn.Name.Name
+				if !bubbles[name] && fn.Type.Params.NumFields() > 1 && startsBubble(fn.Body, bubbles) {
+					bubbles[name], changed = true, true
+				}
+			}
 		}
 	}
+	return bubbles
+}
+
+// isCall reports whether a call is of a package's function.
+func isCall(call *ast.CallExpr, pkg, name string) bool {
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	x, _ := sel.X.(*ast.Ident)
+	return x != nil && x.Name == pkg && sel.Sel.Name == name
 }
 
 func functions(f *sourceFile) []*ast.FuncDecl {
@@ -309,17 +385,27 @@ func functions(f *sourceFile) []*ast.FuncDecl {
 	return out
 }
 
-func calls(n ast.Node, name, pkg string) bool {
-	has := false
+// startsBubble reports whether code calls synctest.Test or one of the functions that are known to start a
+// bubble.
+func startsBubble(n ast.Node, bubbles map[string]bool) bool {
+	starts := false
 	ast.Inspect(n, func(n ast.Node) bool {
-		if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == name {
-			if x, ok := sel.X.(*ast.Ident); ok && x.Name == pkg {
-				has = true
-			}
+		if call, ok := n.(*ast.CallExpr); ok && callsBubble(call, bubbles) {
+			starts = true
 		}
-		return !has
+		return !starts
 	})
-	return has
+	return starts
+}
+
+func callsBubble(call *ast.CallExpr, bubbles map[string]bool) bool {
+	switch fn := call.Fun.(type) {
+	case *ast.Ident:
+		return bubbles[fn.Name]
+	case *ast.SelectorExpr:
+		return isCall(call, "synctest", "Test") || bubbles[fn.Sel.Name]
+	}
+	return false
 }
 
 var namesTests = regexp.MustCompile(`(?i)\btest(s|ed|ing)?\b`)
@@ -346,9 +432,29 @@ func checkTests(found findings, dir string, files []*sourceFile) {
 	}
 }
 
-// dialect are words that programs and objects do not do, or that say in a riddle what has a plain name.
-var dialect = regexp.MustCompile(`(?i)\b(told|tells?|telling|anew|nobody|somebody|anybody|whoever|of old|is no more|are no more|for ever|mendable|lest|` +
-	`(has|have|had) its way|spares|borne|comes? of it|takes? apart|taken apart|what is to be had|to be had|not to be had|is asked|are asked|asks? (for|the|a|an|every|it|them)|people)\b`)
+// banned are words that no comment uses, nor documentation and messages: each has a plainer or more precise
+// term, such as report, notify, forever, again, another client, legacy or fix.
+const banned = `told|tells?|telling|anew|nobody|somebody|anybody|whoever|of old|for ever|mend(s|ed|ing|able)?|lest|(has|have|had) its way`
+
+var bannedWords = regexp.MustCompile(`(?i)\b(` + banned + `)\b`)
+
+// dialect are the words that documentation and messages do not use: the banned ones, and verbs that a comment
+// may need in their plain sense.
+var dialect = regexp.MustCompile(`(?i)\b(` + banned + `|is no more|are no more|spares|borne|comes? of it|takes? apart|taken apart|` +
+	`what is to be had|to be had|not to be had|is asked|are asked|asks? (for|the|a|an|every|it|them)|people)\b`)
+
+// checkComments: no comment uses a banned word, in tests neither.
+func checkComments(found findings, f *sourceFile) {
+	for _, group := range f.ast.Comments {
+		for _, c := range group.List {
+			for i, line := range strings.Split(c.Text, "\n") {
+				for _, word := range bannedWords.FindAllString(line, -1) {
+					found.add("comments", f.name, "%s:%d says %q", f.name, f.line(c.Pos())+i, word)
+				}
+			}
+		}
+	}
+}
 
 // checkWords: what godoc shows is written in the terms of the standard library and of Kubernetes.
 func checkWords(found findings, f *sourceFile) {
