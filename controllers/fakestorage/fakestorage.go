@@ -55,6 +55,7 @@ type Options struct {
 type driver struct {
 	name        string
 	claims      informers.Lister[*corev1.PersistentVolumeClaim]
+	byClass     informers.Index[*corev1.PersistentVolumeClaim]
 	claimsAPI   *client.Client[*corev1.PersistentVolumeClaim]
 	volumes     informers.Lister[*corev1.PersistentVolume]
 	volumesAPI  *client.Client[*corev1.PersistentVolume]
@@ -73,13 +74,21 @@ var byVolume = informers.DefineIndex("fakestorage.volume", func(a *storagev1.Vol
 	return nil
 })
 
+// byClass files the claims that have no volume under their class.
+var byClass = informers.DefineIndex("fakestorage.class", func(c *corev1.PersistentVolumeClaim) []string {
+	if c.Spec.VolumeName != "" {
+		return nil
+	}
+	return []string{volumematch.ClaimClass(c)}
+})
+
 // Add adds the simulation to m. It needs permission to write claims, volumes, attachments and their statuses.
 func Add(m *manager.Manager, opts Options) error {
 	set := m.Informers()
-	attachments := informers.For[*storagev1.VolumeAttachment](set)
+	claims, attachments := informers.For[*corev1.PersistentVolumeClaim](set), informers.For[*storagev1.VolumeAttachment](set)
 	d := &driver{
 		name:   cmp.Or(opts.Driver, Driver),
-		claims: informers.For[*corev1.PersistentVolumeClaim](set).Lister(), claimsAPI: client.For[*corev1.PersistentVolumeClaim](m.Conn()),
+		claims: claims.Lister(), byClass: claims.Index(byClass), claimsAPI: client.For[*corev1.PersistentVolumeClaim](m.Conn()),
 		volumes: informers.For[*corev1.PersistentVolume](set).Lister(), volumesAPI: client.For[*corev1.PersistentVolume](m.Conn()),
 		classes:  informers.For[*storagev1.StorageClass](set).Lister(),
 		attached: attachments.Index(byVolume), attachments: attachments.Lister(), attachAPI: client.For[*storagev1.VolumeAttachment](m.Conn()),
@@ -87,7 +96,7 @@ func Add(m *manager.Manager, opts Options) error {
 	d.recorder = m.Recorder(d.name)
 	options := controllers.Options{Options: controller.Options{Concurrency: cmp.Or(opts.Concurrency, 5)}}
 	_, err := controllers.Add(m, "fake-claims", reconcile.Func(d.reconcileClaim), options,
-		controllers.For(controllers.Matching(d.concerns)), controllers.Reads[*storagev1.StorageClass]())
+		controllers.For(controllers.Matching(d.concerns)), controllers.Watches(d.claimsOfClass))
 	if err != nil {
 		return err
 	}
@@ -116,6 +125,16 @@ func (d *driver) made(v *corev1.PersistentVolume) bool {
 	return v.Annotations[volumematch.ProvisionedBy] == d.name
 }
 
+// claimsOfClass are the claims without a volume that wait for a class. The volume binder names the driver in a
+// claim as soon as its own informer has the class, so the claim may come here first.
+func (d *driver) claimsOfClass(e informers.Event[*storagev1.StorageClass]) []reconcile.Request {
+	if e.Type != informers.Added || e.Initial {
+		return nil
+	}
+	keys, _ := d.byClass.Keys(e.Key.Name) // a claim that cannot be read now is reconciled when it can
+	return keys
+}
+
 // reconcileClaim makes the volume of a claim, or lets it grow.
 func (d *driver) reconcileClaim(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	c, err := d.claims.Get(req)
@@ -130,7 +149,7 @@ func (d *driver) reconcileClaim(ctx context.Context, req reconcile.Request) (rec
 	}
 	class, err := d.classes.Get(types.NamespacedName{Name: volumematch.ClaimClass(c)})
 	if err != nil {
-		return reconcile.Result{}, apierrors.IgnoreNotFound(err) // the claim changes when there is one
+		return reconcile.Result{}, apierrors.IgnoreNotFound(err) // see claimsOfClass
 	}
 	v, problem := d.volumeFor(c, class)
 	if problem != "" {

@@ -99,6 +99,23 @@ func TestReclaim(t *testing.T) {
 	})
 }
 
+// A claim that names the driver before the driver has its class gets its volume when the class is there.
+func TestClassAfterClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{
+			func(m *manager.Manager) error { return fakestorage.Add(m, fakestorage.Options{}) },
+		}})
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: controllertest.Name("default", "early"), Spec: claimSpec("late")}
+		claim.Annotations = map[string]string{volumematch.Provisioner: fakestorage.Driver}
+		controllertest.Create(c, claim)
+		c.Settle()
+		require.Empty(t, controllertest.List[*corev1.PersistentVolume](c, ""))
+		controllertest.Create(c, &storagev1.StorageClass{ObjectMeta: controllertest.Name("", "late"), Provisioner: fakestorage.Driver})
+		c.Settle()
+		require.Len(t, controllertest.List[*corev1.PersistentVolume](c, ""), 1)
+	})
+}
+
 // A local volume is on the node that the scheduler has selected, and there is none without one. A claim with
 // a selector is refused.
 func TestRefusals(t *testing.T) {
@@ -108,6 +125,7 @@ func TestRefusals(t *testing.T) {
 		local := map[string]string{fakestorage.LocalParameter: "true"}
 		controllertest.Create(c, &storagev1.StorageClass{ObjectMeta: controllertest.Name("", "local"), Provisioner: fakestorage.Driver, Parameters: local, VolumeBindingMode: &mode})
 		controllertest.Create(c, &storagev1.StorageClass{ObjectMeta: controllertest.Name("", "wrong"), Provisioner: fakestorage.Driver, Parameters: local})
+		c.Settle() // the driver has seen the classes: a claim of an unseen one is reported and tried again
 		on := &corev1.PersistentVolumeClaim{ObjectMeta: controllertest.Name("default", "local"), Spec: claimSpec("local")}
 		on.Annotations = map[string]string{volumematch.SelectedNode: "node-1"}
 		controllertest.Create(c, on)
