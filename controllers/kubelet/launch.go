@@ -374,37 +374,8 @@ func securityContext(pod *corev1.Pod, c *corev1.Container, image *cri.Image, pro
 	if conSec == nil {
 		conSec = &corev1.SecurityContext{}
 	}
-	user, group, nonRoot := podSec.RunAsUser, podSec.RunAsGroup, podSec.RunAsNonRoot
-	if conSec.RunAsUser != nil {
-		user = conSec.RunAsUser
-	}
-	if conSec.RunAsGroup != nil {
-		group = conSec.RunAsGroup
-	}
-	if conSec.RunAsNonRoot != nil {
-		nonRoot = conSec.RunAsNonRoot
-	}
-	if user == nil && image.Uid != nil {
-		user = &image.Uid.Value
-	}
-	if nonRoot != nil && *nonRoot {
-		name := fmt.Sprintf("%s_%s(%s)", pod.Name, pod.Namespace, pod.UID)
-		switch {
-		case user != nil && *user == 0 && (conSec.RunAsUser != nil || podSec.RunAsUser != nil):
-			return nil, fmt.Errorf("container's runAsUser breaks non-root policy (pod: %q, container: %s)", name, c.Name)
-		case user == nil && image.Username != "":
-			return nil, fmt.Errorf("container has runAsNonRoot and image has non-numeric user (%s), cannot verify user is non-root (pod: %q, container: %s)",
-				image.Username, name, c.Name)
-		case user == nil || *user == 0:
-			return nil, fmt.Errorf("container has runAsNonRoot and image will run as root (pod: %q, container: %s)", name, c.Name)
-		}
-	}
-	sec.RunAsUser, sec.RunAsGroup = int64Value(user), int64Value(group)
-	if user == nil {
-		sec.RunAsUsername = image.Username
-		if image.Username == "" && group != nil {
-			sec.RunAsUser = &cri.Int64Value{} // the runtime refuses a group without a user
-		}
+	if err := setUser(sec, pod, c, image, podSec, conSec); err != nil {
+		return nil, err
 	}
 	sec.SupplementalGroups = append(sec.SupplementalGroups, podSec.SupplementalGroups...)
 	if podSec.FSGroup != nil {
@@ -432,10 +403,50 @@ func securityContext(pod *corev1.Pod, c *corev1.Container, image *cri.Image, pro
 			return nil, err
 		}
 	}
-	profile := podSec.SeccompProfile
-	if conSec.SeccompProfile != nil {
-		profile = conSec.SeccompProfile
+	if err := setSeccomp(sec, cmp.Or(conSec.SeccompProfile, podSec.SeccompProfile), profiles, confined); err != nil {
+		return nil, err
 	}
+	if !sec.Privileged && (conSec.ProcMount == nil || *conSec.ProcMount != "Unmasked") {
+		sec.MaskedPaths = []string{"/proc/asound", "/proc/acpi", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list",
+			"/proc/timer_stats", "/proc/sched_debug", "/proc/scsi", "/sys/firmware", "/sys/devices/virtual/powercap"}
+		sec.ReadonlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
+	}
+	return sec, nil
+}
+
+// setUser sets user and group, the container's before the pod's before the image's, and refuses root where
+// runAsNonRoot is set.
+func setUser(sec *cri.LinuxContainerSecurityContext, pod *corev1.Pod, c *corev1.Container, image *cri.Image, podSec *corev1.PodSecurityContext, conSec *corev1.SecurityContext) error {
+	user, group := cmp.Or(conSec.RunAsUser, podSec.RunAsUser), cmp.Or(conSec.RunAsGroup, podSec.RunAsGroup)
+	nonRoot := cmp.Or(conSec.RunAsNonRoot, podSec.RunAsNonRoot)
+	if user == nil && image.Uid != nil {
+		user = &image.Uid.Value
+	}
+	if nonRoot != nil && *nonRoot {
+		name := fmt.Sprintf("%s_%s(%s)", pod.Name, pod.Namespace, pod.UID)
+		switch {
+		case user != nil && *user == 0 && (conSec.RunAsUser != nil || podSec.RunAsUser != nil):
+			return fmt.Errorf("container's runAsUser breaks non-root policy (pod: %q, container: %s)", name, c.Name)
+		case user == nil && image.Username != "":
+			return fmt.Errorf("container has runAsNonRoot and image has non-numeric user (%s), cannot verify user is non-root (pod: %q, container: %s)",
+				image.Username, name, c.Name)
+		case user == nil || *user == 0:
+			return fmt.Errorf("container has runAsNonRoot and image will run as root (pod: %q, container: %s)", name, c.Name)
+		}
+	}
+	sec.RunAsUser, sec.RunAsGroup = int64Value(user), int64Value(group)
+	if user == nil {
+		sec.RunAsUsername = image.Username
+		if image.Username == "" && group != nil {
+			sec.RunAsUser = &cri.Int64Value{} // the runtime refuses a group without a user
+		}
+	}
+	return nil
+}
+
+// setSeccomp sets the profile of a container that is not privileged; nil is the runtime's default where
+// confined is true, else none.
+func setSeccomp(sec *cri.LinuxContainerSecurityContext, profile *corev1.SeccompProfile, profiles string, confined bool) error {
 	if profile == nil && confined {
 		profile = &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
 	}
@@ -446,18 +457,13 @@ func securityContext(pod *corev1.Pod, c *corev1.Container, image *cri.Image, pro
 			sec.Seccomp.ProfileType = cri.SecurityProfile_RuntimeDefault
 		case corev1.SeccompProfileTypeLocalhost:
 			if profile.LocalhostProfile == nil {
-				return nil, errors.New("localhostProfile must be set if seccompProfile type is Localhost.")
+				return errors.New("localhostProfile must be set if seccompProfile type is Localhost.")
 			}
 			sec.Seccomp = &cri.SecurityProfile{ProfileType: cri.SecurityProfile_Localhost,
 				LocalhostRef: filepath.Join(profiles, *profile.LocalhostProfile)}
 		}
 	}
-	if !sec.Privileged && (conSec.ProcMount == nil || *conSec.ProcMount != "Unmasked") {
-		sec.MaskedPaths = []string{"/proc/asound", "/proc/acpi", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list",
-			"/proc/timer_stats", "/proc/sched_debug", "/proc/scsi", "/sys/firmware", "/sys/devices/virtual/powercap"}
-		sec.ReadonlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
-	}
-	return sec, nil
+	return nil
 }
 
 // setAppArmor sets a profile in both forms that runtimes read.

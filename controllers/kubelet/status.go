@@ -304,31 +304,72 @@ func lastPhase(st *corev1.PodStatus) corev1.PodPhase {
 func (w *worker) conditions(pod *corev1.Pod, st, old *corev1.PodStatus, box *sandbox) {
 	st.Conditions = slices.Clone(pod.Status.Conditions)
 	set := func(t corev1.PodConditionType, ok bool, reason, message string) {
-		c := corev1.PodCondition{Type: t, Status: corev1.ConditionFalse, Reason: reason, Message: message, ObservedGeneration: pod.Generation}
-		if ok {
-			c.Status, c.Reason, c.Message = corev1.ConditionTrue, reason, message
-		}
-		c.LastTransitionTime = metav1.Now()
-		// The server's word may be older than the worker's.
-		for _, list := range [][]corev1.PodCondition{pod.Status.Conditions, old.Conditions} {
-			for _, have := range list {
-				if have.Type == t && have.Status == c.Status {
-					c.LastTransitionTime = have.LastTransitionTime
-				}
-			}
-		}
-		for i := range st.Conditions {
-			if st.Conditions[i].Type == t {
-				st.Conditions[i] = c
-				return
-			}
-		}
-		st.Conditions = append(st.Conditions, c)
+		setCondition(pod, st, old, t, ok, reason, message)
 	}
-	ended := over(st.Phase)
 	set(corev1.PodReadyToStartContainers, box != nil && !w.stopped, "", "")
+	notInitialized, notReady := incomplete(pod, st)
+	began := slices.ContainsFunc(st.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.ContainerID != "" })
+	switch {
+	case st.Phase == corev1.PodSucceeded:
+		set(corev1.PodInitialized, true, "PodCompleted", "")
+	case len(notInitialized) > 0 && !began:
+		set(corev1.PodInitialized, false, "ContainersNotInitialized", fmt.Sprintf("containers with incomplete status: [%s]", strings.Join(notInitialized, " ")))
+	default:
+		set(corev1.PodInitialized, true, "", "")
+	}
+	ready, reason, message := true, "", ""
+	switch {
+	case st.Phase == corev1.PodSucceeded:
+		ready, reason = false, "PodCompleted"
+	case st.Phase == corev1.PodFailed:
+		ready, reason = false, "PodFailed"
+	case len(notReady) > 0:
+		ready, reason = false, "ContainersNotReady"
+		message = fmt.Sprintf("containers with unready status: [%s]", strings.Join(notReady, " "))
+	}
+	set(corev1.ContainersReady, ready, reason, message)
+	if gates := closedGates(pod); ready && gates != "" {
+		ready, reason, message = false, "ReadinessGatesNotReady", gates
+	}
+	set(corev1.PodReady, ready, reason, message)
+	set(corev1.PodScheduled, true, "", "")
+	if w.ended != nil && w.ended.condition != nil && over(st.Phase) {
+		set(w.ended.condition.Type, true, w.ended.condition.Reason, w.ended.condition.Message)
+	}
+	if c := w.resizeCondition(); c != nil {
+		set(c.Type, true, c.Reason, c.Message)
+	} else {
+		st.Conditions = withoutResize(st.Conditions)
+	}
+}
 
-	var notInitialized, notReady []string
+// setCondition sets one condition of st. The time of its last transition stays while its status is that of the
+// server's object or of old, the worker's last report, which may be newer.
+func setCondition(pod *corev1.Pod, st, old *corev1.PodStatus, t corev1.PodConditionType, ok bool, reason, message string) {
+	c := corev1.PodCondition{Type: t, Status: corev1.ConditionFalse, Reason: reason, Message: message, ObservedGeneration: pod.Generation}
+	if ok {
+		c.Status = corev1.ConditionTrue
+	}
+	c.LastTransitionTime = metav1.Now()
+	for _, list := range [][]corev1.PodCondition{pod.Status.Conditions, old.Conditions} {
+		for _, have := range list {
+			if have.Type == t && have.Status == c.Status {
+				c.LastTransitionTime = have.LastTransitionTime
+			}
+		}
+	}
+	for i := range st.Conditions {
+		if st.Conditions[i].Type == t {
+			st.Conditions[i] = c
+			return
+		}
+	}
+	st.Conditions = append(st.Conditions, c)
+}
+
+// incomplete returns the names of the init containers that others still wait for, and of the containers and
+// sidecars that are not ready.
+func incomplete(pod *corev1.Pod, st *corev1.PodStatus) (notInitialized, notReady []string) {
 	for i := range pod.Spec.InitContainers {
 		s := &st.InitContainerStatuses[i]
 		if isSidecar(&pod.Spec.InitContainers[i]) {
@@ -342,66 +383,25 @@ func (w *worker) conditions(pod *corev1.Pod, st, old *corev1.PodStatus, box *san
 			notInitialized = append(notInitialized, s.Name)
 		}
 	}
-	began := false
 	for i := range st.ContainerStatuses {
-		s := &st.ContainerStatuses[i]
-		if !s.Ready {
+		if s := &st.ContainerStatuses[i]; !s.Ready {
 			notReady = append(notReady, s.Name)
 		}
-		began = began || s.ContainerID != ""
 	}
-	completed := ""
-	if st.Phase == corev1.PodSucceeded {
-		completed = "PodCompleted"
-	} else if st.Phase == corev1.PodFailed {
-		completed = "PodFailed"
-	}
-	switch {
-	case st.Phase == corev1.PodSucceeded:
-		set(corev1.PodInitialized, true, "PodCompleted", "")
-	case len(notInitialized) > 0 && !began:
-		set(corev1.PodInitialized, false, "ContainersNotInitialized", fmt.Sprintf("containers with incomplete status: [%s]", strings.Join(notInitialized, " ")))
-	default:
-		set(corev1.PodInitialized, true, "", "")
-	}
-	containersReady, reason, message := true, "", ""
-	switch {
-	case ended:
-		containersReady, reason = false, completed
-	case len(notReady) > 0:
-		containersReady, reason = false, "ContainersNotReady"
-		message = fmt.Sprintf("containers with unready status: [%s]", strings.Join(notReady, " "))
-	}
-	set(corev1.ContainersReady, containersReady, reason, message)
-	ready := containersReady
-	if ready {
-		var gates []string
-		for _, g := range pod.Spec.ReadinessGates {
-			ok := false
-			known := false
-			for _, c := range pod.Status.Conditions {
-				if c.Type == g.ConditionType {
-					known, ok = true, c.Status == corev1.ConditionTrue
-				}
-			}
-			if !known {
-				gates = append(gates, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", g.ConditionType))
-			} else if !ok {
-				gates = append(gates, fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but False", g.ConditionType))
-			}
-		}
-		if len(gates) > 0 {
-			ready, reason, message = false, "ReadinessGatesNotReady", strings.Join(gates, ", ")
+	return notInitialized, notReady
+}
+
+// closedGates says which readiness gates keep a pod from being ready; it is empty if none does.
+func closedGates(pod *corev1.Pod) string {
+	var closed []string
+	for _, g := range pod.Spec.ReadinessGates {
+		i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == g.ConditionType })
+		switch {
+		case i < 0:
+			closed = append(closed, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", g.ConditionType))
+		case pod.Status.Conditions[i].Status != corev1.ConditionTrue:
+			closed = append(closed, fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %s", g.ConditionType, pod.Status.Conditions[i].Status))
 		}
 	}
-	set(corev1.PodReady, ready, reason, message)
-	set(corev1.PodScheduled, true, "", "")
-	if w.ended != nil && w.ended.condition != nil && ended {
-		set(w.ended.condition.Type, true, w.ended.condition.Reason, w.ended.condition.Message)
-	}
-	if c := w.resizeCondition(); c != nil {
-		set(c.Type, true, c.Reason, c.Message)
-	} else {
-		st.Conditions = withoutResize(st.Conditions)
-	}
+	return strings.Join(closed, ", ")
 }

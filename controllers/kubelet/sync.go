@@ -19,30 +19,13 @@ import (
 // sync makes a pod that shall run do so: what must end, volumes, sandbox, init containers in order, then all
 // others. It reports the pod's status before it waits for anything, and returns when to look again.
 func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Duration, error) {
-	next := soonest{}
-	if at := w.deadline(pod); !at.IsZero() {
-		left := time.Until(at)
-		if left <= 0 {
-			w.ended = &verdict{phase: corev1.PodFailed, reason: "DeadlineExceeded", message: "Pod was active on the node longer than the specified deadline"}
-			w.k.recorder.Event(pod, events.Normal, "DeadlineExceeded", w.ended.message)
-			return 0, nil
-		}
-		next.in(left)
-	}
-	var err error
-	if pod, w.unresized, err = given(pod, v); err != nil {
+	var next soonest
+	pod, may, err := w.enter(pod, v, &next)
+	if err != nil {
 		return 0, err
 	}
-	if w.last == nil {
-		why, decided := w.admit(pod, v)
-		if why != nil {
-			w.ended = why
-			w.k.recorder.Event(pod, events.Warning, why.reason, why.message)
-			return 0, nil
-		}
-		if !decided {
-			return next.after(), nil // the opening of the ledger wakes this worker
-		}
+	if !may {
+		return next.after(), nil
 	}
 	w.report(pod, v)
 
@@ -91,32 +74,11 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 	if box == nil {
 		return next.after(), unsettled
 	}
-	changed, started := false, false
-	errs := []error{unsettled}
-	for _, start := range plan.start {
-		left, err := w.start(ctx, pod, start, box, v)
-		var wait *waitError
-		switch {
-		case err == nil && left > 0:
-			next.in(left)
-		case err == nil:
-			changed, started = true, true
-			delete(w.waiting, start.Name)
-		case errors.As(err, &wait):
-			w.waiting[start.Name] = corev1.ContainerStateWaiting{Reason: wait.reason, Message: wait.message}
-			changed = true
-			if d := delayOf(err); d > 0 {
-				next.in(d)
-			} else {
-				next.in(retryAfter * 5)
-			}
-		default:
-			errs = append(errs, err)
-		}
-		if ctx.Err() != nil {
-			return 0, ctx.Err()
-		}
+	changed, started, err := w.startAll(ctx, pod, plan.start, box, v, &next)
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
 	}
+	errs := errors.Join(unsettled, err)
 	if changed {
 		now, err := w.k.rt.view(ctx, w.uid)
 		if err != nil {
@@ -136,7 +98,59 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 	if plan.brief {
 		next.in(briefly)
 	}
-	return next.after(), errors.Join(errs...)
+	return next.after(), errs
+}
+
+// startAll starts containers. It reports whether what is to be reported of any has changed, whether one has
+// started, and what failed; next is when a container that could not be started is tried again.
+func (w *worker) startAll(ctx context.Context, pod *corev1.Pod, list []*corev1.Container, box *sandbox, v *view, next *soonest) (changed, started bool, err error) {
+	var errs []error
+	for _, start := range list {
+		left, err := w.start(ctx, pod, start, box, v)
+		var wait *waitError
+		switch {
+		case err == nil && left > 0:
+			next.in(left)
+		case err == nil:
+			changed, started = true, true
+			delete(w.waiting, start.Name)
+		case errors.As(err, &wait):
+			w.waiting[start.Name] = corev1.ContainerStateWaiting{Reason: wait.reason, Message: wait.message}
+			changed = true
+			next.in(cmp.Or(delayOf(err), retryAfter*5))
+		default:
+			errs = append(errs, err)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return changed, started, errors.Join(errs...)
+}
+
+// enter returns the pod with the resources that it was given, and whether it may run: its deadline has not
+// passed, and it was let in. What ends a pod is in w.ended afterwards.
+func (w *worker) enter(pod *corev1.Pod, v *view, next *soonest) (resized *corev1.Pod, may bool, err error) {
+	if at := w.deadline(pod); !at.IsZero() {
+		left := time.Until(at)
+		if left <= 0 {
+			w.ended = &verdict{phase: corev1.PodFailed, reason: "DeadlineExceeded", message: "Pod was active on the node longer than the specified deadline"}
+			w.k.recorder.Event(pod, events.Normal, "DeadlineExceeded", w.ended.message)
+			return pod, false, nil
+		}
+		next.in(left)
+	}
+	if resized, w.unresized, err = given(pod, v); err != nil || w.last != nil {
+		return resized, err == nil, err
+	}
+	why, decided := w.admit(resized, v)
+	if why != nil {
+		w.ended = why
+		w.k.recorder.Event(resized, events.Warning, why.reason, why.message)
+		*next = soonest{}
+		return resized, false, nil
+	}
+	return resized, decided, nil // the opening of the ledger wakes this worker
 }
 
 // admit lets a pod in, or says why it may not run here. A pod that the runtime holds something of has been
@@ -275,6 +289,15 @@ func (w *worker) plan(pod *corev1.Pod, v *view) steps {
 			p.start = append(p.start, e)
 		}
 	}
+	if w.planInit(&p, pod, v, now) {
+		w.planMain(&p, pod, v, now)
+	}
+	return p
+}
+
+// planInit plans init containers and sidecars, and reports whether the main containers may run. now returns the
+// run of a container in the current sandbox, nil if there is none.
+func (w *worker) planInit(p *steps, pod *corev1.Pod, v *view, now func(string) *container) bool {
 	mainBegun := false
 	for i := range pod.Spec.Containers {
 		mainBegun = mainBegun || now(pod.Spec.Containers[i].Name) != nil
@@ -291,7 +314,7 @@ func (w *worker) plan(pod *corev1.Pod, v *view) steps {
 				p.start = append(p.start, c)
 			}
 			if !mainBegun && (!run.running() || !w.k.probes.started(c, run) || !w.wasHooked(c, run)) {
-				return p // those after it wait
+				return false // those after it wait
 			}
 			continue
 		}
@@ -308,8 +331,13 @@ func (w *worker) plan(pod *corev1.Pod, v *view) steps {
 		} else {
 			p.brief = time.Since(run.started) < 3*time.Second
 		}
-		return p
+		return false
 	}
+	return true
+}
+
+// planMain plans the main containers.
+func (w *worker) planMain(p *steps, pod *corev1.Pod, v *view, now func(string) *container) {
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
 		run := now(c.Name)
@@ -328,7 +356,6 @@ func (w *worker) plan(pod *corev1.Pod, v *view) steps {
 		}
 		p.start = append(p.start, c)
 	}
-	return p
 }
 
 func (w *worker) restartsInit(pod *corev1.Pod, c *corev1.Container, run *container) bool {
