@@ -257,6 +257,7 @@ func TestApproving(t *testing.T) {
 		bind(c, "system:nodes", mayAsk)
 		bind(c, "system:nodes", sameNode)
 		bind(c, "askers", mayAsk)
+		c.Settle() // the authorizer knows the bindings
 		joiner, asker := c.Conn(client.User{Name: "joiner", Groups: []string{"joiners"}}), c.Conn(client.User{Name: "asker", Groups: []string{"askers"}})
 		self := c.Conn(client.User{Name: "system:node:a", Groups: []string{"system:nodes"}})
 		use := []certificatesv1.KeyUsage{digital, forUse}

@@ -99,6 +99,7 @@ func Example() {
 		for _, size := range []int{20, 10, 5} {
 			controllertest.Create(c, volume(fmt.Sprint("disk-", size), "", size))
 		}
+		c.Settle() // the binder knows all volumes before there is a claim
 		controllertest.Create(c, claim("data", new(""), 8))
 		c.Settle()
 		fmt.Println(text(c, "data"))
@@ -224,6 +225,7 @@ func TestWaitForFirstConsumer(t *testing.T) {
 		controllertest.Create(c, class("local", "kubernetes.io/no-provisioner", storagev1.VolumeBindingWaitForFirstConsumer))
 		controllertest.Create(c, class("made", "example.com/disks", storagev1.VolumeBindingWaitForFirstConsumer))
 		controllertest.Create(c, volume("disk", "local", 5))
+		c.Settle() // a claim of an unseen class is reported
 		controllertest.Create(c, claim("data", new("local"), 1))
 		controllertest.Create(c, claim("more", new("made"), 1))
 		c.Settle()
