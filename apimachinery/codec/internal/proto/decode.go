@@ -88,24 +88,29 @@ func (r *Reader) text(from, to int, interning bool) string {
 	return r.strings.Keep(raw, len(r.data)-to)
 }
 
+// special reads data[i:end] into a message that has a form of its own.
+func (r *Reader) special(n *plan.Node, p mem.Pointer, i, end int) bool {
+	var err error
+	switch n.Proto.Form {
+	case plan.ProtoList:
+		return r.stringList(n, p, i, end)
+	case plan.ProtoOwn:
+		err = mem.Bind[plan.ProtoParser](&n.Proto.DecMethods, p).ParseProto(r.data[i:end:end])
+	default:
+		err = mem.Bind[plan.ProtoMarshaler](&n.Proto.EncMethods, p).Unmarshal(r.data[i:end:end])
+	}
+	if err != nil {
+		r.cause = err
+		return r.fail(i, err.Error())
+	}
+	return true
+}
+
 // message reads data[i:end] into the message of type n at p.
 func (r *Reader) message(n *plan.Node, p mem.Pointer, i, end int) bool {
 	switch n.Proto.Form {
-	case plan.ProtoFields:
-	case plan.ProtoOwn:
-		if err := mem.Bind[plan.ProtoParser](&n.Proto.DecMethods, p).ParseProto(r.data[i:end:end]); err != nil {
-			r.cause = err
-			return r.fail(i, err.Error())
-		}
-		return true
-	case plan.ProtoMethods:
-		if err := mem.Bind[plan.ProtoMarshaler](&n.Proto.EncMethods, p).Unmarshal(r.data[i:end:end]); err != nil {
-			r.cause = err
-			return r.fail(i, err.Error())
-		}
-		return true
-	case plan.ProtoList:
-		return r.stringList(n, p, i, end)
+	case plan.ProtoOwn, plan.ProtoMethods, plan.ProtoList:
+		return r.special(n, p, i, end)
 	}
 	if r.depth >= failure.MaxDepth {
 		r.cause = failure.ErrTooDeep
