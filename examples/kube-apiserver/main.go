@@ -193,23 +193,18 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 		Logger: log,
 	}
 	co.MaxTokenExpiration, co.NoExtendedTokens = o.maxTokenLife, !o.extendTokens
-	if err := o.proxies.apply(&co, log); err != nil {
-		return nil, err
-	}
-	if err := o.aggregation.apply(&co, log); err != nil {
-		return nil, err
-	}
-	if err := o.authentication.apply(&co, metrics, log); err != nil {
-		return nil, err
-	}
-	if err := o.tokenWebhook.apply(&co); err != nil {
-		return nil, err
-	}
-	if err := o.authorization.apply(&co, log); err != nil {
-		return nil, err
-	}
-	if err := o.admission.apply(&co); err != nil {
-		return nil, err
+	for _, apply := range []func() error{
+		func() error { return o.proxies.apply(&co, log) },
+		func() error { return o.aggregation.apply(&co, log) },
+		func() error { return o.authentication.apply(&co, metrics, log) },
+		func() error { return o.tokenWebhook.apply(&co) },
+		func() error { return o.authorization.apply(&co, log) },
+		func() error { return o.admission.apply(&co) },
+		func() error { return o.credentials(&co, log) },
+	} {
+		if err := apply(); err != nil {
+			return nil, err
+		}
 	}
 	o.authorization.changed = metrics.AuthorizationReloaded
 	if co.Server.Encryption, err = o.encryption.open(o.etcdPrefix, log, metrics.EncryptionReloaded); err != nil {
@@ -223,29 +218,6 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 		return nil, err
 	}
 	co.Server.Audit.Metrics = metrics.Audit()
-	if o.clientCAFile != "" {
-		authorities, err := component.Reload(log, component.ReadAuthorities, o.clientCAFile)
-		if err != nil {
-			return nil, fmt.Errorf("--client-ca-file: %w", err)
-		}
-		co.ClientCAs = func() *x509.CertPool { return authorities.Get().Pool }
-		co.ClientCAFile = func() []byte { return authorities.Get().Text }
-	}
-	if o.tokenFile != "" {
-		f, err := os.Open(o.tokenFile)
-		if err != nil {
-			return nil, fmt.Errorf("--token-auth-file: %w", err)
-		}
-		defer f.Close()
-		if co.StaticTokens, err = authn.TokenFile(f); err != nil {
-			return nil, fmt.Errorf("--token-auth-file: %w", err)
-		}
-	}
-	keys, err := o.accountKeys(log)
-	if err != nil {
-		return nil, err
-	}
-	o.keys, co.ServiceAccountKeys = keys, keys.Get()
 	if co.Server.Nodes, err = o.nodes.transport(log); err != nil {
 		return nil, err
 	}
@@ -254,6 +226,34 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 		return nil, err
 	}
 	return cp, metrics.Watch(cp.Server)
+}
+
+// credentials reads the authorities of client certificates, the static tokens and the keys of service accounts.
+func (o *options) credentials(co *controlplane.Options, log *slog.Logger) error {
+	if o.clientCAFile != "" {
+		authorities, err := component.Reload(log, component.ReadAuthorities, o.clientCAFile)
+		if err != nil {
+			return fmt.Errorf("--client-ca-file: %w", err)
+		}
+		co.ClientCAs = func() *x509.CertPool { return authorities.Get().Pool }
+		co.ClientCAFile = func() []byte { return authorities.Get().Text }
+	}
+	if o.tokenFile != "" {
+		f, err := os.Open(o.tokenFile)
+		if err != nil {
+			return fmt.Errorf("--token-auth-file: %w", err)
+		}
+		defer f.Close()
+		if co.StaticTokens, err = authn.TokenFile(f); err != nil {
+			return fmt.Errorf("--token-auth-file: %w", err)
+		}
+	}
+	keys, err := o.accountKeys(log)
+	if err != nil {
+		return err
+	}
+	o.keys, co.ServiceAccountKeys = keys, keys.Get()
+	return nil
 }
 
 // caches returns the options of watch caches.
