@@ -150,7 +150,30 @@ func (k *Kubelet) Run(ctx context.Context) error {
 		}
 		managed <- err
 	}()
-	loops := sync.WaitGroup{}
+	var loops sync.WaitGroup
+	k.startLoops(ctx, &loops, fail)
+	<-ctx.Done()
+	k.mu.Lock()
+	k.stopping = true
+	k.mu.Unlock()
+	stopWorkers()
+	k.working.Wait()
+	k.probes.stopAll()
+	if k.opts.StopPods {
+		k.removeAll(context.WithoutCancel(ctx))
+	}
+	loops.Wait()
+	stopManager()
+	err = <-managed
+	// The end of parent is no failure, whatever its cause (a signal, say).
+	if cause := context.Cause(ctx); err == nil && cause != context.Cause(parent) {
+		err = cause
+	}
+	return err
+}
+
+// startLoops starts everything that runs until ctx ends. fail ends the kubelet.
+func (k *Kubelet) startLoops(ctx context.Context, loops *sync.WaitGroup, fail context.CancelCauseFunc) {
 	loops.Go(func() { k.node.run(ctx) })
 	loops.Go(func() { k.pleg.run(ctx) })
 	loops.Go(func() { k.openLedger(ctx) })
@@ -178,24 +201,6 @@ func (k *Kubelet) Run(ctx context.Context) error {
 			}
 		})
 	}
-	<-ctx.Done()
-	k.mu.Lock()
-	k.stopping = true
-	k.mu.Unlock()
-	stopWorkers()
-	k.working.Wait()
-	k.probes.stopAll()
-	if k.opts.StopPods {
-		k.removeAll(context.WithoutCancel(ctx))
-	}
-	loops.Wait()
-	stopManager()
-	err = <-managed
-	// The end of parent is no failure, whatever its cause (a signal, say).
-	if cause := context.Cause(ctx); err == nil && cause != context.Cause(parent) {
-		err = cause
-	}
-	return err
 }
 
 // makeDir makes a directory of the kubelet's and its parents.

@@ -167,40 +167,11 @@ func (opts Options) withDefaults() (Options, error) {
 	if opts.NodeName == "" {
 		return opts, errors.New("kubelet: no node name")
 	}
-	set := func(s *string, value string) {
-		if *s == "" {
-			*s = value
-		}
-	}
-	set(&opts.RootDir, "/var/lib/kubelet")
-	set(&opts.LogDir, "/var/log/pods")
-	set(&opts.RuntimeEndpoint, DefaultRuntimeEndpoint)
-	set(&opts.ImageEndpoint, opts.RuntimeEndpoint)
-	set(&opts.ResolvConf, "/etc/resolv.conf")
-	set(&opts.CgroupRoot, "/")
-	var err error
-	if opts.RootDir, err = filepath.Abs(opts.RootDir); err != nil {
+	if err := opts.defaultPaths(); err != nil {
 		return opts, err
 	}
-	if opts.LogDir, err = filepath.Abs(opts.LogDir); err != nil {
+	if err := opts.check(); err != nil {
 		return opts, err
-	}
-	set(&opts.LogLinkDir, filepath.Join(filepath.Dir(opts.LogDir), "containers"))
-	if opts.LogLinkDir, err = filepath.Abs(opts.LogLinkDir); err != nil {
-		return opts, err
-	}
-	if opts.Listener != nil && opts.TLS == nil {
-		return opts, errors.New("kubelet: Options.Listener needs Options.TLS")
-	}
-	switch opts.Objects {
-	case "", ObjectsCached, ObjectsWatched, ObjectsFetched:
-	default:
-		return opts, fmt.Errorf("kubelet: Options.Objects: %q is no strategy", opts.Objects)
-	}
-	for _, ip := range opts.ClusterDNS {
-		if _, err := netip.ParseAddr(ip); err != nil {
-			return opts, fmt.Errorf("kubelet: cluster DNS: %w", err)
-		}
 	}
 	duration := func(d *time.Duration, value time.Duration) {
 		if *d <= 0 {
@@ -225,6 +196,7 @@ func (opts Options) withDefaults() (Options, error) {
 	if opts.Host == nil {
 		opts.Host = machine{}
 	}
+	var err error
 	if opts.Logs, err = opts.Logs.withDefaults(); err != nil {
 		return opts, err
 	}
@@ -240,6 +212,43 @@ func (opts Options) withDefaults() (Options, error) {
 	}
 	opts.Capacity = capacity
 	return opts, nil
+}
+
+// defaultPaths sets the paths and addresses that are missing, and makes directories absolute.
+func (opts *Options) defaultPaths() error {
+	opts.RootDir = cmp.Or(opts.RootDir, "/var/lib/kubelet")
+	opts.LogDir = cmp.Or(opts.LogDir, "/var/log/pods")
+	opts.LogLinkDir = cmp.Or(opts.LogLinkDir, filepath.Join(filepath.Dir(filepath.Clean(opts.LogDir)), "containers"))
+	opts.RuntimeEndpoint = cmp.Or(opts.RuntimeEndpoint, DefaultRuntimeEndpoint)
+	opts.ImageEndpoint = cmp.Or(opts.ImageEndpoint, opts.RuntimeEndpoint)
+	opts.ResolvConf = cmp.Or(opts.ResolvConf, "/etc/resolv.conf")
+	opts.CgroupRoot = cmp.Or(opts.CgroupRoot, "/")
+	for _, dir := range []*string{&opts.RootDir, &opts.LogDir, &opts.LogLinkDir} {
+		abs, err := filepath.Abs(*dir)
+		if err != nil {
+			return err
+		}
+		*dir = abs
+	}
+	return nil
+}
+
+// check refuses what cannot work.
+func (opts *Options) check() error {
+	if opts.Listener != nil && opts.TLS == nil {
+		return errors.New("kubelet: Options.Listener needs Options.TLS")
+	}
+	switch opts.Objects {
+	case "", ObjectsCached, ObjectsWatched, ObjectsFetched:
+	default:
+		return fmt.Errorf("kubelet: Options.Objects: %q is no strategy", opts.Objects)
+	}
+	for _, ip := range opts.ClusterDNS {
+		if _, err := netip.ParseAddr(ip); err != nil {
+			return fmt.Errorf("kubelet: cluster DNS: %w", err)
+		}
+	}
+	return nil
 }
 
 // hostAddress is this host's address as others see it.

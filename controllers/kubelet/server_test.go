@@ -101,6 +101,7 @@ func (r *rig) allow(user string, verbs []string, resources ...string) {
 	controllertest.Create(r.c, role)
 	controllertest.Create(r.c, &rbacv1.ClusterRoleBinding{ObjectMeta: controllertest.Name("", role.Name), Subjects: []rbacv1.Subject{{Kind: "User", APIGroup: "rbac.authorization.k8s.io", Name: user}},
 		RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: role.Name}})
+	r.c.Settle() // the authorizer knows the binding
 }
 
 // token makes a token of a new service account.
