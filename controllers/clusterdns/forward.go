@@ -9,7 +9,7 @@ import (
 	"github.com/miekg/dns"
 )
 
-// forward asks the upstreams. Their answer is given on as it is, but for the parts that concern one hop only.
+// forward queries the upstreams. Their answer is passed on as it is, but for the parts that concern one hop only.
 func (s *Server) forward(r *dns.Msg, overUDP bool) *dns.Msg {
 	if len(s.opts.Upstreams) == 0 || !r.RecursionDesired {
 		return reply(r, dns.RcodeRefused)
@@ -81,7 +81,7 @@ func (fs *flights) end(key flightKey, f *flight) {
 	close(f.done)
 }
 
-// fetch asks the upstreams and keeps the answer; nil means that none had one.
+// fetch queries the upstreams and keeps the answer; nil means that none had one.
 func (s *Server) fetch(name string, key cacheKey, overUDP bool) *dns.Msg {
 	fk := flightKey{key, overUDP}
 	f, created := s.flights.join(fk)

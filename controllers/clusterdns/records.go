@@ -114,7 +114,7 @@ func (s *Server) soa() dns.RR {
 		Serial: uint32(time.Now().Unix()), Refresh: 7200, Retry: 1800, Expire: 86400, Minttl: uint32(s.opts.TTL / time.Second)}
 }
 
-// lookup finds the records of a name of the domain. owner is the name as it was asked for, name its canonical
+// lookup finds the records of a name of the domain. owner is the name in the question, name its canonical
 // form.
 func (s *Server) lookup(owner, name string, qtype uint16) result {
 	rest := strings.TrimSuffix(strings.TrimSuffix(name, s.opts.Domain), ".")
@@ -270,7 +270,7 @@ func (r *result) add(key srvRecord) {
 	r.seen[key] = true
 }
 
-// address adds an A or AAAA record if that is what was asked for.
+// address adds an A or AAAA record if the question is of that type.
 func (s *Server) address(out *[]dns.RR, owner string, ip netip.Addr, qtype uint16) {
 	switch {
 	case ip.Is4() && (qtype == dns.TypeA || qtype == dns.TypeANY):

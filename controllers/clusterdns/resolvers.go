@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// impatience is how long an upstream is waited for before the next is asked too.
+	// impatience is how long an upstream is waited for before the next is queried too.
 	impatience = 250 * time.Millisecond
-	// An upstream that has failed so often in a row is down: it is asked after all others, and not at all for
+	// An upstream that has failed so often in a row is down: it is queried after all others, and not at all for
 	// a while after each failure.
 	downAfter = 3
 	downFor   = time.Second
-	// probeEvery is how often an upstream is asked that is not asked otherwise, so that its latency is
+	// probeEvery is how often an upstream is queried that is not queried otherwise, so that its latency is
 	// recent.
 	probeEvery = 10 * time.Second
 )
@@ -33,7 +33,7 @@ type resolver struct {
 	failures int           // in a row
 	failed   time.Time     // the last one
 	latency  time.Duration // of recent exchanges, a moving average; 0 if there were none
-	asked    time.Time     // when it was asked last
+	queried  time.Time     // when it was queried last
 }
 
 func newResolvers(addresses []string) *resolvers {
@@ -61,20 +61,20 @@ func (u *resolvers) order(now time.Time) []*resolver {
 
 func (o *resolver) down() bool { return o.failures >= downAfter }
 
-// begin notes that one is asked.
+// begin notes that one is queried.
 func (u *resolvers) begin(o *resolver, now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	o.asked = now
+	o.queried = now
 }
 
-// idle lists those that were not asked for a while, and notes that they are asked now.
+// idle lists those that were not queried for a while, and notes that they are queried now.
 func (u *resolvers) idle(now time.Time) (out []*resolver) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, o := range u.list {
-		if now.Sub(o.asked) >= probeEvery {
-			o.asked = now
+		if now.Sub(o.queried) >= probeEvery {
+			o.queried = now
 			out = append(out, o)
 		}
 	}
@@ -104,9 +104,9 @@ func (u *resolvers) atLeast(o *resolver, took time.Duration) {
 	o.latency = max(o.latency, took)
 }
 
-// race asks the upstreams one after the other, the next when one fails or is slow, and returns the first
+// race queries the upstreams one after the other, the next when one fails or is slow, and returns the first
 // answer; nil means that none had one in time. All that it started has ended when it returns, except for
-// queries of upstreams that are only asked to learn their latency.
+// queries of upstreams that are only queried to learn their latency.
 func (s *Server) race(q *dns.Msg, overUDP bool) *dns.Msg {
 	list := s.resolvers.order(time.Now())
 	if len(list) == 0 {
@@ -145,7 +145,7 @@ func (s *Server) race(q *dns.Msg, overUDP bool) *dns.Msg {
 	return nil
 }
 
-// probe asks those that were not asked for a while, in the background.
+// probe queries those that were not queried for a while, in the background.
 func (s *Server) probe(q *dns.Msg, overUDP bool) {
 	for _, o := range s.resolvers.idle(time.Now()) {
 		s.background.Go(func() {
@@ -156,7 +156,7 @@ func (s *Server) probe(q *dns.Msg, overUDP bool) {
 	}
 }
 
-// try asks one upstream. It returns nil for no answer, and for one that another may know better.
+// try queries one upstream. It returns nil for no answer, and for one that another may know better.
 func (s *Server) try(ctx context.Context, q *dns.Msg, o *resolver, overUDP bool) *dns.Msg {
 	began := time.Now()
 	in, err := s.exchange(ctx, q.Copy(), o.address, overUDP)

@@ -56,12 +56,12 @@ type cluster struct {
 	listening sync.Once
 	ending    sync.Once
 
-	mu      sync.Mutex
-	conns   []*rest.Conn
-	stops   []func() // of what was started beside the server, in order
-	servers []func() // stop the server and its listeners
-	ended   bool
-	asked   asked
+	mu       sync.Mutex
+	conns    []*rest.Conn
+	stops    []func() // of what was started beside the server, in order
+	servers  []func() // stop the server and its listeners
+	ended    bool
+	lastUsed usedObject
 }
 
 // Start starts a server and the controllers of opts. They stop with the test; in a bubble, pass the T of

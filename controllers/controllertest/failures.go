@@ -128,7 +128,7 @@ func (c *cluster) report() {
 		c.owner.Logf("controllertest: replay with %s=%d", seedVariable, c.draws.seed)
 	}
 	if c.owner.Failed() {
-		if text := c.timelineAsked(); text != "" {
+		if text := c.lastTimeline(); text != "" {
 			c.owner.Logf("controllertest: the object that the test read or wrote last:%s", text)
 		}
 		c.keepPage()

@@ -108,7 +108,7 @@ func addFailing(m *manager.Manager) error {
 	return err
 }
 
-// A failed helper, and a failed test at its end, log the history of the object that was asked for.
+// A failed helper, and a failed test at its end, log the history of the object that the test used last.
 func TestFailuresShowTheHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{TB: t}
@@ -222,7 +222,7 @@ func TestHistoryPageInBrowser(t *testing.T) {
 	require.Contains(t, dom, fmt.Sprintf("as of revision %d<", created.Revision))
 }
 
-// What a test asked for wrongly is named.
+// What a test requested wrongly is named.
 func TestMistakesAreNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := api.Scheme().Clone()

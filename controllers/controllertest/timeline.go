@@ -126,8 +126,8 @@ func (r *Run) why() string {
 // String is the event as text: "Pod Updated default/web-1 r57".
 func (c Cause) String() string { return fmt.Sprintf("%s %s %s r%d", c.Kind, c.Type, c.Key, c.Revision) }
 
-// asked is the object that a helper function was called for last.
-type asked struct {
+// usedObject is the object that a helper function was called for last.
+type usedObject struct {
 	resource schema.GroupVersionResource
 	key      types.NamespacedName
 }
@@ -140,30 +140,30 @@ func ask[T metav1.Object](c *Cluster, namespace, name string) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.asked = asked{info.GVR, types.NamespacedName{Namespace: namespace, Name: name}}
+	c.lastUsed = usedObject{info.GVR, types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
-// fail fails the test, with the timeline of the object that was asked for.
+// fail fails the test, with the timeline of the object that the test used last.
 func (c *Cluster) fail(format string, args ...any) {
 	c.t.Helper()
-	c.t.Fatalf("%s%s%s", fmt.Sprintf(format, args...), c.unserved(), c.timelineAsked())
+	c.t.Fatalf("%s%s%s", fmt.Sprintf(format, args...), c.unserved(), c.lastTimeline())
 }
 
-// unserved says so if the object that was asked for is of a resource that the server does not have.
+// unserved says so if the object that the test used last is of a resource that the server does not have.
 func (c *cluster) unserved() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.asked.key.Name == "" && c.asked.resource.Resource == "" || c.server.Registry().Resource(c.asked.resource) != nil {
+	if c.lastUsed.key.Name == "" && c.lastUsed.resource.Resource == "" || c.server.Registry().Resource(c.lastUsed.resource) != nil {
 		return ""
 	}
-	return fmt.Sprintf("; the server has no resource %s in version %s: pass its definition in Options.CRDs", c.asked.resource.GroupResource(), c.asked.resource.Version)
+	return fmt.Sprintf("; the server has no resource %s in version %s: pass its definition in Options.CRDs", c.lastUsed.resource.GroupResource(), c.lastUsed.resource.Version)
 }
 
-// timelineAsked returns the timeline of the object that was asked for, once; "" if there is nothing to say.
-func (c *cluster) timelineAsked() string {
+// lastTimeline returns the timeline of the object that the test used last, once; "" if there is nothing to say.
+func (c *cluster) lastTimeline() string {
 	c.mu.Lock()
-	a := c.asked
-	c.asked = asked{}
+	a := c.lastUsed
+	c.lastUsed = usedObject{}
 	c.mu.Unlock()
 	if a.key.Name == "" {
 		return ""

@@ -49,7 +49,7 @@ var signingRequestTable = columns.Of(func(r *certificatesv1.CertificateSigningRe
 		duration = columns.HumanDuration(time.Duration(*s) * time.Second)
 	}
 	return []any{r.Name, columns.AgeOf(r, now), orElse(r.Spec.SignerName, none), r.Spec.Username, duration, signingStatus(r)}
-}, columns.Name(), columns.Age(), columns.Text("SignerName", "Who is asked to sign."), columns.Text("Requestor", "Who asked."),
+}, columns.Name(), columns.Age(), columns.Text("SignerName", "Name of the signer."), columns.Text("Requestor", "User who made the request."),
 	columns.Text("RequestedDuration", "How long the certificate should be valid."), columns.Text("Condition", "What has been decided."))
 
 func signingStatus(r *certificatesv1.CertificateSigningRequest) string {

@@ -127,8 +127,8 @@ var flowSchemaTable = columns.Of(func(f *flowcontrolv1.FlowSchema, now time.Time
 		}
 	}
 	return []any{f.Name, f.Spec.PriorityLevelConfiguration.Name, int64(f.Spec.MatchingPrecedence), by, columns.AgeOf(f, now), dangling}
-}, columns.Name(), columns.Text("PriorityLevel", "Level of the matching requests."), columns.Text("MatchingPrecedence", "Lower is asked first."),
-	columns.Text("DistinguisherMethod", "How requests are told apart."), columns.Age(), columns.Text("MissingPL", "Whether the level is missing."))
+}, columns.Name(), columns.Text("PriorityLevel", "Level of the matching requests."), columns.Text("MatchingPrecedence", "Lower is matched first."),
+	columns.Text("DistinguisherMethod", "How requests are divided into flows."), columns.Age(), columns.Text("MissingPL", "Whether the level is missing."))
 
 var priorityLevelTable = columns.Of(func(p *flowcontrolv1.PriorityLevelConfiguration, now time.Time) []any {
 	shares, queues, hand, length := any(none), any(none), any(none), any(none)

@@ -46,7 +46,7 @@ var ComponentStatusTable = columns.Of(func(o *corev1.ComponentStatus, _ time.Tim
 	}
 	return []any{o.Name, status, message, problem}
 }, columns.Name(), columns.Text("Status", "Healthy, Unhealthy or Unknown."), columns.Text("Message", "What the component said."),
-	columns.Text("Error", "Why the component could not be asked."))
+	columns.Text("Error", "Why the component could not be queried."))
 
 var resourceQuotaTable = columns.Of(func(o *corev1.ResourceQuota, now time.Time) []any {
 	var requests, limits []string

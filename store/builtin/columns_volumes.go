@@ -137,7 +137,7 @@ var csiDriverTable = columns.Of(func(d *storagev1.CSIDriver, now time.Time) []an
 		value(d.Spec.RequiresRepublish), orElse(strings.Join(modes, ","), none), columns.AgeOf(d, now),
 	}
 }, columns.Name(), columns.Bool("AttachRequired", "Whether volumes are attached before they are mounted."),
-	columns.Bool("PodInfoOnMount", "Whether the driver is told about the pod."),
+	columns.Bool("PodInfoOnMount", "Whether the driver receives information about the pod."),
 	columns.Bool("StorageCapacity", "Whether the scheduler looks at capacities."),
 	columns.Text("TokenRequests", "Audiences of the tokens the driver gets."),
 	columns.Bool("RequiresRepublish", "Whether volumes are published again from time to time."),

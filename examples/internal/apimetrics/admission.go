@@ -17,7 +17,7 @@ import (
 type admissions struct {
 	steps, plugins *prometheus.HistogramVec
 	summary        *prometheus.SummaryVec
-	series         *memo[asked, askedSeries]
+	series         *memo[stepKey, stepSeries]
 
 	webhooks                         *prometheus.HistogramVec
 	requests, rejections, failedOpen *prometheus.CounterVec
@@ -29,14 +29,14 @@ type admissions struct {
 	conditionTimes                   *prometheus.HistogramVec
 }
 
-// askedSeries are the metrics of a step or a plugin.
-type askedSeries struct {
+// stepSeries are the metrics of a step or a plugin.
+type stepSeries struct {
 	times   prometheus.Observer
 	summary prometheus.Observer // of steps
 }
 
-// asked is a step of admission, or a plugin's part of it.
-type asked struct {
+// stepKey is a step of admission, or a plugin's part of it.
+type stepKey struct {
 	plugin    string // empty for the whole step
 	step      admission.Step
 	operation admission.Operation
@@ -58,7 +58,7 @@ func newAdmissions(r *prometheus.Registry) *admissions {
 		plugins: histogram(r, "apiserver_admission_controller_admission_duration_seconds", "Time of an admission plugin.", buckets, "name", "type", "operation", "rejected"),
 		webhooks: histogram(r, "apiserver_admission_webhook_admission_duration_seconds", "Time of an admission webhook.",
 			[]float64{0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10, 25}, "name", "type", "operation", "rejected"),
-		requests:   counter(r, "apiserver_admission_webhook_request_total", "Requests that webhooks were asked about.", "name", "type", "operation", "code", "rejected"),
+		requests:   counter(r, "apiserver_admission_webhook_request_total", "Requests sent to webhooks.", "name", "type", "operation", "code", "rejected"),
 		rejections: counter(r, "apiserver_admission_webhook_rejection_count", "Requests refused because of webhooks.", "name", "type", "operation", "error_type", "rejection_code"),
 		checks:     counter(r, "apiserver_validating_admission_policy_check_total", "Expressions of policies that spoke against a request or failed.", policyLabels...),
 		checkTimes: histogram(r, "apiserver_validating_admission_policy_check_duration_seconds", "Time of an expression that spoke against a request or failed.",
@@ -66,17 +66,17 @@ func newAdmissions(r *prometheus.Registry) *admissions {
 		mutations:        counter(r, "apiserver_mutating_admission_policy_check_total", "Mutations of policies by outcome.", policyLabels[:3]...),
 		mutationTimes:    histogram(r, "apiserver_mutating_admission_policy_check_duration_seconds", "Time of a mutation.", policyBuckets, policyLabels[:3]...),
 		failedConditions: counter(r, "apiserver_admission_match_condition_evaluation_errors_total", "Match conditions that could not be evaluated.", matched...),
-		exclusions:       counter(r, "apiserver_admission_match_condition_exclusions_total", "Webhooks that were not asked because of their match conditions.", matched...),
+		exclusions:       counter(r, "apiserver_admission_match_condition_exclusions_total", "Webhooks that were not called because of their match conditions.", matched...),
 		conditionTimes: histogram(r, "apiserver_admission_match_condition_evaluation_seconds", "Time of the match conditions of a webhook or policy.",
 			[]float64{0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25}, matched...),
-		failedOpen: counter(r, "apiserver_admission_webhook_fail_open_count", "Requests let pass although a webhook could not be asked.", "name", "type"),
+		failedOpen: counter(r, "apiserver_admission_webhook_fail_open_count", "Requests let pass although a webhook could not be called.", "name", "type"),
 	}
-	a.series = newMemo(func(k asked) askedSeries {
+	a.series = newMemo(func(k stepKey) stepSeries {
 		labels := []string{string(k.step), string(k.operation), strconv.FormatBool(k.rejected)}
 		if k.plugin == "" {
-			return askedSeries{a.steps.WithLabelValues(labels...), a.summary.WithLabelValues(labels...)}
+			return stepSeries{a.steps.WithLabelValues(labels...), a.summary.WithLabelValues(labels...)}
 		}
-		return askedSeries{times: a.plugins.WithLabelValues(append([]string{k.plugin}, labels...)...)}
+		return stepSeries{times: a.plugins.WithLabelValues(append([]string{k.plugin}, labels...)...)}
 	})
 	return a
 }
@@ -85,7 +85,7 @@ func (a *admissions) hooks(called func(webhook.Call)) admission.Metrics {
 	return admission.Metrics{
 		Webhook: a.webhook, Called: called, Policy: a.policy, Mutation: a.mutation, Conditions: a.conditions,
 		Step: func(s admission.Step, op admission.Operation, rejected bool, elapsed time.Duration) {
-			series := a.series.of(asked{"", s, op, rejected})
+			series := a.series.of(stepKey{"", s, op, rejected})
 			series.times.Observe(elapsed.Seconds())
 			series.summary.Observe(elapsed.Seconds())
 		},
@@ -101,7 +101,7 @@ func (a *admissions) plugin(name string, s admission.Step) func(op admission.Ope
 		var known *atomic.Pointer[prometheus.Observer]
 		switch {
 		case rejected:
-			a.series.of(asked{name, s, op, rejected}).times.Observe(elapsed.Seconds())
+			a.series.of(stepKey{name, s, op, rejected}).times.Observe(elapsed.Seconds())
 			return
 		case op == admission.Create:
 			known = &create
@@ -113,7 +113,7 @@ func (a *admissions) plugin(name string, s admission.Step) func(op admission.Ope
 			known = &connect
 		}
 		if known.Load() == nil {
-			known.Store(new(a.series.of(asked{name, s, op, rejected}).times))
+			known.Store(new(a.series.of(stepKey{name, s, op, rejected}).times))
 		}
 		(*known.Load()).Observe(elapsed.Seconds())
 	}

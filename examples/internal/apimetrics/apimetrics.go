@@ -83,7 +83,7 @@ func New() *Metrics {
 		inFlight:    gauge(r, "apiserver_current_inflight_requests", "Requests being served, long-running ones left out.", "request_kind"),
 		longRunning: gauge(r, "apiserver_longrunning_requests", "Watches, logs and streams being served.", about...),
 		terminated:  counter(r, "apiserver_request_terminations_total", "Requests that were turned away because too much is going on.", append(about, "code")...),
-		deprecated:  gauge(r, "apiserver_requested_deprecated_apis", "Deprecated APIs that have been asked for.", "group", "version", "resource", "subresource", "removed_release"),
+		deprecated:  gauge(r, "apiserver_requested_deprecated_apis", "Deprecated APIs that have been requested.", "group", "version", "resource", "subresource", "removed_release"),
 		watchEvents: counter(r, "apiserver_watch_events_total", "Events sent to watches.", "group", "version", "resource"),
 		watchSizes:  histogram(r, "apiserver_watch_events_sizes", "Size of events sent to watches, in bytes.", prometheus.ExponentialBuckets(1024, 2, 8), "group", "version", "resource"),
 		watchLists: histogram(r, "apiserver_watch_list_duration_seconds", "Time until a watch has sent the objects it begins with.",

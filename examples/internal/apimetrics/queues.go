@@ -25,7 +25,7 @@ func newQueues(r *prometheus.Registry) queues {
 	buckets := prometheus.ExponentialBuckets(10e-9, 10, 10)
 	return queues{
 		depth:   gauge(r, "workqueue_depth", "Keys that wait for a worker.", "name"),
-		adds:    counter(r, "workqueue_adds_total", "Runs that were asked for.", "name"),
+		adds:    counter(r, "workqueue_adds_total", "Requests added to the queue.", "name"),
 		retries: counter(r, "workqueue_retries_total", "Keys that were added with a delay or a rate limit.", "name"),
 		waits:   histogram(r, "workqueue_queue_duration_seconds", "Time keys waited for a worker.", buckets, "name"),
 		works:   histogram(r, "workqueue_work_duration_seconds", "Time workers took for a key.", buckets, "name"),
