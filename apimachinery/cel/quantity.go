@@ -34,10 +34,10 @@ func quantities() []cel.EnvOption {
 	}
 	return []cel.EnvOption{
 		parser("quantity", "string_to_quantity", quantityType, func(s string) (ref.Val, error) {
-			v, err := resource.ParseQuantity(s)
+			v, err := resource.Parse(s)
 			return quantityVal(v), err
 		}),
-		wellFormed("isQuantity", "is_quantity_string", func(s string) bool { _, err := resource.ParseQuantity(s); return err == nil }),
+		wellFormed("isQuantity", "is_quantity_string", func(s string) bool { _, err := resource.Parse(s); return err == nil }),
 		cel.Function("isInteger", method("isInteger", "quantity_is_integer", quantityType, cel.BoolType, func(v q) ref.Val {
 			_, ok := v.AsInt64()
 			return types.Bool(ok)

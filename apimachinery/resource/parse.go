@@ -53,9 +53,6 @@ func Parse(s string) (Quantity, error) {
 	return t.large(suffix), nil
 }
 
-// ParseQuantity is Parse under the name it has in k8s.io/apimachinery.
-func ParseQuantity(s string) (Quantity, error) { return Parse(s) }
-
 // MustParse is Parse for constants: it panics on an error.
 func MustParse(s string) Quantity {
 	q, err := Parse(s)

@@ -9,7 +9,8 @@ import (
 	"github.com/miekg/dns"
 )
 
-// forward queries the upstreams. Their answer is passed on as it is, but for the parts that concern one hop only.
+// forward queries the upstreams. Their answer is passed on as it is, but for the parts that concern one hop
+// only.
 func (s *Server) forward(r *dns.Msg, overUDP bool) *dns.Msg {
 	if len(s.opts.Upstreams) == 0 || !r.RecursionDesired {
 		return reply(r, dns.RcodeRefused)

@@ -13,8 +13,8 @@ import (
 const (
 	// impatience is how long an upstream is waited for before the next is queried too.
 	impatience = 250 * time.Millisecond
-	// An upstream that has failed so often in a row is down: it is queried after all others, and not at all for
-	// a while after each failure.
+	// An upstream that has failed so often in a row is down: it is queried after all others, and not at all
+	// for a while after each failure.
 	downAfter = 3
 	downFor   = time.Second
 	// probeEvery is how often an upstream is queried that is not queried otherwise, so that its latency is

@@ -159,7 +159,8 @@ func (c *cluster) unserved() string {
 	return fmt.Sprintf("; the server has no resource %s in version %s: pass its definition in Options.CRDs", c.lastUsed.resource.GroupResource(), c.lastUsed.resource.Version)
 }
 
-// lastTimeline returns the timeline of the object that the test used last, once; "" if there is nothing to say.
+// lastTimeline returns the timeline of the object that the test used last, once; "" if there is nothing to
+// say.
 func (c *cluster) lastTimeline() string {
 	c.mu.Lock()
 	a := c.lastUsed

@@ -125,8 +125,8 @@ func (d *driver) made(v *corev1.PersistentVolume) bool {
 	return v.Annotations[volumematch.ProvisionedBy] == d.name
 }
 
-// claimsOfClass are the claims without a volume that wait for a class. The volume binder names the driver in a
-// claim as soon as its own informer has the class, so the claim may come here first.
+// claimsOfClass are the claims without a volume that wait for a class. The volume binder names the driver in
+// a claim as soon as its own informer has the class, so the claim may come here first.
 func (d *driver) claimsOfClass(e informers.Event[*storagev1.StorageClass]) []reconcile.Request {
 	if e.Type != informers.Added || e.Initial {
 		return nil

@@ -295,8 +295,8 @@ func (w *worker) plan(pod *corev1.Pod, v *view) steps {
 	return p
 }
 
-// planInit plans init containers and sidecars, and reports whether the main containers may run. now returns the
-// run of a container in the current sandbox, nil if there is none.
+// planInit plans init containers and sidecars, and reports whether the main containers may run. now returns
+// the run of a container in the current sandbox, nil if there is none.
 func (w *worker) planInit(p *steps, pod *corev1.Pod, v *view, now func(string) *container) bool {
 	mainBegun := false
 	for i := range pod.Spec.Containers {

@@ -228,7 +228,8 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 	return cp, metrics.Watch(cp.Server)
 }
 
-// credentials reads the authorities of client certificates, the static tokens and the keys of service accounts.
+// credentials reads the authorities of client certificates, the static tokens and the keys of service
+// accounts.
 func (o *options) credentials(co *controlplane.Options, log *slog.Logger) error {
 	if o.clientCAFile != "" {
 		authorities, err := component.Reload(log, component.ReadAuthorities, o.clientCAFile)
