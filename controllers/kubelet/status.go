@@ -344,7 +344,7 @@ func (w *worker) conditions(pod *corev1.Pod, st, old *corev1.PodStatus, box *san
 }
 
 // setCondition sets one condition of st. The time of its last transition stays while its status is that of
-// the server's object or of old, the worker's last report, which may be newer.
+// the server's object or that in the last report, which may be newer.
 func setCondition(pod *corev1.Pod, st, old *corev1.PodStatus, t corev1.PodConditionType, ok bool, reason, message string) {
 	c := corev1.PodCondition{Type: t, Status: corev1.ConditionFalse, Reason: reason, Message: message, ObservedGeneration: pod.Generation}
 	if ok {
