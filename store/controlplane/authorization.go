@@ -89,7 +89,7 @@ func (z *authorization) mode(name string, own map[string]authz.Authorizer) (auth
 		if z.rbac == nil {
 			return nil, errors.New("controlplane: the authorization mode RBAC cannot be added while the server runs")
 		}
-		return z.rbac, nil
+		return currentRBAC{z.policy, z.rbac}, nil
 	case "AlwaysAllow":
 		return authz.AlwaysAllow(), nil
 	case "AlwaysDeny":

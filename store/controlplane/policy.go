@@ -39,6 +39,8 @@ type policy struct {
 	// loaded is closed, once, when ready has first returned nil.
 	loaded chan struct{}
 	once   sync.Once
+	// moved notifies of every change that is in force.
+	moved broadcast
 }
 
 // watchProgress is the state of the watch of one resource.
@@ -48,6 +50,10 @@ type watchProgress struct {
 	collecting atomic.Bool
 	// needed is the newest resourceVersion of the bootstrap policy, seen the newest one that is in force.
 	needed, seen atomic.Uint64
+	// written returns the revision of the last change made through this server. The changes up to delivered
+	// are in force, those up to abandoned did not arrive in time.
+	written              func() int64
+	delivered, abandoned atomic.Int64
 }
 
 // current reports whether the bootstrap policy is in force: the watch delivers it shortly after it is stored.
@@ -65,6 +71,9 @@ func storeMax(v *atomic.Uint64, obj metav1.Object) {
 // newPolicy returns a policy that begins with that of an image, which may be nil.
 func newPolicy(access registry.Access, migrations bool, from *Image, log *slog.Logger) *policy {
 	p := &policy{access: access, migrations: migrations, log: log, rules: &authz.Policy{}, loaded: make(chan struct{})}
+	for resource, f := range map[string]*watchProgress{"clusterroles": &p.clusterRoles, "roles": &p.roles, "clusterrolebindings": &p.clusterRoleBindings, "rolebindings": &p.roleBindings} {
+		f.written = access.Written(rbac(resource))
+	}
 	if from != nil && from.policy != nil {
 		p.rules, p.from = from.policy.Clone(), from.revision
 		p.bootstrapped.Store(true)
@@ -75,8 +84,8 @@ func newPolicy(access registry.Access, migrations bool, from *Image, log *slog.L
 	return p
 }
 
-func (p *policy) watches() []*watchProgress {
-	return []*watchProgress{&p.clusterRoles, &p.roles, &p.clusterRoleBindings, &p.roleBindings}
+func (p *policy) watches() [4]*watchProgress {
+	return [4]*watchProgress{&p.clusterRoles, &p.roles, &p.clusterRoleBindings, &p.roleBindings}
 }
 
 // image returns the policy as it was at a revision, nil if it is not complete up to there. The caller makes
@@ -172,6 +181,7 @@ func follow(ctx context.Context, p *policy, f *watchProgress, resource string, k
 			}
 			f.synced.Store(true)
 			p.checkLoaded()
+			p.arrived(f, e.Revision)
 		default:
 			switch key := metav1.KeyOf(e.Object); {
 			case initial != nil && e.Type == cache.Deleted:
@@ -187,6 +197,7 @@ func follow(ctx context.Context, p *policy, f *watchProgress, resource string, k
 			}
 			storeMax(&f.seen, e.Object)
 			p.checkLoaded()
+			p.arrived(f, e.Revision)
 		}
 		return nil
 	}

@@ -50,6 +50,10 @@ type Access interface {
 	// changes after it. If these are no longer known it delivers a Bookmark marked Expired and goes on as
 	// Watch does.
 	Follow(ctx context.Context, gvr schema.GroupVersionResource, namespace string, revision int64, deliver func(Event) error) error
+	// Written returns a function that returns the revision of the newest write of a built-in resource that
+	// went through this registry, 0 before the first. A watch has every such write when it has delivered that
+	// revision. The function does not block and may be called concurrently.
+	Written(gvr schema.GroupVersionResource) func() int64
 }
 
 // Access returns the registry as an Access.

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -35,6 +36,21 @@ func (a access) Watch(ctx context.Context, gvr schema.GroupVersionResource, name
 // Follow implements Access.
 func (a access) Follow(ctx context.Context, gvr schema.GroupVersionResource, namespace string, revision int64, deliver func(Event) error) error {
 	return a.watch(ctx, gvr, namespace, cache.WatchOptions{From: revision}, deliver)
+}
+
+// Written implements Access.
+func (a access) Written(gvr schema.GroupVersionResource) func() int64 {
+	var known atomic.Pointer[Resource]
+	return func() int64 {
+		res := known.Load()
+		if res == nil {
+			if res = a.r.Resource(gvr); res == nil {
+				return 0
+			}
+			known.Store(res)
+		}
+		return res.watched.written.Load()
+	}
 }
 
 // watch begins as opts says, and with all objects whenever changes were missed.
