@@ -101,6 +101,13 @@ func (c *collector) awaitDependents(ctx context.Context, v view) (reconcile.Resu
 	if err != nil || wait {
 		return reconcile.Result{RequeueAfter: soon}, err
 	}
+	// A resource that was read after v was taken is not unseen any more.
+	switch now, ok := c.graph.get(v.uid); {
+	case !ok:
+		return reconcile.Result{}, nil
+	case now.blocked:
+		return c.awaitDependents(ctx, now)
+	}
 	for _, d := range more {
 		if slices.ContainsFunc(d.owners, func(r metav1.OwnerReference) bool { return holds(v.uid, v.id, d.id.key.Namespace, &r) }) {
 			// It is collected when its resource can be watched.
@@ -200,7 +207,8 @@ func (c *collector) collect(ctx context.Context, v view) (reconcile.Result, erro
 			if err != nil || wait {
 				return reconcile.Result{RequeueAfter: soon}, err
 			}
-			owned = len(more) > 0
+			now, _ := c.graph.get(v.uid) // with what was read after v was taken
+			owned = now.owned || len(more) > 0
 		}
 		if owned {
 			policy = metav1.DeletePropagationForeground
