@@ -240,7 +240,20 @@ func migrateManager(ctx context.Context, conn *rest.Conn, key types.NamespacedNa
 	m := manager.New(conn, manager.Options{Elector: elector})
 	use(m.LeaderElector(), manager.Options{Elector: elector})
 	use(controllers.LabelsMatch[*corev1.Pod], controllers.Matching[*corev1.Pod], controllers.AnnotationsChanged[*corev1.Pod], controllers.FieldChanged[*corev1.Pod, string])
-	use(func(c *controller.Controller, req reconcile.Request) { use(c.Explain(req), &controller.PanicError{}) })
+	use(func(c *controller.Controller[reconcile.Request], req reconcile.Request) {
+		use(c.Explain(req), &controller.PanicError{})
+	})
+	fleet := controllers.NewClusters(m, controllers.ClustersOptions{})
+	ofClusters := fleet.Reconciler(func(_ context.Context, cluster *controllers.Cluster, _ reconcile.Request) (reconcile.Result, error) {
+		use(controllers.ListerIn[*corev1.ConfigMap](cluster))
+		return reconcile.Result{}, nil
+	})
+	use(func(reconcile.Reconciler[controllers.ClusterRequest]) {}, controllers.Add[controllers.ClusterRequest], controllers.Watches[*corev1.Pod, controllers.ClusterRequest],
+		reconcile.Func[controllers.ClusterRequest], controllers.Channel[controllers.ClusterRequest])
+	use(ofClusters, controllers.InClusters(fleet, controllers.For[*corev1.ConfigMap]()), fleet.Names())
+	_, _ = fleet.Engage("member", conn)
+	_, _ = fleet.Disengage(ctx, "member")
+	_, _ = fleet.Get("member")
 	byType := []informers.TypeCache{informers.CacheOf(informers.Options[*corev1.Pod]{})}
 	cache := informers.Cache{Namespaces: []string{"shop"}, Types: byType}
 	set := informers.SetOptions{Cache: cache}

@@ -3,7 +3,6 @@ package controllers
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -39,9 +38,14 @@ const undeclaredWait = 10 * time.Second
 // wait for those too, but for 10 s at most: an informer that cannot sync, for example because a permission is
 // missing, blocks only the controllers that declare it, and reading it returns an error until it has synced.
 //
+// K is the type of the keys, for most controllers [reconcile.Request]; it is inferred from r. With another
+// type, such as [ClusterRequest], r and the functions of [Watches], [From] and [Channel] have keys of that
+// type.
+//
 // The controller is returned for Enqueue and the debug view of its queue. Add returns an error if there are
-// no sources or if a type is not in the connection's scheme; then m is unchanged.
-func Add(m *manager.Manager, name string, r reconcile.Reconciler, opts Options, sources ...Source) (*controller.Controller, error) {
+// no sources, if a type is not in the connection's scheme, or if a source or the options of the queue have
+// keys of another type than r; then m is unchanged.
+func Add[K comparable](m *manager.Manager, name string, r reconcile.Reconciler[K], opts Options, sources ...Source) (*controller.Controller[K], error) {
 	if len(sources) == 0 {
 		return nil, fmt.Errorf("controllers: %s has no sources: pass at least controllers.For[T]()", name)
 	}
@@ -49,54 +53,74 @@ func Add(m *manager.Manager, name string, r reconcile.Reconciler, opts Options, 
 		return nil, fmt.Errorf("controllers: the reconciler of %s must not be nil", name)
 	}
 	opts.Logger = cmp.Or(opts.Logger, m.Logger())
-	monitor := m.Monitor()
-	if monitor != nil && opts.Queue.Metrics == nil {
-		opts.Queue.Metrics = monitor.Queue(name)
+	queue, err := controller.QueueOptions[K](opts.Options)
+	if err != nil {
+		return nil, fmt.Errorf("controllers: %s: %w", name, err)
 	}
+	monitor := m.Monitor()
+	if monitor != nil && queue.Metrics == nil {
+		queue.Metrics = monitor.Queue(name)
+	}
+	if tenant, ok := any(clusterOf).(func(K) string); ok && queue.Tenant == nil {
+		queue.Tenant = tenant
+	}
+	opts.Queue = queue
 	if monitor != nil && reflect.ValueOf(opts.Metrics).IsZero() {
 		opts.Metrics = monitor.Reconciles()
 	}
-	a := &added{Controller: controller.New(name, m.Wrap(name, r), opts.Options), set: m.Informers(), log: opts.Logger, onEvent: m.OnEvent(), detached: make(chan struct{})}
-	var errs []error
-	for _, s := range sources {
-		if err := s.attach(m, a); err != nil {
-			errs = append(errs, fmt.Errorf("controllers: %s: %w", name, err))
+	c := controller.New(name, wrapped(m, r), opts.Options)
+	if b, ok := r.(binder[K]); ok {
+		if err := b.bind(c, opts.Concurrency); err != nil {
+			return nil, fmt.Errorf("controllers: %s: %w", name, err)
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		a.detach()
+	a := newAttachment(name, c.Queue(), m.OnEvent())
+	if err := a.attachAll(m, sources); err != nil {
 		return nil, err
 	}
 	if monitor != nil {
-		monitor.Controller(name, a.Queue())
+		monitor.Controller(name, c.QueueView())
 	}
 	add := m.Add
 	if opts.WithoutLeaderElection {
 		add = m.AddWithoutLeaderElection
 	}
-	add(name, a)
-	for _, c := range a.channels {
-		add(name+" channel", c)
+	add(name, &added[K]{Controller: c, attachment: a, set: m.Informers(), log: opts.Logger})
+	for _, run := range a.runs {
+		add(name+" channel", channel(run))
 	}
-	return a.Controller, nil
+	return c, nil
+}
+
+// clusterOf makes clusters take turns.
+func clusterOf(req ClusterRequest) string { return req.Cluster }
+
+// binder is a reconciler that adds keys to the queue of its controller.
+type binder[K comparable] interface {
+	bind(c *controller.Controller[K], concurrency int) error
+}
+
+// wrapped returns r with the manager's Wrap around it.
+func wrapped[K comparable](m *manager.Manager, r reconcile.Reconciler[K]) reconcile.Reconciler[K] {
+	wrap := m.Wrap()
+	if wrap == nil {
+		return r
+	}
+	return reconcile.Func(func(ctx context.Context, req K) (reconcile.Result, error) {
+		return wrap(ctx, reconcile.FromContext(ctx), func(ctx context.Context) (reconcile.Result, error) { return r.Reconcile(ctx, req) })
+	})
 }
 
 // added is a controller with its sources.
-type added struct {
-	*controller.Controller
-	set      *informers.Set
-	log      *slog.Logger
-	onEvent  func(controller string, req reconcile.Request, e manager.Event) // may be nil
-	waits    []func(context.Context) error
-	handlers []*informers.Registration
-	// informers are those that the sources have obtained and detach releases.
-	informers []interface{ Release() }
-	channels  []channel
-	detached  chan struct{} // closed by detach
+type added[K comparable] struct {
+	*controller.Controller[K]
+	*attachment
+	set *informers.Set
+	log *slog.Logger
 }
 
 // Wait implements manager.Waiter. After an error Run is not called.
-func (a *added) Wait(ctx context.Context) error {
+func (a *added[K]) Wait(ctx context.Context) error {
 	err := a.waitForSync(ctx)
 	if err != nil {
 		a.detach()
@@ -104,11 +128,9 @@ func (a *added) Wait(ctx context.Context) error {
 	return err
 }
 
-func (a *added) waitForSync(ctx context.Context) error {
-	for _, wait := range a.waits {
-		if err := wait(ctx); err != nil {
-			return err
-		}
+func (a *added[K]) waitForSync(ctx context.Context) error {
+	if err := a.attachment.wait(ctx); err != nil {
+		return err
 	}
 	soon, cancel := context.WithTimeout(ctx, undeclaredWait)
 	defer cancel()
@@ -121,20 +143,9 @@ func (a *added) waitForSync(ctx context.Context) error {
 }
 
 // Run runs the controller until ctx ends, and then removes its event handlers and releases its informers.
-func (a *added) Run(ctx context.Context) error {
+func (a *added[K]) Run(ctx context.Context) error {
 	defer a.detach()
 	return a.Controller.Run(ctx)
-}
-
-// detach is called once, after the last use of the controller.
-func (a *added) detach() {
-	close(a.detached)
-	for _, h := range a.handlers {
-		h.Remove()
-	}
-	for _, inf := range a.informers {
-		inf.Release()
-	}
 }
 
 func group(apiVersion string) string {

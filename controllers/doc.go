@@ -32,14 +32,15 @@
 // (create, patch) and lease (get, create, update, watch) need.
 //
 // [From] adds an informer that the type alone does not identify: metadata only, any kind, another cluster.
-// For several clusters, use one manager each: a manager is a Runnable, so it can be added to another one at
-// any time, and its informers can feed controllers of the other.
+// [Clusters] are for programs that work on several: one controller has the objects of clusters that come and
+// go. Keys need not be those of objects: a [reconcile.Reconciler] of any comparable type is added in the same
+// way.
 //
 // # Packages
 //
 // The kit:
 //
-//   - controllers: Add, the sources and predicates, owner references.
+//   - controllers: Add, the sources and predicates, owner references, several clusters.
 //   - reconcile: the contract between a controller and its reconciler.
 //   - controller: a queue of keys and its workers.
 //   - manager: starts and stops the parts of a program; leader election.

@@ -18,21 +18,22 @@ import (
 )
 
 // Source feeds a controller's queue, or names what its reconciler reads. Sources are made by [For], [Owns],
-// [Watches], [From], [Channel] and [Reads]. Those that name a type use the manager's informer for it, which
-// holds what the manager's informers.Cache says, and release it when the controller has stopped.
+// [Watches], [From], [Channel], [Reads] and [InClusters]. Those that name a type use the manager's informer
+// for it, which holds what the manager's informers.Cache says, and release it when the controller has
+// stopped.
 type Source interface {
 	// attach starts feeding the queue. It adds to a what to wait for before the first reconcile and what to
 	// stop after the last.
-	attach(m *manager.Manager, a *added) error
+	attach(m *manager.Manager, a *attachment) error
 }
 
 // Predicate reports whether an event is passed on. An event is dropped if one of its source's predicates
 // returns false. Predicates may be called concurrently.
 type Predicate[T metav1.Object] func(informers.Event[T]) bool
 
-type sourceFunc func(*manager.Manager, *added) error
+type sourceFunc func(*manager.Manager, *attachment) error
 
-func (f sourceFunc) attach(m *manager.Manager, a *added) error { return f(m, a) }
+func (f sourceFunc) attach(m *manager.Manager, a *attachment) error { return f(m, a) }
 
 // For enqueues the key of every changed object of type T. The predicates do not apply to objects that cannot
 // be decoded; their keys are always enqueued, and the reconciler gets the error when it reads them.
@@ -44,7 +45,7 @@ func For[T metav1.Object](predicates ...Predicate[T]) Source {
 // version. If an object changes owners, both are enqueued. The predicates do not apply to objects that cannot
 // be decoded; their owners are always enqueued.
 func Owns[O, T metav1.Object](predicates ...Predicate[T]) Source {
-	return sourceFunc(func(m *manager.Manager, a *added) error {
+	return sourceFunc(func(m *manager.Manager, a *attachment) error {
 		owner, err := scheme.InfoFor[O](m.Conn().Scheme())
 		if err != nil {
 			return err
@@ -98,7 +99,7 @@ func appendOwner(out []reconcile.Request, ref metav1.OwnerReference, owner schem
 
 // Watches enqueues the requests mapTo returns for every changed T. Objects that cannot be decoded are
 // skipped.
-func Watches[T metav1.Object](mapTo func(informers.Event[T]) []reconcile.Request, predicates ...Predicate[T]) Source {
+func Watches[T metav1.Object, K comparable](mapTo func(informers.Event[T]) []K, predicates ...Predicate[T]) Source {
 	return watch(mapTo, predicates, nil)
 }
 
@@ -112,8 +113,8 @@ func Watches[T metav1.Object](mapTo func(informers.Event[T]) []reconcile.Request
 //	controllers.From(secrets, controllers.Self)
 //
 // An informer of another set runs with that set, which the caller must run. The first reconcile waits for it.
-func From[T metav1.Object](inf *informers.Informer[T], mapTo func(informers.Event[T]) []reconcile.Request, predicates ...Predicate[T]) Source {
-	return sourceFunc(func(_ *manager.Manager, a *added) error {
+func From[T metav1.Object, K comparable](inf *informers.Informer[T], mapTo func(informers.Event[T]) []K, predicates ...Predicate[T]) Source {
+	return sourceFunc(func(_ *manager.Manager, a *attachment) error {
 		return feed(a, inf, inf.Client().Resource().GVK.Kind, mapTo, predicates, nil)
 	})
 }
@@ -121,12 +122,12 @@ func From[T metav1.Object](inf *informers.Informer[T], mapTo func(informers.Even
 // Reads makes the controller wait for the manager's informer for T without enqueuing anything. It is for
 // types the reconciler looks up but does not react to.
 func Reads[T metav1.Object]() Source {
-	return sourceFunc(func(m *manager.Manager, a *added) error {
+	return sourceFunc(func(m *manager.Manager, a *attachment) error {
 		if _, err := infoFor[T](m); err != nil {
 			return err
 		}
 		inf := informers.For[T](m.Informers())
-		a.informers = append(a.informers, inf)
+		a.releases = append(a.releases, inf.Release)
 		a.waits = append(a.waits, inf.WaitForSyncOrAbsent)
 		return nil
 	})
@@ -134,48 +135,49 @@ func Reads[T metav1.Object]() Source {
 
 // Channel enqueues every request received from ch, until ch is closed or the controller stops. It receives
 // where the controller runs: on the leader, or with Options.WithoutLeaderElection on every replica.
-func Channel(ch <-chan reconcile.Request) Source {
-	return sourceFunc(func(_ *manager.Manager, a *added) error {
-		a.channels = append(a.channels, channel{a, ch})
+func Channel[K comparable](ch <-chan K) Source {
+	return sourceFunc(func(_ *manager.Manager, a *attachment) error {
+		to, err := queueOf[K](a)
+		if err != nil {
+			return err
+		}
+		a.runs = append(a.runs, func(ctx context.Context) error {
+			for {
+				select {
+				case <-ctx.Done():
+					return nil
+				case <-a.detached:
+					return nil
+				case req, ok := <-ch:
+					if !ok {
+						return nil
+					}
+					to.AddWith(req, workqueue.AddOptions{})
+				}
+			}
+		})
 		return nil
 	})
 }
 
 // channel is the Runnable of a Channel source.
-type channel struct {
-	to *added
-	ch <-chan reconcile.Request
-}
+type channel func(ctx context.Context) error
 
 // Wait implements manager.Waiter. The controller waits; the channel need not.
 func (channel) Wait(context.Context) error { return nil }
 
 // Run implements manager.Runnable.
-func (c channel) Run(ctx context.Context) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-c.to.detached:
-			return nil
-		case req, ok := <-c.ch:
-			if !ok {
-				return nil
-			}
-			c.to.Enqueue(req)
-		}
-	}
-}
+func (c channel) Run(ctx context.Context) error { return c(ctx) }
 
 // watch returns a source that feeds from the manager's informer for T.
-func watch[T metav1.Object](mapTo func(informers.Event[T]) []reconcile.Request, predicates []Predicate[T], undecodable func(informers.Undecodable) []reconcile.Request) Source {
-	return sourceFunc(func(m *manager.Manager, a *added) error {
+func watch[T metav1.Object, K comparable](mapTo func(informers.Event[T]) []K, predicates []Predicate[T], undecodable func(informers.Undecodable) []K) Source {
+	return sourceFunc(func(m *manager.Manager, a *attachment) error {
 		info, err := infoFor[T](m)
 		if err != nil {
 			return err
 		}
 		inf := informers.For[T](m.Informers())
-		a.informers = append(a.informers, inf)
+		a.releases = append(a.releases, inf.Release)
 		return feed(a, inf, info.GVK.Kind, mapTo, predicates, undecodable)
 	})
 }
@@ -195,27 +197,31 @@ func infoFor[T metav1.Object](m *manager.Manager) (*scheme.Info, error) {
 
 // feed adds to the queue of a the requests mapTo returns for the events of inf. For objects that cannot be
 // decoded it adds those of undecodable, if not nil.
-func feed[T metav1.Object](a *added, inf *informers.Informer[T], kind string, mapTo func(informers.Event[T]) []reconcile.Request, predicates []Predicate[T], undecodable func(informers.Undecodable) []reconcile.Request) error {
+func feed[T metav1.Object, K comparable](a *attachment, inf *informers.Informer[T], kind string, mapTo func(informers.Event[T]) []K, predicates []Predicate[T], undecodable func(informers.Undecodable) []K) error {
 	if mapTo == nil || slices.ContainsFunc(predicates, func(p Predicate[T]) bool { return p == nil }) {
 		return fmt.Errorf("the source of %s has a nil function", kind)
+	}
+	to, err := queueOf[K](a)
+	if err != nil {
+		return err
 	}
 	causes := map[informers.EventType]string{}
 	for _, t := range []informers.EventType{informers.Added, informers.Updated, informers.Deleted} {
 		causes[t] = kind + " " + t.String()
 	}
-	enqueue := func(reqs []reconcile.Request, e manager.Event, initial bool) {
+	enqueue := func(reqs []K, e manager.Event, initial bool) {
 		opts := workqueue.AddOptions{Cause: causes[e.Type]}
 		if initial {
 			opts.Priority = workqueue.LowPriority
 		}
 		for _, req := range reqs {
 			if a.onEvent != nil {
-				a.onEvent(a.Name(), req, e)
+				a.onEvent(a.controller, req, e)
 			}
-			a.Queue().AddWith(req, opts)
+			to.AddWith(req, opts)
 		}
 	}
-	opts := informers.HandlerOptions{Name: a.Name()}
+	opts := informers.HandlerOptions{Name: a.controller}
 	if undecodable != nil {
 		opts.Undecodable = func(u informers.Undecodable) {
 			enqueue(undecodable(u), manager.Event{Type: u.Type, Kind: kind, Key: u.Key, ResourceVersion: u.ResourceVersion}, u.Initial)

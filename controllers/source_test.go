@@ -131,7 +131,7 @@ func TestFrom(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{func(m *manager.Manager) error {
 			meta := informers.ForResource[*metav1.PartialObjectMetadata](m.Informers(), secrets)
 			lister = meta.Lister()
-			add := func(name string, r reconcile.Reconciler, s controllers.Source) {
+			add := func(name string, r reconcile.Reconciler[reconcile.Request], s controllers.Source) {
 				_, err := controllers.Add(m, name, r, controllers.Options{}, s)
 				require.NoError(t, err)
 			}
@@ -169,11 +169,11 @@ func TestAddRefuses(t *testing.T) {
 				return err
 			},
 			"controllers: the reconciler of c must not be nil": func() error {
-				_, err := controllers.Add(m, "c", nil, controllers.Options{}, controllers.For[*corev1.Pod]())
+				_, err := controllers.Add[reconcile.Request](m, "c", nil, controllers.Options{}, controllers.For[*corev1.Pod]())
 				return err
 			},
 			"controllers: c: the source of Pod has a nil function": func() error {
-				_, err := controllers.Add(m, "c", &r, controllers.Options{}, controllers.Watches[*corev1.Pod](nil))
+				_, err := controllers.Add(m, "c", &r, controllers.Options{}, controllers.Watches[*corev1.Pod, reconcile.Request](nil))
 				return err
 			},
 			"controllers: c: *metav1.PartialObjectMetadata does not identify a resource: use controllers.From": func() error {
@@ -289,15 +289,15 @@ func TestGenerationChanged(t *testing.T) {
 			defer mu.Unlock()
 			return maps.Clone(seen)
 		}
-		count := func(kind string) reconcile.Func {
-			return func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
+		count := func(kind string) reconcile.Reconciler[reconcile.Request] {
+			return reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				if req.Name == "a" {
 					seen[kind]++
 				}
 				return reconcile.Result{}, nil
-			}
+			})
 		}
 		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{func(m *manager.Manager) error {
 			_, err := controllers.Add(m, "maps", count("maps"), controllers.Options{}, controllers.For(controllers.GenerationChanged[*corev1.ConfigMap]))

@@ -56,6 +56,11 @@ type Options[K comparable] struct {
 	Seed uint64
 }
 
+// AnyOptions is an Options[K] of any K.
+type AnyOptions interface{ anyOptions() }
+
+func (Options[K]) anyOptions() {}
+
 // AddOptions are the options of one AddWith. The zero value is a plain Add.
 type AddOptions struct {
 	// Priority of the requested run; higher goes first. See MaxPriority.

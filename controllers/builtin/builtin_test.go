@@ -19,9 +19,11 @@ import (
 	"github.com/keelson-dev/keelson/controllers/builtin"
 	"github.com/keelson-dev/keelson/controllers/builtin/certificates"
 	"github.com/keelson-dev/keelson/controllers/builtin/nodeipam"
+	"github.com/keelson-dev/keelson/controllers/controller"
 	"github.com/keelson-dev/keelson/controllers/manager"
-	"github.com/keelson-dev/keelson/controllers/reconcile"
+	"github.com/keelson-dev/keelson/informers"
 	"github.com/keelson-dev/keelson/store/authz"
+	"github.com/keelson-dev/keelson/workqueue"
 )
 
 // added returns the controllers that Add adds, by the names of their metrics.
@@ -30,15 +32,23 @@ func added(t *testing.T, opts builtin.Options) ([]string, error) {
 	conn, err := rest.New(rest.Config{Host: "http://127.0.0.1:1"}, rest.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })
-	var names []string
-	m := manager.New(conn, manager.Options{Wrap: func(name string, r reconcile.Reconciler) reconcile.Reconciler {
-		names = append(names, name)
-		return r
-	}})
+	var all []string
+	m := manager.New(conn, manager.Options{Monitor: names{&all}})
 	err = builtin.Add(m, opts)
-	slices.Sort(names)
-	return names, err
+	slices.Sort(all)
+	return all, err
 }
+
+// names is a Monitor that records the names of controllers.
+type names struct{ all *[]string }
+
+func (names) Queue(string) *workqueue.Metrics { return nil }
+
+func (names) Reconciles() controller.Metrics { return controller.Metrics{} }
+
+func (names) InformerSet(*informers.Set) {}
+
+func (n names) Controller(name string, _ controller.QueueView) { *n.all = append(*n.all, name) }
 
 // everything are options with which no controller is without work.
 func everything(t *testing.T) builtin.Options {
@@ -49,13 +59,14 @@ func everything(t *testing.T) builtin.Options {
 }
 
 // The name of a controller in metrics is its name without -controller. Some controllers have further queues,
-// and the garbage collector, which has no queue of keys, is none of package controller.
+// and the garbage collector has its name in full.
 func TestNamesInMetrics(t *testing.T) {
 	want := []string{"job-orphans", "persistentvolume-binder-volumes", "stale-pod-disruption"}
 	for _, name := range builtin.Names() {
 		if name != "garbage-collector-controller" {
-			want = append(want, strings.TrimSuffix(name, "-controller"))
+			name = strings.TrimSuffix(name, "-controller")
 		}
+		want = append(want, name)
 	}
 	slices.Sort(want)
 	got, err := added(t, everything(t))

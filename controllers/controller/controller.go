@@ -15,6 +15,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"sync"
@@ -36,8 +37,9 @@ type Options struct {
 	Concurrency int
 	// Timeout bounds one reconcile: its context is canceled after this time. 0 means no limit.
 	Timeout time.Duration
-	// Queue configures the work queue.
-	Queue workqueue.Options[reconcile.Request]
+	// Queue configures the work queue. It is a workqueue.Options[K], K being the type of the keys; Run
+	// returns an error for another one. Nil means the zero value.
+	Queue workqueue.AnyOptions
 	// Logger receives one line per failed reconcile and what reconcilers log; see reconcile.Logger. Nil
 	// discards.
 	Logger *slog.Logger
@@ -65,37 +67,55 @@ const (
 	canceled = "canceled" // because the controller stops; only Explain shows it
 )
 
-// Controller is a queue of keys and its workers. All methods may be called concurrently.
-type Controller struct {
+// Controller is a queue of keys of type K and its workers. All methods may be called concurrently.
+type Controller[K comparable] struct {
 	name       string
-	reconciler reconcile.Reconciler
+	reconciler reconcile.Reconciler[K]
 	opts       Options
-	queue      *workqueue.Queue[reconcile.Request]
+	err        error // of Run, because of opts
+	queue      *workqueue.Queue[K]
 	replica    string        // random prefix of run IDs
 	serial     atomic.Uint64 // of the last run
-	history    history
+	history    history[K]
 }
 
 // New returns a controller; name appears in logs and metrics.
-func New(name string, r reconcile.Reconciler, opts Options) *Controller {
+func New[K comparable](name string, r reconcile.Reconciler[K], opts Options) *Controller[K] {
 	opts.Concurrency = max(opts.Concurrency, 1)
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
-	return &Controller{name: name, reconciler: r, opts: opts, queue: workqueue.New(opts.Queue), replica: rand.Text()[:8]}
+	queue, err := QueueOptions[K](opts)
+	return &Controller[K]{name: name, reconciler: r, opts: opts, err: err, queue: workqueue.New(queue), replica: rand.Text()[:8]}
+}
+
+// QueueOptions returns opts.Queue for a controller whose keys are of type K, or an error if it is for another
+// type.
+func QueueOptions[K comparable](opts Options) (workqueue.Options[K], error) {
+	if opts.Queue == nil {
+		return workqueue.Options[K]{}, nil
+	}
+	q, ok := opts.Queue.(workqueue.Options[K])
+	if !ok {
+		return q, fmt.Errorf("controller: Options.Queue is a %T, but must be a %T, as the keys are of type %T", opts.Queue, q, *new(K))
+	}
+	return q, nil
 }
 
 // Name returns the controller's name.
-func (c *Controller) Name() string { return c.name }
+func (c *Controller[K]) Name() string { return c.name }
 
 // Queue returns the controller's work queue, for sources and debug views.
-func (c *Controller) Queue() *workqueue.Queue[reconcile.Request] { return c.queue }
+func (c *Controller[K]) Queue() *workqueue.Queue[K] { return c.queue }
 
 // Enqueue adds req to the queue.
-func (c *Controller) Enqueue(req reconcile.Request) { c.queue.Add(req) }
+func (c *Controller[K]) Enqueue(req K) { c.queue.Add(req) }
 
 // Run reconciles enqueued keys until ctx ends, waits for the reconciles in progress and returns nil. The
 // contexts of those reconciles end with ctx, or, under a manager that is stopping, up to
 // manager.Options.Grace later. Run may be called only once.
-func (c *Controller) Run(ctx context.Context) error {
+func (c *Controller[K]) Run(ctx context.Context) error {
+	if c.err != nil {
+		return c.err
+	}
 	work, stop := grace.Work(ctx)
 	defer stop()
 	if started := c.opts.Metrics.Started; started != nil {
@@ -118,17 +138,17 @@ func (c *Controller) Run(ctx context.Context) error {
 	return nil
 }
 
-func (c *Controller) process(ctx context.Context, req reconcile.Request) {
+func (c *Controller[K]) process(ctx context.Context, req K) {
 	defer c.queue.Done(req)
 	entry, _ := c.queue.Entry(req)
-	run := ended{req: req, serial: c.serial.Add(1), cause: entry.Cause, started: time.Now()}
+	run := ended[K]{req: req, serial: c.serial.Add(1), cause: entry.Cause, started: time.Now()}
 	id := c.runID(run.serial)
-	log := c.opts.Logger.With("controller", c.name, "namespace", req.Namespace, "name", req.Name, "reconcileID", id)
+	log := c.opts.Logger.With(append(attributes(c.name, req), "reconcileID", id)...)
 	if active := c.opts.Metrics.Active; active != nil {
 		active(c.name, 1)
 		defer active(c.name, -1)
 	}
-	result, outcome, err := c.reconcile(reconcile.NewContext(ctx, &reconcile.Run{Controller: c.name, Request: req, ID: id, Logger: log}), req)
+	result, outcome, err := c.reconcile(reconcile.NewContext(ctx, &reconcile.Run{Controller: c.name, Key: req, ID: id, Logger: log}), req)
 	run.took, run.err = time.Since(run.started), err
 	run.outcome = c.conclude(ctx, log, req, result, outcome, err)
 	c.history.add(run)
@@ -138,7 +158,7 @@ func (c *Controller) process(ctx context.Context, req reconcile.Request) {
 }
 
 // conclude requeues a key after a reconcile as its result demands, logs a failure, and returns the outcome.
-func (c *Controller) conclude(ctx context.Context, log *slog.Logger, req reconcile.Request, result reconcile.Result, outcome string, err error) string {
+func (c *Controller[K]) conclude(ctx context.Context, log *slog.Logger, req K, result reconcile.Result, outcome string, err error) string {
 	switch {
 	case err == nil && result.RequeueAfter > 0:
 		c.queue.Forget(req)
@@ -167,18 +187,37 @@ func (c *Controller) conclude(ctx context.Context, log *slog.Logger, req reconci
 	return outcome
 }
 
+// attributes are those of a controller and a key in logs.
+func attributes[K comparable](controller string, req K) []any {
+	out := append(make([]any, 0, 10), "controller", controller)
+	switch key := any(req).(type) {
+	case reconcile.Request:
+		return append(out, "namespace", key.Namespace, "name", key.Name)
+	case slog.LogValuer:
+		v := key.LogValue().Resolve()
+		if v.Kind() != slog.KindGroup {
+			return append(out, "key", v)
+		}
+		for _, a := range v.Group() {
+			out = append(out, a)
+		}
+		return out
+	}
+	return append(out, "key", req)
+}
+
 // runID returns the ID of a run, which is unique across replicas.
-func (c *Controller) runID(serial uint64) string {
+func (c *Controller[K]) runID(serial uint64) string {
 	return c.replica + "-" + strconv.FormatUint(serial, 10)
 }
 
 // priority returns the priority of a key in processing, or that of its pending run.
-func (c *Controller) priority(req reconcile.Request) int {
+func (c *Controller[K]) priority(req K) int {
 	e, _ := c.queue.Entry(req)
 	return e.Priority
 }
 
-func (c *Controller) reconcile(ctx context.Context, req reconcile.Request) (result reconcile.Result, outcome string, err error) {
+func (c *Controller[K]) reconcile(ctx context.Context, req K) (result reconcile.Result, outcome string, err error) {
 	if c.opts.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, c.opts.Timeout, ErrReconcileTimeout)

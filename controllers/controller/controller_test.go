@@ -21,7 +21,7 @@ import (
 var a, b = reconcile.Request{Name: "a"}, reconcile.Request{Name: "b"}
 
 // run runs c until the returned function is called, which waits for it.
-func run(t *testing.T, c *controller.Controller) (stop func()) {
+func run(t *testing.T, c *controller.Controller[reconcile.Request]) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }()
@@ -235,7 +235,7 @@ func TestASeedGivesTheOrderOfReconciles(t *testing.T) {
 	order := func(seed uint64) (keys []string) {
 		synctest.Test(t, func(t *testing.T) {
 			runs := map[string]int{}
-			var c *controller.Controller
+			var c *controller.Controller[reconcile.Request]
 			c = controller.New("c", reconcile.Func(func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
 				time.Sleep(time.Millisecond)
 				keys = append(keys, r.Name)
@@ -273,7 +273,7 @@ func TestASeedGivesTheOrderOfReconciles(t *testing.T) {
 // that fails at first does not come back in front of a user.
 func TestPriorityIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var c *controller.Controller
+		var c *controller.Controller[reconcile.Request]
 		seen := map[string][]int{}
 		c = controller.New("kept", reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
 			e, _ := c.Queue().Entry(req)

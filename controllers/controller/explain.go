@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/keelson-dev/keelson/controllers/reconcile"
 	"github.com/keelson-dev/keelson/workqueue"
 )
 
@@ -16,12 +15,12 @@ import (
 const kept = 256
 
 // Explanation is what a controller knows about one key.
-type Explanation struct {
+type Explanation[K comparable] struct {
 	// Key that was queried.
-	Key reconcile.Request
+	Key K
 	// Queued is its entry in the queue: its state, the first event that caused the run, its priority, and how
 	// many times it was retried. Nil if the queue does not contain it.
-	Queued *workqueue.Entry[reconcile.Request]
+	Queued *workqueue.Entry[K]
 	// Runs are the reconciles of the key that are remembered, the latest first: those among the last 256 of
 	// the controller, and those among its last 256 failed ones.
 	Runs []RunRecord
@@ -44,8 +43,8 @@ type RunRecord struct {
 
 // Explain says why a key is queued and how its last runs ended. It takes time in proportion to the runs that
 // are remembered.
-func (c *Controller) Explain(req reconcile.Request) Explanation {
-	e := Explanation{Key: req}
+func (c *Controller[K]) Explain(req K) Explanation[K] {
+	e := Explanation[K]{Key: req}
 	if entry, ok := c.queue.Entry(req); ok {
 		e.Queued = &entry
 	}
@@ -56,9 +55,9 @@ func (c *Controller) Explain(req reconcile.Request) Explanation {
 }
 
 // String is the explanation as text, with one line for the queue and one for each run.
-func (e Explanation) String() string {
+func (e Explanation[K]) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: ", e.Key)
+	fmt.Fprintf(&b, "%v: ", e.Key)
 	if q := e.Queued; q == nil {
 		b.WriteString("not queued")
 	} else {
@@ -89,8 +88,8 @@ func (e Explanation) String() string {
 }
 
 // ended is a run in a history.
-type ended struct {
-	req     reconcile.Request
+type ended[K comparable] struct {
+	req     K
 	serial  uint64
 	cause   string
 	started time.Time
@@ -101,18 +100,18 @@ type ended struct {
 
 // history remembers the last runs of a controller, and the last failed ones, which would otherwise soon be
 // displaced by the successful runs of other keys.
-type history struct {
+type history[K comparable] struct {
 	mu           sync.Mutex
-	runs, failed ring
+	runs, failed ring[K]
 }
 
 // ring holds the last runs, in no particular order.
-type ring struct {
-	all  []ended
+type ring[K comparable] struct {
+	all  []ended[K]
 	next int // the one to replace
 }
 
-func (r *ring) add(e ended) {
+func (r *ring[K]) add(e ended[K]) {
 	if len(r.all) < kept {
 		r.all = append(r.all, e)
 		return
@@ -121,7 +120,7 @@ func (r *ring) add(e ended) {
 	r.next = (r.next + 1) % kept
 }
 
-func (h *history) add(e ended) {
+func (h *history[K]) add(e ended[K]) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.runs.add(e)
@@ -131,14 +130,14 @@ func (h *history) add(e ended) {
 }
 
 // of returns the runs of a key, the latest first.
-func (h *history) of(req reconcile.Request) (out []ended) {
+func (h *history[K]) of(req K) (out []ended[K]) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, r := range slices.Concat(h.runs.all, h.failed.all) {
-		if r.req == req && !slices.ContainsFunc(out, func(o ended) bool { return o.serial == r.serial }) {
+		if r.req == req && !slices.ContainsFunc(out, func(o ended[K]) bool { return o.serial == r.serial }) {
 			out = append(out, r)
 		}
 	}
-	slices.SortFunc(out, func(a, b ended) int { return cmp.Compare(b.serial, a.serial) })
+	slices.SortFunc(out, func(a, b ended[K]) int { return cmp.Compare(b.serial, a.serial) })
 	return out
 }

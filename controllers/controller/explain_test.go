@@ -124,7 +124,7 @@ func TestPanicsAreReadable(t *testing.T) {
 		p, ok := errors.AsType[*controller.PanicError](last())
 		require.True(t, ok)
 		require.ErrorIs(t, p, errBoom)
-		require.Regexp(t, `^controller: reconciler panicked: boom \(controller_test.deepest explain_test.go:\d+ <- controller_test.deepest explain_test.go:\d+ <- controller_test.deepest explain_test.go:\d+ <- controller_test.TestPanicsAreReadable.func1.1 explain_test.go:\d+ <- reconcile.Func.Reconcile reconcile.go:\d+\)$`, p.Error())
+		require.Regexp(t, `^controller: reconciler panicked: boom \(controller_test.deepest explain_test.go:\d+ <- controller_test.deepest explain_test.go:\d+ <- controller_test.deepest explain_test.go:\d+ <- controller_test.TestPanicsAreReadable.func1.1 explain_test.go:\d+ <- reconcile.function\[...\].Reconcile reconcile.go:\d+\)$`, p.Error())
 		require.Contains(t, string(p.Stack), "goroutine ")
 		depth.Store(1000)
 		time.Sleep(time.Minute)

@@ -51,7 +51,7 @@ func trace() string {
 		case name == "runtime.gopanic":
 			panicked, out = true, nil
 		case !panicked || strings.HasPrefix(f.Function, "runtime."):
-		case strings.HasSuffix(f.Function, "controller.(*Controller).reconcile") || len(out) == maxTrace:
+		case strings.HasSuffix(f.Function, "controller.(*Controller[...]).reconcile") || len(out) == maxTrace:
 			return strings.Join(out, " <- ")
 		default:
 			out = append(out, fmt.Sprintf("%s %s:%d", name, path.Base(f.File), f.Line))

@@ -346,8 +346,8 @@ func (c *Cluster) ManagerOver(conn client.Conn, name string, add ...Adder) *mana
 
 func (c *cluster) manager(conn client.Conn, name string, add []Adder) (*manager.Manager, error) {
 	m := manager.New(conn, manager.Options{Logger: slog.New(c.last).With("manager", name), OnEvent: c.trace.onEvent, Informers: c.informers(),
-		Wrap: func(name string, r reconcile.Reconciler) reconcile.Reconciler {
-			return c.trace.wrap(c.guard.wrap(name, r))
+		Wrap: func(ctx context.Context, run *reconcile.Run, next func(context.Context) (reconcile.Result, error)) (reconcile.Result, error) {
+			return c.trace.wrap(ctx, run, func(ctx context.Context) (reconcile.Result, error) { return c.guard.wrap(ctx, next) })
 		}})
 	for _, f := range add {
 		if err := f(m); err != nil {

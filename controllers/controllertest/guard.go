@@ -27,7 +27,7 @@ type guard struct {
 // subject is a controller and one of its keys.
 type subject struct {
 	controller string
-	request    reconcile.Request
+	request    any
 }
 
 // runs are the reconciles of one subject at one instant.
@@ -47,15 +47,13 @@ func newGuard(most int, bubble bool) *guard {
 	return &guard{most: most, runs: map[subject]*runs{}}
 }
 
-// wrap is the Options.Wrap of managers.
-func (g *guard) wrap(_ string, r reconcile.Reconciler) reconcile.Reconciler {
-	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-		if !g.pass(ctx, "") {
-			<-ctx.Done()
-			return reconcile.Result{}, ctx.Err()
-		}
-		return r.Reconcile(ctx, req)
-	})
+// wrap is a part of the Options.Wrap of managers.
+func (g *guard) wrap(ctx context.Context, next func(context.Context) (reconcile.Result, error)) (reconcile.Result, error) {
+	if !g.pass(ctx, "") {
+		<-ctx.Done()
+		return reconcile.Result{}, ctx.Err()
+	}
+	return next(ctx)
 }
 
 // transport is the Config.Wrap of connections. It records the writes of reconciles.
@@ -90,7 +88,7 @@ func (g *guard) pass(ctx context.Context, write string) bool {
 		g.at = now
 		clear(g.runs)
 	}
-	s := subject{run.Controller, run.Request}
+	s := subject{run.Controller, run.Key}
 	r := g.runs[s]
 	if r == nil {
 		r = &runs{}

@@ -64,7 +64,8 @@ type Write struct {
 // Run is one call of a reconciler by a manager of the cluster.
 type Run struct {
 	Controller string
-	Request    reconcile.Request
+	// Key is as in reconcile.Run.
+	Key any
 	// Number counts the runs of the controller for that key, from 1.
 	Number int
 	// ID is that of reconcile.ID.
@@ -289,7 +290,7 @@ func (h *History) of(prefix string, key types.NamespacedName) *History {
 		}
 	}
 	for _, r := range h.Runs {
-		if wrote[r.ID] || r.Err != nil && r.Request == key {
+		if wrote[r.ID] || r.Err != nil && r.Key == any(key) {
 			part.runs[r.ID] = len(part.Runs)
 			part.Runs = append(part.Runs, r)
 		}

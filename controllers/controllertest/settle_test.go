@@ -152,7 +152,7 @@ func change(t *testing.T, c *controllertest.Cluster, name string, remove bool) {
 func endless(write bool) controllertest.Adder {
 	return func(m *manager.Manager) error {
 		maps := client.For[*corev1.ConfigMap](m.Conn())
-		var c *controller.Controller
+		var c *controller.Controller[reconcile.Request]
 		r := reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 			if req.Namespace != "default" || req.Name != "loop" {
 				return reconcile.Result{}, nil
@@ -216,7 +216,7 @@ func TestManyRunsAtOneInstant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n atomic.Int32
 		c := controllertest.Start(t, controllertest.Options{MaxRuns: 100, Controllers: []controllertest.Adder{func(m *manager.Manager) error {
-			var c *controller.Controller
+			var c *controller.Controller[reconcile.Request]
 			var err error
 			c, err = controllers.Add(m, "busy", reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
 				if req.Name != "a" {
@@ -245,7 +245,7 @@ func TestFailuresAreShownWhenATestFails(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r.TB = t
 			c := controllertest.Start(r, controllertest.Options{As: client.User{Name: "nurse"}, Controllers: []controllertest.Adder{func(m *manager.Manager) error {
-				_, err := controllers.Add(m, "maps", reconcile.Func(nil), controllers.Options{}, controllers.For[*corev1.ConfigMap]())
+				_, err := controllers.Add(m, "maps", reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil }), controllers.Options{}, controllers.For[*corev1.ConfigMap]())
 				return err
 			}}})
 			m := c.ManagerOver(c.Conn(), "other", func(m *manager.Manager) error {

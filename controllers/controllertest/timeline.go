@@ -102,7 +102,7 @@ func (w *Write) subresource() string {
 }
 
 // String names a reconcile: "replicaset default/web #2".
-func (r *Run) String() string { return fmt.Sprintf("%s %s #%d", r.Controller, r.Request, r.Number) }
+func (r *Run) String() string { return fmt.Sprintf("%s %v #%d", r.Controller, r.Key, r.Number) }
 
 // why says what caused a reconcile.
 func (r *Run) why() string {

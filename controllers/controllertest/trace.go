@@ -140,7 +140,7 @@ func (s traced) record(ctx context.Context, write func() (int64, error)) (int64,
 }
 
 // onEvent is the Options.OnEvent of managers.
-func (t *trace) onEvent(controller string, req reconcile.Request, e manager.Event) {
+func (t *trace) onEvent(controller string, req any, e manager.Event) {
 	revision, _ := strconv.ParseInt(e.ResourceVersion, 10, 64)
 	s := subject{controller, req}
 	t.mu.Lock()
@@ -155,33 +155,27 @@ func (t *trace) onEvent(controller string, req reconcile.Request, e manager.Even
 var errPanicked = errors.New("it panicked")
 
 // wrap is a part of the Options.Wrap of managers.
-func (t *trace) wrap(r reconcile.Reconciler) reconcile.Reconciler {
-	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (result reconcile.Result, err error) {
-		of := reconcile.FromContext(ctx)
-		if of == nil {
-			return r.Reconcile(ctx, req) // a context of the test's own
+func (t *trace) wrap(ctx context.Context, of *reconcile.Run, next func(context.Context) (reconcile.Result, error)) (result reconcile.Result, err error) {
+	run := t.begin(of)
+	panicked := true
+	defer func() {
+		if panicked {
+			err = errPanicked // for the trace only
 		}
-		run := t.begin(of)
-		panicked := true
-		defer func() {
-			if panicked {
-				err = errPanicked // for the trace only
-			}
-			t.end(run, result, err)
-		}()
-		result, err = r.Reconcile(ctx, req)
-		panicked = false
-		return result, err
-	})
+		t.end(run, result, err)
+	}()
+	result, err = next(ctx)
+	panicked = false
+	return result, err
 }
 
 func (t *trace) begin(of *reconcile.Run) *Run {
-	s := subject{of.Controller, of.Request}
+	s := subject{of.Controller, of.Key}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.order++
 	t.counts[s]++
-	run := &Run{Controller: of.Controller, Request: of.Request, ID: of.ID, Number: t.counts[s], Began: time.Now(), Causes: t.pending[s], order: t.order}
+	run := &Run{Controller: of.Controller, Key: of.Key, ID: of.ID, Number: t.counts[s], Began: time.Now(), Causes: t.pending[s], order: t.order}
 	if before := t.last[s]; before != nil && len(run.Causes) == 0 {
 		run.After = before
 	}

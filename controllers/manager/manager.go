@@ -92,13 +92,13 @@ type Options struct {
 	StopTimeout time.Duration
 	// Monitor, if not nil, measures the controllers of the manager; see package controllers/metrics.
 	Monitor Monitor
-	// Wrap, if not nil, wraps the reconciler of every controller, for example to trace reconciles or to
-	// change their contexts. reconcile.FromContext returns the run.
-	Wrap func(controller string, r reconcile.Reconciler) reconcile.Reconciler
+	// Wrap, if not nil, is called for every reconcile of every controller, for example to trace it or to
+	// change its context. It returns what next returns, or something else in its place.
+	Wrap func(ctx context.Context, run *reconcile.Run, next func(context.Context) (reconcile.Result, error)) (reconcile.Result, error)
 	// OnEvent, if not nil, is called before an event of an informer enqueues a key, for example to trace why
-	// a reconciler ran. It is called concurrently, on the goroutines of event handlers, which it must not
-	// block.
-	OnEvent func(controller string, req reconcile.Request, e Event)
+	// a reconciler ran; req is as in reconcile.Run.Key. It is called concurrently, on the goroutines of event
+	// handlers, which it must not block.
+	OnEvent func(controller string, req any, e Event)
 }
 
 // Event is what an event of an informer is about.
@@ -118,7 +118,7 @@ type Monitor interface {
 	// Reconciles returns the metrics hooks of the reconciles of all controllers.
 	Reconciles() controller.Metrics
 	// Controller receives the controller's work queue for inspection.
-	Controller(controller string, q *workqueue.Queue[types.NamespacedName])
+	Controller(controller string, q controller.QueueView)
 	// InformerSet receives the manager's informers, once, from New.
 	InformerSet(s *informers.Set)
 }
@@ -189,16 +189,13 @@ func (m *Manager) Informers() *informers.Set { return m.set }
 // Monitor returns Options.Monitor.
 func (m *Manager) Monitor() Monitor { return m.opts.Monitor }
 
-// Wrap returns r wrapped by Options.Wrap, or r if that is nil.
-func (m *Manager) Wrap(controller string, r reconcile.Reconciler) reconcile.Reconciler {
-	if m.opts.Wrap == nil {
-		return r
-	}
-	return m.opts.Wrap(controller, r)
+// Wrap returns Options.Wrap, which may be nil.
+func (m *Manager) Wrap() func(ctx context.Context, run *reconcile.Run, next func(context.Context) (reconcile.Result, error)) (reconcile.Result, error) {
+	return m.opts.Wrap
 }
 
 // OnEvent returns Options.OnEvent, which may be nil.
-func (m *Manager) OnEvent() func(controller string, req reconcile.Request, e Event) {
+func (m *Manager) OnEvent() func(controller string, req any, e Event) {
 	return m.opts.OnEvent
 }
 

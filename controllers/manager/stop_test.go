@@ -363,7 +363,7 @@ func TestWarningsAreLoggedByDefault(t *testing.T) {
 		require.False(t, m.Logger().Enabled(t.Context(), slog.LevelInfo))
 		m.Logger().With("a", 1).WithGroup("g").Warn("look", "b", 2)
 		require.Contains(t, log.String(), "msg=look a=1 g.b=2")
-		_, err := controllers.Add(m, "maps", reconcile.Func(nil), controllers.Options{}, controllers.For[*corev1.ConfigMap]())
+		_, err := controllers.Add(m, "maps", reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil }), controllers.Options{}, controllers.For[*corev1.ConfigMap]())
 		require.NoError(t, err)
 		c.Run(m)
 		c.Sleep(time.Second)

@@ -30,7 +30,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/controllers/controller"
 	"github.com/keelson-dev/keelson/controllers/webhook"
@@ -82,7 +81,7 @@ type webhooks struct {
 // namedQueue is the queue of one controller.
 type namedQueue struct {
 	name  string
-	queue *workqueue.Queue[types.NamespacedName]
+	queue controller.QueueView
 }
 
 // New returns metrics that include those of the Go runtime and the process.
@@ -207,7 +206,7 @@ func (d *depths) of(priority int) prometheus.Gauge {
 }
 
 // Controller implements manager.Monitor.
-func (m *Metrics) Controller(name string, q *workqueue.Queue[types.NamespacedName]) {
+func (m *Metrics) Controller(name string, q controller.QueueView) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.queues = append(m.queues, namedQueue{name, q})
@@ -341,7 +340,7 @@ func (m *Metrics) Webhooks() webhook.Metrics {
 // administrators only.
 func (m *Metrics) Queues() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		page := map[string][]workqueue.Entry[types.NamespacedName]{}
+		page := map[string][]workqueue.Entry[any]{}
 		only := r.URL.Query().Get("controller")
 		for _, q := range m.allQueues() {
 			if only == "" || only == q.name {

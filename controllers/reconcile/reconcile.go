@@ -14,7 +14,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// Request is the key of the object to reconcile. The object may have been deleted.
+// Request is the usual key of a reconcile: that of the object, which may have been deleted. A controller may
+// have keys of any other comparable type, such as a struct that also names a cluster; see [Reconciler].
 type Request = types.NamespacedName
 
 // Result is the result of a successful reconcile. With the zero value the key is not reconciled again until
@@ -27,18 +28,26 @@ type Result struct {
 	Priority *int
 }
 
-// Reconciler moves the state of one object toward the desired state. After an error the key is retried with
-// back-off, unless the error is terminal; see [TerminalError]. The context ends when the controller stops or
-// the reconcile timeout passes. It carries the logger and the ID of the run; see [Logger] and [ID].
-type Reconciler interface {
-	Reconcile(ctx context.Context, req Request) (Result, error)
+// Reconciler moves the state of one object toward the desired state. K is the type of the keys, for most
+// controllers [Request]. After an error the key is retried with back-off, unless the error is terminal; see
+// [TerminalError]. The context ends when the controller stops or the reconcile timeout passes. It carries the
+// logger and the ID of the run; see [Logger] and [ID].
+type Reconciler[K comparable] interface {
+	Reconcile(ctx context.Context, req K) (Result, error)
 }
 
 // Func adapts a function to a Reconciler.
-type Func func(ctx context.Context, req Request) (Result, error)
+func Func[K comparable](f func(ctx context.Context, req K) (Result, error)) Reconciler[K] {
+	if f == nil {
+		return nil
+	}
+	return function[K](f)
+}
 
-// Reconcile calls f.
-func (f Func) Reconcile(ctx context.Context, req Request) (Result, error) { return f(ctx, req) }
+type function[K comparable] func(ctx context.Context, req K) (Result, error)
+
+// Reconcile implements Reconciler.
+func (f function[K]) Reconcile(ctx context.Context, req K) (Result, error) { return f(ctx, req) }
 
 // TerminalError wraps an error that retrying cannot fix. The controller counts and logs it and does not retry
 // the key until it is enqueued again.
@@ -59,11 +68,13 @@ func (e *terminalError) Unwrap() error { return e.err }
 type Run struct {
 	// Controller is the name of the controller.
 	Controller string
-	// Request is the key that is reconciled.
-	Request Request
+	// Key is the key that is reconciled: a Request, or what other type the controller has for its keys.
+	Key any
 	// ID identifies the run in logs. It is unique across replicas.
 	ID string
-	// Logger has the attributes controller, namespace, name and reconcileID.
+	// Logger has the attributes controller, namespace, name and reconcileID. In the place of namespace and
+	// name, a key that implements slog.LogValuer has the attributes of that group, and any other key has
+	// the attribute key.
 	Logger *slog.Logger
 }
 

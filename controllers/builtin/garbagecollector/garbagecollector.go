@@ -35,6 +35,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 	"github.com/keelson-dev/keelson/informers"
+	"github.com/keelson-dev/keelson/workqueue"
 )
 
 // Options of the controller.
@@ -67,7 +68,7 @@ type collector struct {
 	log       *slog.Logger
 	recorder  *events.Recorder
 	graph     *graph
-	work      *controller.Controller
+	work      *controller.Controller[reconcile.Request]
 
 	nudge chan struct{} // a resource definition changed
 	begun chan struct{} // closed when the served resources have been listed first
@@ -93,11 +94,11 @@ func Add(m *manager.Manager, opts Options) error {
 	co := controller.Options{Concurrency: opts.Concurrency, Logger: m.Logger()}
 	monitor := m.Monitor()
 	if monitor != nil {
-		co.Queue.Metrics, co.Metrics = monitor.Queue(name), monitor.Reconciles()
+		co.Queue, co.Metrics = workqueue.Options[reconcile.Request]{Metrics: monitor.Queue(name)}, monitor.Reconciles()
 	}
 	c.work = controller.New(name, reconcile.Func(c.reconcile), co)
 	if monitor != nil {
-		monitor.Controller(name, c.work.Queue())
+		monitor.Controller(name, c.work.QueueView())
 	}
 	m.Add(name, c)
 	return nil

@@ -44,12 +44,12 @@ func NewOwners[T metav1.Object](m *manager.Manager, name string, selector func(T
 
 // Register adds the controller to m: r is called for owners that changed or whose pods did, and for those
 // that may adopt a pod without a controller, and as the other sources say. concurrency 0 means 5.
-func (o *Owners[T]) Register(m *manager.Manager, concurrency int, r reconcile.Func, others ...controllers.Source) error {
+func (o *Owners[T]) Register(m *manager.Manager, concurrency int, r func(context.Context, reconcile.Request) (reconcile.Result, error), others ...controllers.Source) error {
 	if concurrency == 0 {
 		concurrency = 5
 	}
 	sources := append([]controllers.Source{controllers.For[T](), controllers.Owns[T, *corev1.Pod](), controllers.Watches(o.adopters)}, others...)
-	_, err := controllers.Add(m, o.name, r, controllers.Options{Options: controller.Options{Concurrency: concurrency}}, sources...)
+	_, err := controllers.Add(m, o.name, reconcile.Func(r), controllers.Options{Options: controller.Options{Concurrency: concurrency}}, sources...)
 	return err
 }
 
