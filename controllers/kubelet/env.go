@@ -24,7 +24,7 @@ type variable struct{ name, value string }
 // environment is what a container finds in its environment: services first, then envFrom, then env, each
 // overriding those before.
 func (k *Kubelet) environment(ctx context.Context, pod *corev1.Pod, c *corev1.Container, ips []string) ([]variable, error) {
-	if !k.services.HasSynced() && pod.Annotations[annotationSource] != "file" {
+	if !k.services.HasSynced() && !isStatic(pod.Annotations) {
 		// A pod keeps its variables for life, and clients inside it find the API server by them. Static pods
 		// cannot wait for the server.
 		return nil, errors.New("services have not yet been read at least once, cannot construct envvars")

@@ -58,11 +58,11 @@ type Kubelet struct {
 	mu      sync.Mutex
 	workers map[types.UID]*worker
 	static  map[types.UID]*corev1.Pod // what the manifests say
-	// staticRead is true once the manifest folder has been read.
+	// staticRead is true once all sources of manifests have been read.
 	staticRead bool
 	stopping   bool
 
-	staticEnded chan struct{} // capacity 1; a static pod has ended
+	staticPoked chan struct{} // capacity 1; a static pod has ended, or there are other manifests
 }
 
 // New returns a kubelet that uses conn to access the API server. It does nothing before Run.
@@ -76,7 +76,7 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 		return nil, err
 	}
 	k := &Kubelet{opts: opts, log: opts.Logger, workers: map[types.UID]*worker{}, static: map[types.UID]*corev1.Pod{},
-		staticEnded: make(chan struct{}, 1)}
+		staticPoked: make(chan struct{}, 1)}
 	k.metrics = newMetrics(k)
 	rt, err := newRuntime(opts, k.metrics.call)
 	if err != nil {
@@ -181,7 +181,7 @@ func (k *Kubelet) startLoops(ctx context.Context, loops *sync.WaitGroup, fail co
 	for _, run := range []func(context.Context){k.rotation.run, k.sweepLogLinks, k.stats.disks.run, k.imageGC.run, k.evictor.run} {
 		loops.Go(func() { run(ctx) })
 	}
-	if k.opts.StaticPodDir != "" {
+	if k.hasStatic() {
 		loops.Go(func() { k.watchStatic(ctx) })
 	}
 	if k.opts.Listener != nil {
@@ -295,7 +295,7 @@ func (k *Kubelet) retired(w *worker) {
 	k.status.forget(w.uid)
 	k.ledger.forget(w.uid)
 	if w.static {
-		k.staticHasEnded()
+		k.pokeStatic()
 	}
 }
 
@@ -327,5 +327,8 @@ func (k *Kubelet) housekeeping(ctx context.Context) {
 func (k *Kubelet) staticKnown() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.opts.StaticPodDir == "" || k.staticRead
+	return !k.hasStatic() || k.staticRead
 }
+
+// hasStatic reports whether there are sources of static pods.
+func (k *Kubelet) hasStatic() bool { return k.opts.StaticPodDir != "" || k.opts.StaticPodURL != "" }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,9 +41,18 @@ type Options struct {
 	// RuntimeDial, if not nil, connects to the endpoints.
 	RuntimeDial func(ctx context.Context, endpoint string) (net.Conn, error)
 	// StaticPodDir is a directory with pod manifests, which is read every StaticPodInterval (0 means 2 s).
-	// Empty means no static pods.
+	// Empty means no static pods from files.
 	StaticPodDir      string
 	StaticPodInterval time.Duration
+	// StaticPodURL is an http or https URL with a Pod or a PodList in YAML or JSON, which is read every
+	// StaticPodURLInterval (0 means 20 s). An answer that is no 200, or has anything in it that is no valid
+	// static pod, leaves the pods of the answer before; an empty one means no pods. If the folder has a pod of
+	// the same name, that one is run. StaticPodURLHeader is sent with the requests.
+	// StaticPodURLTransport makes them; nil means [http.DefaultTransport].
+	StaticPodURL          string
+	StaticPodURLHeader    http.Header
+	StaticPodURLInterval  time.Duration
+	StaticPodURLTransport http.RoundTripper
 	// ClusterDNS and ClusterDomain are written to the resolv.conf of pods with the DNS policy ClusterFirst.
 	ClusterDNS    []string
 	ClusterDomain string
@@ -179,6 +189,7 @@ func (opts Options) withDefaults() (Options, error) {
 		}
 	}
 	duration(&opts.StaticPodInterval, 2*time.Second)
+	duration(&opts.StaticPodURLInterval, 20*time.Second)
 	duration(&opts.SyncInterval, time.Minute)
 	duration(&opts.NodeStatusInterval, 10*time.Second)
 	duration(&opts.NodeReportInterval, 5*time.Minute)
@@ -242,6 +253,15 @@ func (opts *Options) check() error {
 	case "", ObjectsCached, ObjectsWatched, ObjectsFetched:
 	default:
 		return fmt.Errorf("kubelet: Options.Objects: %q is no strategy", opts.Objects)
+	}
+	if opts.StaticPodURL != "" {
+		if u, err := url.Parse(opts.StaticPodURL); err != nil {
+			return fmt.Errorf("kubelet: Options.StaticPodURL: %w", err)
+		} else if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return fmt.Errorf("kubelet: Options.StaticPodURL: %q is no http or https URL", opts.StaticPodURL)
+		}
+	} else if len(opts.StaticPodURLHeader) > 0 {
+		return errors.New("kubelet: Options.StaticPodURLHeader needs StaticPodURL")
 	}
 	for _, ip := range opts.ClusterDNS {
 		if _, err := netip.ParseAddr(ip); err != nil {

@@ -32,33 +32,51 @@ const (
 	annotationMirror     = "kubernetes.io/config.mirror"
 )
 
+// The values of annotationSource of pods that come from manifests.
+const (
+	sourceFile = "file"
+	sourceHTTP = "http"
+)
+
 var listAll informers.ListOptions
 
 func isMirror(pod *corev1.Pod) bool { _, ok := pod.Annotations[annotationMirror]; return ok }
 
-// watchStatic keeps the pods of the manifest folder and their mirrors as the manifests say. It reads the
-// folder every so often, and does not wait for the API server, which may be one of these pods.
+// isStatic reports whether annotations are those of a pod that comes from a manifest.
+func isStatic(annotations map[string]string) bool {
+	source := annotations[annotationSource]
+	return source == sourceFile || source == sourceHTTP
+}
+
+// watchStatic keeps the pods of the manifests and their mirrors as the manifests say. It reads the folder
+// every so often, and does not wait for the API server, which may be one of these pods, nor for the server of
+// the other manifests.
 func (k *Kubelet) watchStatic(ctx context.Context) {
 	m := &manifests{dir: k.opts.StaticPodDir, parse: k.staticPod, log: k.log, good: map[string]*corev1.Pod{}, complained: map[string]string{}}
+	remote := newRemoteManifests(k)
 	ends := predecessors{k: k, ending: map[types.UID]bool{}}
 	defer ends.running.Wait()
+	if remote.url != "" {
+		ends.running.Go(func() { remote.run(ctx) })
+	}
 	tick := time.NewTicker(k.opts.StaticPodInterval)
 	defer tick.Stop()
+	var files map[types.UID]*corev1.Pod // nil until they have been read
 	for {
 		if found, ok := m.read(); ok {
-			k.mu.Lock()
-			before := k.static
-			k.static, k.staticRead = found, true
-			k.mu.Unlock()
-			for uid, pod := range before {
-				if found[uid] == nil {
-					k.gone(uid, pod)
-				}
+			files = found
+		}
+		fetched, known := remote.last()
+		wanted := k.withoutDoubles(files, fetched)
+		k.mu.Lock()
+		before := k.static
+		k.static, k.staticRead = wanted, files != nil && known
+		k.mu.Unlock()
+		for uid, pod := range before {
+			if wanted[uid] == nil {
+				k.gone(uid, pod)
 			}
 		}
-		k.mu.Lock()
-		wanted := k.static
-		k.mu.Unlock()
 		for uid, pod := range wanted {
 			if k.worker(uid) == nil && !ends.left(ctx, pod) {
 				k.dispatch(pod, true)
@@ -69,9 +87,28 @@ func (k *Kubelet) watchStatic(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-k.staticEnded:
+		case <-k.staticPoked:
 		}
 	}
+}
+
+// withoutDoubles returns the pods of the folder and those of the URL. Of two with one name, or one UID, that
+// of the folder is meant.
+func (k *Kubelet) withoutDoubles(files, fetched map[types.UID]*corev1.Pod) map[types.UID]*corev1.Pod {
+	all := make(map[types.UID]*corev1.Pod, len(files)+len(fetched))
+	names := map[types.NamespacedName]bool{}
+	for uid, pod := range files {
+		all[uid] = pod
+		names[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = true
+	}
+	for uid, pod := range fetched {
+		if all[uid] != nil || names[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] {
+			k.log.Debug("static pod of the URL is also in the folder, which decides", "namespace", pod.Namespace, "name", pod.Name)
+			continue
+		}
+		all[uid] = pod
+	}
+	return all
 }
 
 // manifests reads the pods of a folder.
@@ -88,6 +125,9 @@ type manifests struct {
 // A file that is no pod any more, because it is being written for example, keeps the pod that it was until it
 // is removed.
 func (m *manifests) read() (map[types.UID]*corev1.Pod, bool) {
+	if m.dir == "" {
+		return map[types.UID]*corev1.Pod{}, true
+	}
 	entries, err := os.ReadDir(m.dir)
 	if err != nil && !os.IsNotExist(err) {
 		m.complain("", "read static pods failed", err)
@@ -163,7 +203,7 @@ func (p *predecessors) left(ctx context.Context, pod *corev1.Pod) bool {
 	}
 	left := false
 	for _, b := range boxes.Items {
-		if uid := types.UID(b.Labels[labelPodUID]); uid != pod.UID && b.Annotations[annotationSource] == "file" {
+		if uid := types.UID(b.Labels[labelPodUID]); uid != pod.UID && isStatic(b.Annotations) {
 			left = true
 			p.end(ctx, uid)
 		}
@@ -186,7 +226,7 @@ func (p *predecessors) end(ctx context.Context, uid types.UID) {
 		p.mu.Lock()
 		delete(p.ending, uid)
 		p.mu.Unlock()
-		p.k.staticHasEnded()
+		p.k.pokeStatic()
 	})
 }
 
@@ -202,15 +242,16 @@ func (k *Kubelet) staticWorker(is func(*corev1.Pod) bool) *worker {
 	return nil
 }
 
-// staticHasEnded lets the next static pod of a name start.
-func (k *Kubelet) staticHasEnded() {
+// pokeStatic lets watchStatic look again: a static pod has ended, so that the next of its name may start, or
+// there are other manifests.
+func (k *Kubelet) pokeStatic() {
 	select {
-	case k.staticEnded <- struct{}{}:
+	case k.staticPoked <- struct{}{}:
 	default:
 	}
 }
 
-// staticPod is the pod of one manifest on this node.
+// staticPod is the pod of one manifest of the folder on this node.
 func (k *Kubelet) staticPod(path string, manifest []byte) (*corev1.Pod, error) {
 	pod := &corev1.Pod{}
 	issues, err := codec.UnmarshalYAML(manifest, pod, codec.DecodeOptions{Strict: true, MaxBytes: codec.MaxYAMLBytes})
@@ -220,6 +261,12 @@ func (k *Kubelet) staticPod(path string, manifest []byte) (*corev1.Pod, error) {
 	if len(issues) > 0 {
 		return nil, fmt.Errorf("%v", issues[0])
 	}
+	return k.adoptStatic(pod, manifest, sourceFile, fmt.Sprintf("host:%s\nfile:%s\n", k.opts.NodeName, path))
+}
+
+// adoptStatic makes a pod that was decoded from a manifest a pod of this node. origin says where the manifest
+// is: with its text, it makes the pod's UID, so that a changed manifest is another pod.
+func (k *Kubelet) adoptStatic(pod *corev1.Pod, manifest []byte, source, origin string) (*corev1.Pod, error) {
 	if pod.Kind != "Pod" || pod.APIVersion != "v1" {
 		return nil, fmt.Errorf("want a v1 Pod, found %s %s", pod.APIVersion, pod.Kind)
 	}
@@ -230,7 +277,7 @@ func (k *Kubelet) staticPod(path string, manifest []byte) (*corev1.Pod, error) {
 		pod.Namespace = metav1.NamespaceDefault
 	}
 	h := md5.New() //nolint:gosec // as above
-	fmt.Fprintf(h, "host:%s\nfile:%s\n", k.opts.NodeName, path)
+	_, _ = h.Write([]byte(origin))
 	_, _ = h.Write(manifest)
 	hash := hex.EncodeToString(h.Sum(nil))
 	if pod.UID == "" {
@@ -243,7 +290,7 @@ func (k *Kubelet) staticPod(path string, manifest []byte) (*corev1.Pod, error) {
 		pod.Annotations = map[string]string{}
 	}
 	pod.Annotations[annotationConfigHash] = hash
-	pod.Annotations[annotationSource] = "file"
+	pod.Annotations[annotationSource] = source
 	pod.Annotations[annotationSeen] = time.Now().Format(time.RFC3339Nano)
 	pod.CreationTimestamp = metav1.Now()
 	pod.Status = corev1.PodStatus{Phase: corev1.PodPending}
@@ -294,6 +341,7 @@ func (k *Kubelet) syncMirrors(ctx context.Context, found map[types.UID]*corev1.P
 	}
 	zero := int64(0)
 	have := map[types.NamespacedName]bool{}
+	known := k.staticKnown()
 	mirrors, err := k.apiPods.Lister().List(listAll)
 	if err != nil {
 		return // until they can be read, which the informer reports
@@ -307,8 +355,9 @@ func (k *Kubelet) syncMirrors(ctx context.Context, found map[types.UID]*corev1.P
 		hash := mirror.Annotations[annotationMirror]
 		ending := k.staticWorker(func(p *corev1.Pod) bool { return p.Annotations[annotationConfigHash] == hash }) != nil
 		waiting := pod != nil && k.worker(pod.UID) == nil
-		if mirror.DeletionTimestamp == nil && (ending || waiting) {
-			have[key] = true // it shows a pod that has not ended yet
+		unknown := pod == nil && !known
+		if mirror.DeletionTimestamp == nil && (ending || waiting || unknown) {
+			have[key] = true // it shows a pod that has not ended yet, or one whose manifest cannot be read yet
 			continue
 		}
 		if pod != nil && mirror.Annotations[annotationMirror] == pod.Annotations[annotationConfigHash] && mirror.DeletionTimestamp == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -78,6 +79,11 @@ func (c *Configuration) checkNode() error {
 		_, err := netip.ParsePrefix(c.PodCIDR)
 		p.add(err != nil, "podCIDR", "%v", err)
 	}
+	if c.StaticPodURL != "" {
+		u, err := url.Parse(c.StaticPodURL)
+		p.add(err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "", "staticPodURL", "%q is no http or https URL", c.StaticPodURL)
+	}
+	p.add(c.StaticPodURL == "" && len(c.StaticPodURLHeader) > 0, "staticPodURLHeader", "there is no staticPodURL")
 	for _, ip := range c.ClusterDNS {
 		_, err := netip.ParseAddr(ip)
 		p.add(err != nil, "clusterDNS", "%q is no IP address", ip)
@@ -152,7 +158,6 @@ func (c *Configuration) refuse() error {
 	not := func(wanted bool, field, why string) {
 		p.add(wanted, field, "%s", why)
 	}
-	not(c.StaticPodURL != "" || len(c.StaticPodURLHeader) > 0, "staticPodURL", "manifests are read from staticPodPath only")
 	not(c.StreamingConnectionIdleTimeout.Duration != 4*time.Hour, "streamingConnectionIdleTimeout", "only 4h is supported")
 	not(c.ContentType != "application/vnd.kubernetes.protobuf" && c.ContentType != "application/json", "contentType", "the client negotiates the best encoding that the server has")
 	not(c.RunOnce, "runOnce", "the mode has been removed from Kubernetes")

@@ -243,3 +243,19 @@ func Example() {
 	// cpuManagerPolicy: this kubelet gives no container CPUs of its own; only none is supported
 	// 20 <nil>
 }
+
+// A URL of manifests reaches the kubelet's options with its header and interval; what is no URL is refused.
+func TestStaticPodURL(t *testing.T) {
+	load := func(text string) *kubeletconfig.Configuration {
+		c, err := kubeletconfig.Load(file(t, t.TempDir(), "url.yaml", text), "")
+		require.NoError(t, err)
+		return c
+	}
+	o, err := load("staticPodURL: https://h/pods\nstaticPodURLHeader: {X-A: [b]}\nhttpCheckFrequency: 5s\n").Options()
+	require.NoError(t, err)
+	require.Equal(t, "https://h/pods", o.StaticPodURL)
+	require.Equal(t, "b", o.StaticPodURLHeader.Get("X-A"))
+	require.Equal(t, 5*time.Second, o.StaticPodURLInterval)
+	require.ErrorContains(t, load("staticPodURL: ftp://h/pods\n").Check(), "staticPodURL")
+	require.ErrorContains(t, load("staticPodURLHeader: {X-A: [b]}\n").Check(), "staticPodURLHeader")
+}
