@@ -14,7 +14,7 @@ import (
 )
 
 // 200 tests at once, each with forks of one snapshot and objects of the same names, do not see each other and
-// leave nothing: a goroutine that a bubble leaves makes it panic, and what lies outside of bubbles is
+// leave nothing: a goroutine that a bubble leaves makes it panic, and what is outside of bubbles is
 // counted.
 func TestParallelForks(t *testing.T) {
 	var s controllertest.Snapshot

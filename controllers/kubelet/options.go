@@ -46,9 +46,9 @@ type Options struct {
 	StaticPodInterval time.Duration
 	// StaticPodURL is an http or https URL with a Pod or a PodList in YAML or JSON, which is read every
 	// StaticPodURLInterval (0 means 20 s). An answer that is no 200, or has anything in it that is no valid
-	// static pod, leaves the pods of the answer before; an empty one means no pods. If the folder has a pod of
-	// the same name, that one is run. StaticPodURLHeader is sent with the requests.
-	// StaticPodURLTransport makes them; nil means [http.DefaultTransport].
+	// static pod, leaves the pods of the answer before; an empty one means no pods. If the folder has a pod
+	// of the same name, that one is run. StaticPodURLHeader is sent with the requests. StaticPodURLTransport
+	// makes them; nil means [http.DefaultTransport].
 	StaticPodURL          string
 	StaticPodURLHeader    http.Header
 	StaticPodURLInterval  time.Duration

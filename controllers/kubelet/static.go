@@ -357,7 +357,8 @@ func (k *Kubelet) syncMirrors(ctx context.Context, found map[types.UID]*corev1.P
 		waiting := pod != nil && k.worker(pod.UID) == nil
 		unknown := pod == nil && !known
 		if mirror.DeletionTimestamp == nil && (ending || waiting || unknown) {
-			have[key] = true // it shows a pod that has not ended yet, or one whose manifest cannot be read yet
+			// It shows a pod that has not ended yet, or one whose manifest cannot be read yet.
+			have[key] = true
 			continue
 		}
 		if pod != nil && mirror.Annotations[annotationMirror] == pod.Annotations[annotationConfigHash] && mirror.DeletionTimestamp == nil {

@@ -20,7 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
 // What our server stores in etcd, read with etcd's and Kubernetes' own tools.
@@ -72,83 +74,92 @@ func TestStorageAsUpstream(t *testing.T) {
 		require.Empty(t, custom.GetResourceVersion(), "the version is the key's revision")
 	})
 
-	t.Run("every update counts once", func(t *testing.T) {
-		_, err := maps.Create(t.Context(), configMap("counter", map[string]string{"n": "0"}), metav1.CreateOptions{})
-		require.NoError(t, err)
-		var wg sync.WaitGroup
-		var mu sync.Mutex
-		versions := map[string]bool{}
-		failed := make(chan error, 50)
-		for range 50 {
-			wg.Go(func() {
-				failed <- func() error {
-					for {
-						m, err := maps.Get(t.Context(), "counter", metav1.GetOptions{})
-						if err != nil {
-							return err
-						}
-						n, err := strconv.Atoi(m.Data["n"])
-						if err != nil {
-							return err
-						}
-						m.Data["n"] = strconv.Itoa(n + 1)
-						m, err = maps.Update(t.Context(), m, metav1.UpdateOptions{})
-						if apierrors.IsConflict(err) {
-							continue
-						}
-						if err == nil {
-							mu.Lock()
-							versions[m.ResourceVersion] = true
-							mu.Unlock()
-						}
+	t.Run("every update counts once", func(t *testing.T) { testStoredCounter(t, maps) })
+	t.Run("compaction", func(t *testing.T) {
+		testStoredCompaction(t, cs, func(version string) { etcdctl("compact", version) })
+	})
+}
+
+// testStoredCounter increments one counter from 50 clients and requires that no increment is lost.
+func testStoredCounter(t *testing.T, maps typedcorev1.ConfigMapInterface) {
+	_, err := maps.Create(t.Context(), configMap("counter", map[string]string{"n": "0"}), metav1.CreateOptions{})
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	versions := map[string]bool{}
+	failed := make(chan error, 50)
+	for range 50 {
+		wg.Go(func() {
+			failed <- func() error {
+				for {
+					m, err := maps.Get(t.Context(), "counter", metav1.GetOptions{})
+					if err != nil {
 						return err
 					}
-				}()
-			})
-		}
-		wg.Wait()
-		for range 50 {
-			require.NoError(t, <-failed)
-		}
-		require.Len(t, versions, 50)
-		m, err := maps.Get(t.Context(), "counter", metav1.GetOptions{})
-		require.NoError(t, err)
-		require.Equal(t, "50", m.Data["n"])
-	})
-
-	t.Run("compaction", func(t *testing.T) {
-		factory := informers.NewSharedInformerFactoryWithOptions(cs, 0, informers.WithNamespace("default"))
-		lister := factory.Core().V1().ConfigMaps().Lister().ConfigMaps("default")
-		informer := factory.Core().V1().ConfigMaps().Informer()
-		stop := make(chan struct{})
-		factory.Start(stop)
-		defer factory.Shutdown()
-		defer close(stop)
-		eventually(t, "synced", informer.HasSynced)
-		old, err := maps.List(t.Context(), metav1.ListOptions{Limit: 1})
-		require.NoError(t, err)
-		for i := range 20 {
-			_, err := maps.Create(t.Context(), configMap(fmt.Sprintf("c%02d", i), nil), metav1.CreateOptions{})
-			require.NoError(t, err)
-		}
-		last, err := maps.Get(t.Context(), "c19", metav1.GetOptions{})
-		require.NoError(t, err)
-		etcdctl("compact", last.ResourceVersion)
-		// A page from before the compaction is either still available, or expired with a token to continue
-		// with.
-		page, err := maps.List(t.Context(), metav1.ListOptions{Limit: 500, Continue: old.Continue})
-		if err == nil {
-			require.NotContains(t, names(page.Items), "c00")
-		} else {
-			require.True(t, apierrors.IsResourceExpired(err), "%v", err)
-		}
-		require.NoError(t, maps.Delete(t.Context(), "c00", metav1.DeleteOptions{}))
-		eventually(t, "the informer has what the server has", func() bool {
-			have, err := lister.List(labels.Everything())
-			require.NoError(t, err)
-			want, err := maps.List(t.Context(), metav1.ListOptions{})
-			return err == nil && len(have) == len(want.Items)
+					n, err := strconv.Atoi(m.Data["n"])
+					if err != nil {
+						return err
+					}
+					m.Data["n"] = strconv.Itoa(n + 1)
+					m, err = maps.Update(t.Context(), m, metav1.UpdateOptions{})
+					if apierrors.IsConflict(err) {
+						continue
+					}
+					if err == nil {
+						mu.Lock()
+						versions[m.ResourceVersion] = true
+						mu.Unlock()
+					}
+					return err
+				}
+			}()
 		})
+	}
+	wg.Wait()
+	for range 50 {
+		require.NoError(t, <-failed)
+	}
+	require.Len(t, versions, 50)
+	m, err := maps.Get(t.Context(), "counter", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "50", m.Data["n"])
+}
+
+// testStoredCompaction requires that lists and informers continue after compact has removed the history up to
+// a version.
+func testStoredCompaction(t *testing.T, cs kubernetes.Interface, compact func(version string)) {
+	maps := cs.CoreV1().ConfigMaps("default")
+	factory := informers.NewSharedInformerFactoryWithOptions(cs, 0, informers.WithNamespace("default"))
+	lister := factory.Core().V1().ConfigMaps().Lister().ConfigMaps("default")
+	informer := factory.Core().V1().ConfigMaps().Informer()
+	stop := make(chan struct{})
+	factory.Start(stop)
+	defer factory.Shutdown()
+	defer close(stop)
+	eventually(t, "synced", informer.HasSynced)
+	old, err := maps.List(t.Context(), metav1.ListOptions{Limit: 1})
+	require.NoError(t, err)
+	for i := range 20 {
+		_, err := maps.Create(t.Context(), configMap(fmt.Sprintf("c%02d", i), nil), metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	last, err := maps.Get(t.Context(), "c19", metav1.GetOptions{})
+	require.NoError(t, err)
+	compact(last.ResourceVersion)
+	// A page from before the compaction is either still available, or expired with a token to continue
+	// with.
+	page, err := maps.List(t.Context(), metav1.ListOptions{Limit: 500, Continue: old.Continue})
+	if err == nil {
+		require.NotContains(t, names(page.Items), "c00")
+	} else {
+		require.True(t, apierrors.IsResourceExpired(err), "%v", err)
+	}
+	require.NoError(t, maps.Delete(t.Context(), "c00", metav1.DeleteOptions{}))
+	eventually(t, "the informer has what the server has", func() bool {
+		have, err := lister.List(labels.Everything())
+		require.NoError(t, err)
+		want, err := maps.List(t.Context(), metav1.ListOptions{})
+		return err == nil && len(have) == len(want.Items)
 	})
 }
 

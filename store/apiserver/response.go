@@ -48,8 +48,8 @@ func (r *request) send(code int, out output, gvk schema.GroupVersionKind, v any)
 	r.sendBytes(code, out.media, body)
 }
 
-// pretty reports whether JSON is to be indented: if the query asks for it, or for user agents of interactive
-// programs.
+// pretty reports whether JSON is to be indented: as the query's parameter pretty says, else for the user
+// agents of interactive programs.
 func (r *request) pretty() bool {
 	if r.URL.RawQuery != "" {
 		if text := r.query.Get("pretty"); text != "" {
