@@ -51,7 +51,7 @@ func startUpstream(t *testing.T) *live {
 	l := &live{t: t, host: freeAddress(t)}
 	_, port, err := net.SplitHostPort(l.host)
 	require.NoError(t, err)
-	l.log, l.ended = runPeer(t, server, "--etcd-servers="+client, "--bind-address=127.0.0.1", "--secure-port="+port, "--cert-dir="+dir, "--token-auth-file="+tokens,
+	l.cmd, l.log, l.ended = runPeer(t, server, "--etcd-servers="+client, "--bind-address=127.0.0.1", "--secure-port="+port, "--cert-dir="+dir, "--token-auth-file="+tokens,
 		"--authorization-mode=AlwaysAllow", "--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+key,
 		"--service-account-signing-key-file="+key, "--service-cluster-ip-range=10.96.0.0/16", "--endpoint-reconciler-type=none")
 	insecure := &tls.Config{InsecureSkipVerify: true}
@@ -63,10 +63,10 @@ func startUpstream(t *testing.T) *live {
 }
 
 // runPeer starts a program that ends with the test.
-func runPeer(t *testing.T, name string, args ...string) (log *bytes.Buffer, ended chan struct{}) {
+func runPeer(t *testing.T, name string, args ...string) (cmd *exec.Cmd, log *bytes.Buffer, ended chan struct{}) {
 	t.Helper()
 	log, ended = &bytes.Buffer{}, make(chan struct{})
-	cmd := exec.Command(name, args...)
+	cmd = exec.Command(name, args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	require.NoError(t, cmd.Start())
 	go func() {
@@ -77,7 +77,7 @@ func runPeer(t *testing.T, name string, args ...string) (log *bytes.Buffer, ende
 		_ = cmd.Process.Kill()
 		<-ended
 	})
-	return log, ended
+	return cmd, log, ended
 }
 
 // verdict is the compared part of a response: whether and why a request was refused.
