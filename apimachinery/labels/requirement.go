@@ -169,6 +169,15 @@ func (r *Requirement) matches(value string, ok bool) bool {
 	return false
 }
 
+// needsLabel reports whether an object without the label does not meet the requirement.
+func (r *Requirement) needsLabel() bool {
+	switch r.op {
+	case NotEquals, NotIn, DoesNotExist:
+		return false
+	}
+	return true
+}
+
 func (r *Requirement) has(value string) bool {
 	if len(r.values) <= 8 {
 		return slices.Contains(r.values, value)

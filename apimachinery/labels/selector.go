@@ -8,9 +8,16 @@ import (
 // Selector is a conjunction of requirements. The zero value selects everything.
 // It is immutable and copied by assignment; compare with Equal.
 type Selector struct {
-	reqs    []Requirement // sorted by key
+	reqs []Requirement // sorted by key
+	// needed is how many keys have a requirement that only an object with the label meets; counted if there
+	// are many requirements.
+	needed  int
 	nothing bool
 }
+
+// many is how many requirements there are for each label of an object before those of its labels are looked
+// up one by one.
+const many = 16
 
 // Everything selects all objects; it is the zero value.
 func Everything() Selector { return Selector{} }
@@ -30,7 +37,17 @@ func (s Selector) Add(reqs ...Requirement) Selector {
 	if byKey := func(a, b Requirement) int { return strings.Compare(a.key, b.key) }; !slices.IsSortedFunc(all, byKey) {
 		slices.SortStableFunc(all, byKey)
 	}
-	return Selector{reqs: all}
+	out := Selector{reqs: all}
+	if len(all) > many {
+		last := ""
+		for i := range all {
+			if r := &all[i]; r.key != last && r.needsLabel() {
+				out.needed++
+				last = r.key
+			}
+		}
+	}
+	return out
 }
 
 // Empty reports whether s selects everything.
@@ -41,6 +58,9 @@ func (s Selector) SelectsNothing() bool { return s.nothing }
 
 // Matches reports whether the labels meet all requirements.
 func (s Selector) Matches(labels map[string]string) bool {
+	if len(s.reqs) > many*max(len(labels), 1) {
+		return !s.nothing && s.matchesFew(labels)
+	}
 	var value string
 	var ok bool
 	for i := range s.reqs {
@@ -53,6 +73,26 @@ func (s Selector) Matches(labels map[string]string) bool {
 		}
 	}
 	return !s.nothing
+}
+
+// matchesFew is Matches for many more requirements than labels, whose cost follows the labels.
+func (s Selector) matchesFew(labels map[string]string) bool {
+	found := 0
+	for key, value := range labels {
+		i, _ := slices.BinarySearchFunc(s.reqs, key, func(r Requirement, key string) int { return strings.Compare(r.key, key) })
+		needs := false
+		for ; i < len(s.reqs) && s.reqs[i].key == key; i++ {
+			r := &s.reqs[i]
+			if !r.matches(value, true) {
+				return false
+			}
+			needs = needs || r.needsLabel()
+		}
+		if needs {
+			found++
+		}
+	}
+	return found == s.needed
 }
 
 // MatchesFunc is Matches for labels that are not in a map: get gives the value of
