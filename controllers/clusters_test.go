@@ -2,6 +2,7 @@ package controllers_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -240,6 +241,75 @@ func TestClustersThatBlock(t *testing.T) {
 		require.Equal(t, []error{controllers.ErrDisengaged, controllers.ErrDisengaged}, causes)
 		require.Empty(t, c.Queue().Entries())
 		require.Equal(t, 0, count("unknown"))
+	})
+}
+
+// TestAClusterThatFails: a cluster whose manager fails is disengaged with the reason, and can be engaged
+// again; others work on. The controller reads a second kind, whose informer it waits for in each cluster.
+func TestAClusterThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hub := controllertest.Start(t, controllertest.Options{})
+		m := manager.New(hub.Conn(), manager.Options{})
+		fleet := controllers.NewClusters(m, controllers.ClustersOptions{})
+		var mu sync.Mutex
+		got := map[string]string{}
+		r := fleet.Reconciler(func(_ context.Context, c *controllers.Cluster, req reconcile.Request) (reconcile.Result, error) {
+			secret, err := controllers.ListerIn[*corev1.Secret](c).Get(req)
+			if err != nil {
+				return reconcile.Result{}, err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			got[c.Name()] = string(secret.Data["v"])
+			return reconcile.Result{}, nil
+		})
+		seen := func() map[string]string {
+			mu.Lock()
+			defer mu.Unlock()
+			return maps.Clone(got)
+		}
+		_, err := controllers.Add(m, "pairs", r, controllers.Options{}, controllers.InClusters(fleet, controllers.For(controllers.Matching(wanted)), controllers.Reads[*corev1.Secret]()))
+		require.NoError(t, err)
+		members := map[string]*controllertest.Cluster{}
+		engage := func(name string) *controllers.Cluster {
+			if members[name] == nil {
+				members[name] = controllertest.StartFrom(t, hub.Snapshot(), controllertest.Options{})
+				controllertest.Create(members[name], &corev1.Secret{ObjectMeta: controllertest.Name("default", "a"), Data: map[string][]byte{"v": []byte(name)}})
+				controllertest.Create(members[name], &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "a"), Data: map[string]string{"v": name}})
+			}
+			c, err := fleet.Engage(name, members[name].Conn())
+			require.NoError(t, err)
+			return c
+		}
+		hub.Run(m)
+		lost := engage("lost")
+		engage("kept")
+		broken := errors.New("broken")
+		lost.Manager().AddWithoutLeaderElection("probe", manager.Func(func(ctx context.Context) error {
+			select {
+			case <-time.After(time.Minute):
+				return broken
+			case <-ctx.Done():
+				return nil
+			}
+		}))
+		time.Sleep(30 * time.Second)
+		require.Equal(t, map[string]string{"lost": "lost", "kept": "kept"}, seen())
+		require.NoError(t, lost.Err())
+		<-lost.Done()
+		require.ErrorIs(t, lost.Err(), broken)
+		require.Equal(t, []string{"kept"}, fleet.Names())
+		there, err := fleet.Disengage(t.Context(), "lost")
+		require.NoError(t, err)
+		require.False(t, there)
+		controllertest.Update(members["kept"], "default", "a", func(s *corev1.Secret) { s.Data["v"] = []byte("again") })
+		controllertest.Update(members["kept"], "default", "a", func(m *corev1.ConfigMap) { m.Data["v"] = "again" })
+		mu.Lock()
+		delete(got, "lost")
+		mu.Unlock()
+		engage("lost")
+		time.Sleep(time.Minute)
+		require.Equal(t, map[string]string{"lost": "lost", "kept": "again"}, seen())
 	})
 }
 
