@@ -36,6 +36,7 @@ import (
 	"github.com/keelson-dev/keelson/client/applyset"
 	"github.com/keelson-dev/keelson/client/certificate"
 	"github.com/keelson-dev/keelson/client/clienttest"
+	"github.com/keelson-dev/keelson/client/delegated"
 	"github.com/keelson-dev/keelson/client/discovery"
 	"github.com/keelson-dev/keelson/client/dynamic"
 	"github.com/keelson-dev/keelson/client/events"
@@ -280,6 +281,9 @@ func migrateManager(ctx context.Context, conn *rest.Conn, key types.NamespacedNa
 	m.AddWithoutLeaderElection("health", runnable)
 	measured := metrics.New()
 	use(manager.Options{Monitor: measured})
+	authenticator, authorizer := delegated.NewAuthenticator(conn, delegated.AuthenticatorOptions{}), delegated.NewAuthorizer(conn, delegated.AuthorizerOptions{})
+	gate := delegated.Gate{Authenticate: authenticator.Authenticate, Authorize: authorizer.Authorize, Attributes: delegated.ByPath}
+	use(health.Options{Wrap: gate.Wrap})
 	h := health.New(health.Options{})
 	h.Live("ping", func(ctx context.Context) error { return nil })
 	h.Ready("synced", func(ctx context.Context) error { return m.Informers().Ready() })

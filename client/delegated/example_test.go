@@ -20,9 +20,7 @@ func Example() {
 	gate := delegated.Gate{
 		Authenticate: delegated.NewAuthenticator(conn, delegated.AuthenticatorOptions{}).Authenticate,
 		Authorize:    delegated.NewAuthorizer(conn, delegated.AuthorizerOptions{}).Authorize,
-		Attributes: func(r *http.Request) []authorizationv1.SubjectAccessReviewSpec {
-			return []authorizationv1.SubjectAccessReviewSpec{{NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: r.URL.Path, Verb: "get"}}}
-		},
+		Attributes:   delegated.ByPath,
 	}
 	metrics := gate.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "up 1") }))
 

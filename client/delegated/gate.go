@@ -25,6 +25,13 @@ type Gate struct {
 	Logger *slog.Logger
 }
 
+// ByPath is [Gate].Attributes of pages such as /metrics: the path of the request as a non-resource URL, with
+// its method in lower case as the verb. A ClusterRole allows it by nonResourceURLs.
+func ByPath(r *http.Request) []authorizationv1.SubjectAccessReviewSpec {
+	return []authorizationv1.SubjectAccessReviewSpec{{NonResourceAttributes: &authorizationv1.NonResourceAttributes{
+		Path: r.URL.Path, Verb: strings.ToLower(r.Method)}}}
+}
+
 // Wrap returns a handler that replies 401 to requests without a valid user, 403 to those that are not
 // allowed, 500 if a review failed, and calls next for the others.
 func (g Gate) Wrap(next http.Handler) http.Handler {

@@ -225,7 +225,7 @@ func (g *Gate) trustedProxies() authn.RequestHeaderOptions {
 // build makes the authenticator and the gate.
 func (g *Gate) build() {
 	a := g.access
-	g.gate = delegated.Gate{Logger: g.log, Authorize: mastersOnly, Attributes: attributes, Authenticate: g.identify(authn.Authenticated(authn.ClientCertificates(g.clientPool)), a.TokenTTL)}
+	g.gate = delegated.Gate{Logger: g.log, Authorize: mastersOnly, Attributes: delegated.ByPath, Authenticate: g.identify(authn.Authenticated(authn.ClientCertificates(g.clientPool)), a.TokenTTL)}
 	if g.rights == nil {
 		return
 	}
@@ -279,10 +279,6 @@ func userInfo(u *authn.User) *authenticationv1.UserInfo {
 
 func mastersOnly(_ context.Context, spec authorizationv1.SubjectAccessReviewSpec) (bool, string, error) {
 	return slices.Contains(spec.Groups, authn.GroupMasters), "", nil
-}
-
-func attributes(r *http.Request) []authorizationv1.SubjectAccessReviewSpec {
-	return []authorizationv1.SubjectAccessReviewSpec{{NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: r.URL.Path, Verb: strings.ToLower(r.Method)}}}
 }
 
 // Wrap returns a handler that calls next for the requests that are allowed.
