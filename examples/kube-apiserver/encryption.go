@@ -58,6 +58,13 @@ func (e *encrypting) open(prefix string, log *slog.Logger, changed func(err erro
 // check is the health check of the key management services.
 func (e *encrypting) check(ctx context.Context) error { return e.providers.Health(ctx) }
 
+// close ends the connections to key management services. Nothing may use the store any more.
+func (e *encrypting) close() {
+	if e.providers != nil {
+		e.providers.Close()
+	}
+}
+
 // follow puts a changed file in force until ctx ends. What cannot be used changes nothing.
 func (e *encrypting) follow(ctx context.Context) {
 	if e.file == nil || !e.reload {

@@ -79,6 +79,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
+	defer o.encryption.close()
 	serving, err := o.servingConfig(log)
 	if err != nil {
 		return err
