@@ -96,8 +96,15 @@ func (cy *Cycle) preempt(a *DefaultPreemption) *preemption {
 	}
 	c.unspend()
 	reserved := c.expect(cy.ahead)
-	c.reserve(reserved)
 	defer c.unreserve(reserved)
+	if len(reserved) > 0 {
+		// The counters of terms that only nominated pods have were dropped with the search's reservation, so
+		// the filters of the search do not have those of this one.
+		if cy.checks = cy.checks[:0]; !cy.prepare() {
+			return nil
+		}
+	}
+	c.reserve(reserved)
 	cy.reserved = reserved
 	if n := c.nominatedNode(cy.pod); n != nil && slices.Contains(nodes, n) {
 		if p := cy.victimsOn(n); p != nil && len(p.victims) == 0 {

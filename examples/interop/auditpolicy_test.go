@@ -84,7 +84,8 @@ func upstreamAttributes(a authz.Attributes) authorizer.AttributesRecord {
 // Random policies are accepted or refused, and decide about random requests, as those of kube-apiserver.
 func TestAuditPolicyAsUpstream(t *testing.T) {
 	accepted, levels := 0, map[auditv1.Level]int{}
-	for _, seed := range seeds.Of(t, 1000) {
+	all := seeds.Of(t, 1000)
+	for _, seed := range all {
 		r := auditRandom{seeds.Rand(seed)}
 		var rules []any
 		for range r.IntN(5) {
@@ -111,6 +112,9 @@ func TestAuditPolicyAsUpstream(t *testing.T) {
 			levels[got.Level]++
 		}
 	}
-	require.Greater(t, accepted, 150)
-	require.Greater(t, min(levels["None"], levels["Metadata"], levels["Request"], levels["RequestResponse"]), 100, "%v", levels)
+	if len(all) < 100 {
+		return // too few for shares
+	}
+	require.Greater(t, accepted, len(all)/8)
+	require.Greater(t, min(levels["None"], levels["Metadata"], levels["Request"], levels["RequestResponse"]), len(all)/10, "%v", levels)
 }
