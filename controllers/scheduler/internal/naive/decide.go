@@ -360,9 +360,10 @@ func (d *decision) imageLocality(n *node) int64 {
 	}
 	var sum int64
 	for _, name := range names {
-		size, having := imageSize(n, name), 0
+		size, _ := imageSize(n, name)
+		having := 0
 		for _, o := range d.cluster.order {
-			if imageSize(o, name) > 0 {
+			if _, ok := imageSize(o, name); ok { // of any size, also unknown
 				having++
 			}
 		}
@@ -373,16 +374,16 @@ func (d *decision) imageLocality(n *node) int64 {
 	return maxScore * (sum - smallImage) / (top - smallImage)
 }
 
-func imageSize(n *node, name string) int64 {
+func imageSize(n *node, name string) (size int64, ok bool) {
 	if strings.LastIndex(name, ":") <= strings.LastIndex(name, "/") {
 		name += ":latest"
 	}
 	for i := range n.obj.Status.Images {
 		if img := &n.obj.Status.Images[i]; slices.Contains(img.Names, name) {
-			return img.SizeBytes
+			return img.SizeBytes, true
 		}
 	}
-	return 0
+	return 0, false
 }
 
 // scaleUp brings values to 0..100 so that the largest becomes 100.
