@@ -39,7 +39,11 @@ func Example() {
 		}
 		rt.Play = func(*cri.ContainerConfig) fakecri.Script { return fakecri.Script{RunFor: time.Minute, ExitCode: 3} }
 		dial, wait := rt.Serve(ctx)
-		k, err := kubelet.New(c.Conn(), kubelet.Options{NodeName: "node-0", RootDir: dir, LogDir: dir + "/pods", RuntimeDial: dial, NoCgroups: true, DiskForMemory: true, StopPods: true})
+		k, err := kubelet.New(c.Conn(), kubelet.Options{
+			NodeName: "node-0", RootDir: dir, LogDir: dir + "/pods", RuntimeDial: dial, NoCgroups: true, DiskForMemory: true, StopPods: true,
+			// The machine that runs the test may be short of disk space or memory.
+			Eviction: kubelet.EvictionPolicy{Hard: map[string]string{}}, ImageGC: kubelet.ImageGCPolicy{HighPercent: 100},
+		})
 		if err != nil {
 			fmt.Println(err)
 			return
