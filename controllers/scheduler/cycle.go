@@ -220,18 +220,13 @@ func (cy *Cycle) filter(n *Node) *Status {
 	if st := cy.staticFilter(n); st != nil {
 		return st
 	}
-	bare := cy.hasBare
 	for i := range cy.checks {
-		k := &cy.checks[i]
-		if bare && !k.monotone {
-			if st := cy.bare[n.id]; st != nil {
-				return st
-			}
-			bare = false
-		}
-		if st := cy.ask(k, n); !st.OK() {
+		if st := cy.ask(&cy.checks[i], n); !st.OK() {
 			return st
 		}
+	}
+	if cy.hasBare { // last: a node that refuses in both ways says why with the room kept
+		return cy.bare[n.id]
 	}
 	return nil
 }

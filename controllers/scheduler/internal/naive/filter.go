@@ -51,13 +51,13 @@ func (d *decision) filter(n *node) (reasons []string, final bool) {
 	if reasons := n.lacks(&d.info.need, kept); len(reasons) > 0 {
 		return reasons, n.neverFits(&d.info.need)
 	}
+	if reason, final := d.filterPods(n); reason != "" {
+		return []string{reason}, final
+	}
 	if d.bare != nil {
 		if reason, final := d.bare.filterPods(n); reason != "" {
 			return []string{reason}, final
 		}
-	}
-	if reason, final := d.filterPods(n); reason != "" {
-		return []string{reason}, final
 	}
 	return nil, false
 }
