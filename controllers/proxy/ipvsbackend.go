@@ -134,8 +134,11 @@ func (b *ipvsBackend) writeAll(ctx context.Context, d *Delta) error {
 	if err != nil {
 		return err
 	}
-	removeMembers, err := writeSets(ctx, b.kernel, b.family, members)
+	sets, err := setsChanges(ctx, b.kernel, b.family, members)
 	if err != nil {
+		return err
+	}
+	if err := sets.first.run(ctx, b.kernel); err != nil {
 		return err
 	}
 	text, rules := ipvsRules(b.cfg, jumps)
@@ -143,25 +146,32 @@ func (b *ipvsBackend) writeAll(ctx context.Context, d *Delta) error {
 		return err
 	}
 	b.rules, b.written = rules, rules
-	if err := b.writeServers(servers); err != nil {
+	unwanted, err := b.writeServers(servers)
+	if err != nil {
+		return err
+	}
+	if err := sets.admitted.run(ctx, b.kernel); err != nil {
+		return err
+	}
+	if err := b.deleteServers(unwanted); err != nil {
 		return err
 	}
 	if err := b.writeAddrs(d.Addrs.Added); err != nil {
 		return err
 	}
 	b.health.was = map[uint16]bool{}
-	return removeMembers()
+	return sets.last.run(ctx, b.kernel)
 }
 
 func healthMember(port uint16) ipvsMember {
 	return ipvsMember{ipvsHealthPorts, strconv.Itoa(int(port))}
 }
 
-// writeServers makes the kernel have the wanted virtual servers.
-func (b *ipvsBackend) writeServers(wanted map[ipvsKey]ipvsServer) error {
+// writeServers makes the kernel have the wanted virtual servers, and returns those that are to be deleted.
+func (b *ipvsBackend) writeServers(wanted map[ipvsKey]ipvsServer) (unwanted []VirtualServer, err error) {
 	have, err := b.ipvs.VirtualServers(b.family)
 	if err != nil {
-		return fmt.Errorf("proxy: read %s virtual servers: %w", b.family, err)
+		return nil, fmt.Errorf("proxy: read %s virtual servers: %w", b.family, err)
 	}
 	was := map[ipvsKey]VirtualServer{}
 	for _, v := range have {
@@ -173,23 +183,30 @@ func (b *ipvsBackend) writeServers(wanted map[ipvsKey]ipvsServer) error {
 		var reals []RealServer
 		if there {
 			if reals, err = b.ipvs.RealServers(v); err != nil {
-				return b.failed(s.VirtualServer, err)
+				return nil, b.failed(s.VirtualServer, err)
 			}
 		}
 		if err := b.writeServer(v, there, s, reals); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for key, v := range was {
 		if _, there := wanted[key]; !there && !b.opts.excluded(v) {
-			if err := b.ipvs.DeleteServer(v); err != nil {
-				return b.failed(v, err)
-			}
+			unwanted = append(unwanted, v)
 		}
 	}
 	b.servers = 0
 	for _, s := range wanted {
 		b.count(s.VirtualServer, 1)
+	}
+	return unwanted, nil
+}
+
+func (b *ipvsBackend) deleteServers(list []VirtualServer) error {
+	for _, v := range list {
+		if err := b.ipvs.DeleteServer(v); err != nil {
+			return b.failed(v, err)
+		}
 	}
 	return nil
 }
@@ -344,7 +361,7 @@ func (b *ipvsBackend) ofNode(a netip.Addr) bool {
 }
 
 // writeChanges writes a delta. What is added is in place before packets can come for it, and what is removed
-// stays until none can.
+// stays until none can; see setChanges.
 func (b *ipvsBackend) writeChanges(ctx context.Context, d *Delta) error {
 	b.written = map[string]int{}
 	was, now := map[ipvsKey]ipvsServer{}, map[ipvsKey]ipvsServer{}
@@ -357,10 +374,8 @@ func (b *ipvsBackend) writeChanges(ctx context.Context, d *Delta) error {
 		b.countHealth(c)
 	}
 	more, less := b.memberChanges(d, old, wanted)
-	add, del := &setScript{family: b.family}, &setScript{family: b.family}
-	add.change("add", more)
-	del.change("del", less)
-	if err := add.run(ctx, b.kernel); err != nil {
+	sets := newSetChanges(b.family, nil, more, less)
+	if err := sets.first.run(ctx, b.kernel); err != nil {
 		return err
 	}
 	for key, s := range now {
@@ -371,6 +386,9 @@ func (b *ipvsBackend) writeChanges(ctx context.Context, d *Delta) error {
 		if _, there := was[key]; !there {
 			b.count(s.VirtualServer, 1)
 		}
+	}
+	if err := sets.admitted.run(ctx, b.kernel); err != nil {
+		return err
 	}
 	if err := b.changeAddrs(d.Addrs.Added, d.Addrs.Removed); err != nil {
 		return err
@@ -384,7 +402,7 @@ func (b *ipvsBackend) writeChanges(ctx context.Context, d *Delta) error {
 		}
 		b.count(s.VirtualServer, -1)
 	}
-	return del.run(ctx, b.kernel)
+	return sets.last.run(ctx, b.kernel)
 }
 
 // changeServer writes the change of one virtual server.

@@ -113,7 +113,7 @@ func ipvsFilter(r *iptRenderer, add func(table, chain, format string, args ...an
 		outside += " " + from
 	}
 	add(tableFilter, iptFirewall, "%s %s -m conntrack --ctstate NEW -j DROP", set(ipvsNoLocal, "dst,dst"), outside)
-	for _, name := range []string{ipvsClusterIP, ipvsExternalIP, ipvsExternalLocal, ipvsBalancer, ipvsBalancerLocal} {
+	for _, name := range ipvsAdmitted {
 		add(tableFilter, ipvsFilterChain, "%s -j RETURN", set(name, "dst,dst"))
 	}
 	// What the node listens on is not to be reached at addresses of Services.

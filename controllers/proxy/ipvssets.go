@@ -42,6 +42,10 @@ var ipvsSetTypes = map[string]string{
 	ipvsHealthPorts: "bitmap:port", ipvsIPs: "hash:ip", ipvsNoLocal: "hash:ip,port",
 }
 
+// ipvsAdmitted are the sets with the addresses and ports at which the node admits packets; the others of a
+// Service's addresses are rejected.
+var ipvsAdmitted = []string{ipvsClusterIP, ipvsExternalIP, ipvsExternalLocal, ipvsBalancer, ipvsBalancerLocal}
+
 // ipvsSetMax is the maximum number of members of a set.
 const ipvsSetMax = 1 << 20
 
@@ -214,18 +218,40 @@ func (s *setScript) run(ctx context.Context, k Kernel) error {
 	return nil
 }
 
-// writeSets makes the sets have the wanted members, in two steps: those that are missing are added by the
-// first returned function, and those that are not wanted are deleted by the second.
-func writeSets(ctx context.Context, k Kernel, f Family, wanted map[ipvsMember]bool) (remove func() error, err error) {
+// setChanges are the scripts of one write. Members of [ipvsAdmitted] are added after their virtual servers and
+// deleted before them: at any other time packets for them would be delivered to the node instead of rejected.
+type setChanges struct {
+	// first creates sets and adds what packets need, admitted changes what the node admits, and last deletes
+	// what no packet needs any more.
+	first, admitted, last setScript
+}
+
+// newSetChanges creates the sets, adds members and deletes others.
+func newSetChanges(f Family, create []string, more, less []ipvsMember) *setChanges {
+	c := &setChanges{setScript{family: f}, setScript{family: f}, setScript{family: f}}
+	for _, set := range create {
+		c.first.create(set)
+	}
+	admits := func(m ipvsMember) bool { return slices.Contains(ipvsAdmitted, m.set) }
+	other := func(m ipvsMember) bool { return !admits(m) }
+	c.first.change("add", slices.DeleteFunc(slices.Clone(more), admits))
+	c.admitted.change("add", slices.DeleteFunc(more, other))
+	c.admitted.change("del", slices.DeleteFunc(slices.Clone(less), other))
+	c.last.change("del", slices.DeleteFunc(less, admits))
+	return c
+}
+
+// setsChanges are the changes that make the sets exist and have the wanted members.
+func setsChanges(ctx context.Context, k Kernel, f Family, wanted map[ipvsMember]bool) (*setChanges, error) {
 	types, have, err := readSets(ctx, k, f)
 	if err != nil {
 		return nil, err
 	}
-	add, del := &setScript{family: f}, &setScript{family: f}
+	var create []string
 	for _, set := range slices.Sorted(maps.Keys(ipvsSetTypes)) {
 		switch types[set] {
 		case "":
-			add.create(set)
+			create = append(create, set)
 		case ipvsSetTypes[set]:
 		default:
 			return nil, fmt.Errorf("proxy: ipset %s has type %s instead of %s: delete it", ipvsSetName(f, set), types[set], ipvsSetTypes[set])
@@ -242,9 +268,7 @@ func writeSets(ctx context.Context, k Kernel, f Family, wanted map[ipvsMember]bo
 			less = append(less, m)
 		}
 	}
-	add.change("add", more)
-	del.change("del", less)
-	return func() error { return del.run(ctx, k) }, add.run(ctx, k)
+	return newSetChanges(f, create, more, less), nil
 }
 
 // destroySets deletes the sets of a family. No rule may refer to them any more.
