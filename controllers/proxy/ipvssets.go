@@ -203,6 +203,9 @@ func (s *setScript) create(set string) {
 
 func (s *setScript) change(verb string, list []ipvsMember) {
 	slices.SortFunc(list, compareMembers)
+	if verb == "add" {
+		slices.Reverse(list) // the ranges that a firewall admits come before it, and leave after it
+	}
 	for _, m := range list {
 		s.WriteString(verb + " " + ipvsSetName(s.family, m.set) + " " + m.entry + "\n")
 	}
@@ -218,8 +221,9 @@ func (s *setScript) run(ctx context.Context, k Kernel) error {
 	return nil
 }
 
-// setChanges are the scripts of one write. Members of [ipvsAdmitted] are added after their virtual servers and
-// deleted before them: at any other time packets for them would be delivered to the node instead of rejected.
+// setChanges are the scripts of one write. Members of [ipvsAdmitted] are added after their virtual servers
+// and deleted before them: at any other time their packets would be delivered to the node instead of
+// rejected.
 type setChanges struct {
 	// first creates sets and adds what packets need, admitted changes what the node admits, and last deletes
 	// what no packet needs any more.

@@ -32,6 +32,9 @@ func (p Packet) String() string {
 // followed by " masqueraded" if it is given the node's address.
 type Outcomes map[string]float64
 
+// masqueraded marks outcomes of packets that are given the node's address.
+const masqueraded = " masqueraded"
+
 // state is a packet in the kernel.
 type state struct {
 	Packet
@@ -51,7 +54,7 @@ func (s *state) outcome() string {
 	}
 	text := netip.AddrPortFrom(s.Dst, s.Port).String()
 	if s.masq {
-		text += " masqueraded"
+		text += masqueraded
 	}
 	return text
 }

@@ -256,7 +256,7 @@ func (w *World) Expect(t Traits, p Packet) Outcomes {
 	for _, e := range set {
 		s := netip.AddrPortFrom(netip.MustParseAddr(e.IP), TargetPort).String()
 		if masq || e.IP == p.Src.String() {
-			s += " masqueraded"
+			s += masqueraded
 		}
 		out[s] += 1 / float64(len(set))
 	}
@@ -343,14 +343,19 @@ func (w *World) Packet() Packet {
 // podHere is a pod that no Service has on another node.
 func (w *World) podHere() netip.Addr {
 	for range 10 {
-		a := PodAddr(w.family, w.rng.IntN(5))
-		elsewhere := false
-		for _, eps := range w.eps {
-			elsewhere = elsewhere || slices.ContainsFunc(eps, func(e Endpoint) bool { return e.IP == a.String() && e.Node != NodeName })
-		}
-		if !elsewhere {
+		if a := PodAddr(w.family, w.rng.IntN(5)); !w.elsewhere(a) {
 			return a
 		}
 	}
 	return PodAddr(w.family, 9)
+}
+
+// elsewhere reports whether a Service has the pod of an address on another node.
+func (w *World) elsewhere(a netip.Addr) bool {
+	for _, eps := range w.eps {
+		if slices.ContainsFunc(eps, func(e Endpoint) bool { return e.IP == a.String() && e.Node != NodeName }) {
+			return true
+		}
+	}
+	return false
 }
