@@ -426,6 +426,33 @@ func TestLedContextCarriesTheToken(t *testing.T) {
 	})
 }
 
+// TestTheEndOfLeadingIsReported: also where lead returns at the end of its context during a renewal.
+func TestTheEndOfLeadingIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lock := locktest.NewStore("ns", "x").Lock()
+		var status []bool
+		e := newElector(t, lock, leaderelection.Options{RetryPeriod: 2 * time.Second, Metrics: leaderelection.Metrics{
+			Status: func(on bool) { status = append(status, on) },
+		}})
+		for range 50 {
+			status = nil
+			ctx, stop := context.WithCancel(t.Context())
+			lock.Fault = func(op string) locktest.Fault {
+				if op != "update" {
+					return locktest.Fault{}
+				}
+				return locktest.Fault{Before: time.Second}
+			}
+			require.NoError(t, e.Run(ctx, func(led context.Context) error {
+				time.Sleep(2500 * time.Millisecond) // a renewal has begun, after 1.6 to 2 s, and takes 1 s
+				stop()
+				return nil
+			}))
+			require.Equal(t, []bool{false, true, false}, status)
+		}
+	})
+}
+
 func TestRunReturnsWhatLeadReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := locktest.NewStore("ns", "x")

@@ -16,6 +16,7 @@ type term struct {
 	record     Record // as last confirmed or read
 	attempts   attempts
 	superseded bool // another candidate holds the lease
+	leading    bool // as last reported
 
 	cancelLed context.CancelCauseFunc // ends the led context, if there is one
 	watchdog  *time.Timer             // does so at the deadline, whatever the lock does
@@ -39,6 +40,7 @@ func (t *term) run(ctx context.Context, acquired time.Time, lead func(context.Co
 	})
 	defer t.watchdog.Stop()
 	t.setLed(led.Done(), acquired)
+	t.leading = true
 	t.status(true)
 	t.event("became leader")
 
@@ -61,9 +63,7 @@ func (t *term) run(ctx context.Context, acquired time.Time, lead func(context.Co
 		return ErrNotDrained
 	}
 	t.setLed(nil, time.Time{})
-	if led.Err() == nil {
-		t.status(false)
-	}
+	t.ended()
 	cause := context.Cause(led)
 	if !t.superseded {
 		t.release(ctx)
@@ -99,7 +99,7 @@ func (t *term) hold(led, renewing context.Context, returned <-chan struct{}) (dr
 		case <-ended:
 			ended = nil
 			t.log.Info("stopped leading, waiting for the work to return", "cause", context.Cause(led))
-			t.status(false)
+			t.ended()
 			if t.opts.DrainTimeout > 0 {
 				timer := time.NewTimer(t.opts.DrainTimeout)
 				defer timer.Stop()
@@ -115,6 +115,15 @@ func (t *term) hold(led, renewing context.Context, returned <-chan struct{}) (dr
 			}
 			tick.Reset(t.retry(led))
 		}
+	}
+}
+
+// ended reports, once, that this candidate does not lead any more: when the led context ends, or when lead
+// has returned, whichever comes first.
+func (t *term) ended() {
+	if t.leading {
+		t.leading = false
+		t.status(false)
 	}
 }
 
