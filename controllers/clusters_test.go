@@ -303,6 +303,7 @@ func TestAClusterThatFails(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, there)
 		controllertest.Update(members["kept"], "default", "a", func(s *corev1.Secret) { s.Data["v"] = []byte("again") })
+		time.Sleep(time.Second) // the two informers do not wait for each other
 		controllertest.Update(members["kept"], "default", "a", func(m *corev1.ConfigMap) { m.Data["v"] = "again" })
 		mu.Lock()
 		delete(got, "lost")
