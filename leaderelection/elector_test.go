@@ -430,6 +430,12 @@ func TestLedContextCarriesTheToken(t *testing.T) {
 func TestTheEndOfLeadingIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lock := locktest.NewStore("ns", "x").Lock()
+		lock.Fault = func(op string) locktest.Fault {
+			if op == "update" {
+				return locktest.Fault{Before: time.Second}
+			}
+			return locktest.Fault{}
+		}
 		var status []bool
 		e := newElector(t, lock, leaderelection.Options{RetryPeriod: 2 * time.Second, Metrics: leaderelection.Metrics{
 			Status: func(on bool) { status = append(status, on) },
@@ -437,12 +443,6 @@ func TestTheEndOfLeadingIsReported(t *testing.T) {
 		for range 50 {
 			status = nil
 			ctx, stop := context.WithCancel(t.Context())
-			lock.Fault = func(op string) locktest.Fault {
-				if op != "update" {
-					return locktest.Fault{}
-				}
-				return locktest.Fault{Before: time.Second}
-			}
 			require.NoError(t, e.Run(ctx, func(led context.Context) error {
 				time.Sleep(2500 * time.Millisecond) // a renewal has begun, after 1.6 to 2 s, and takes 1 s
 				stop()

@@ -42,8 +42,8 @@ var ipvsSetTypes = map[string]string{
 	ipvsHealthPorts: "bitmap:port", ipvsIPs: "hash:ip", ipvsNoLocal: "hash:ip,port",
 }
 
-// ipvsAdmitted are the sets with the addresses and ports at which the node admits packets; the others of a
-// Service's addresses are rejected.
+// ipvsAdmitted are the sets with the addresses and ports of Services at which the node admits packets. New
+// connections to other ports of these addresses are rejected.
 var ipvsAdmitted = []string{ipvsClusterIP, ipvsExternalIP, ipvsExternalLocal, ipvsBalancer, ipvsBalancerLocal}
 
 // ipvsSetMax is the maximum number of members of a set.
