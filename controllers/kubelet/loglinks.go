@@ -59,7 +59,8 @@ func (k *Kubelet) removeDeadLogLinks() {
 		if err != nil || !strings.HasPrefix(target, k.opts.LogDir+string(filepath.Separator)) {
 			continue // of another kubelet
 		}
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		// While a log file is replaced, only the files that it replaced are there.
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && len(replacedLogs(target)) == 0 {
 			_ = os.Remove(path)
 		}
 	}

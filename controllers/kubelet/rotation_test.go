@@ -70,6 +70,31 @@ func TestLogsAreRotated(t *testing.T) {
 	})
 }
 
+// The link to a log file outlives the moment at which the file has been renamed and the new one is not there.
+func TestALogLinkOutlivesARotation(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.rt.Logs = true
+		r.opts.Logs.MaxSize = -1 // no rotation but the test's
+	}, func(r *rig) {
+		pod := r.pod("web", nil, "a")
+		time.Sleep(2 * time.Second)
+		links, err := filepath.Glob(filepath.Join(filepath.Dir(r.opts.LogDir), "containers", "web_default_a-*.log"))
+		require.NoError(t, err)
+		require.Len(t, links, 1)
+		path := filepath.Join(r.opts.LogDir, "default_web_"+string(pod.UID), "a", "0.log")
+		rotated := path + ".20000101-000000"
+		require.NoError(t, os.Rename(path, rotated))
+		time.Sleep(2 * time.Minute)
+		_, err = os.Lstat(links[0])
+		require.NoError(t, err)
+
+		require.NoError(t, os.Remove(rotated))
+		time.Sleep(2 * time.Minute)
+		_, err = os.Lstat(links[0])
+		require.ErrorIs(t, err, os.ErrNotExist, "no log is left")
+	})
+}
+
 func unzip(t *testing.T, path string) string {
 	f, err := os.Open(path)
 	require.NoError(t, err)
