@@ -1,6 +1,7 @@
 package flowcontrol
 
 import (
+	"iter"
 	"sync/atomic"
 	"time"
 
@@ -22,7 +23,7 @@ type level struct {
 	limit          int // seats it may have at most, with borrowed ones
 	used           int
 	waiting        int
-	queues         []*queue // nil if requests do not wait
+	queues         []*queue // nil if requests do not wait; a queue is nil until its first request
 	hand           int
 	maxQueueLength int
 	clock          float64 // virtual time: the start of the request that started last
@@ -82,7 +83,7 @@ func (l *level) configure(p *flowcontrolv1.PriorityLevelConfiguration, seats, to
 	}
 	l.hand, l.maxQueueLength = max(1, int(q.HandSize)), int(q.QueueLengthLimit)
 	l.resize(max(1, int(q.Queues)))
-	for _, q := range l.queues {
+	for _, q := range l.begun() {
 		for _, w := range q.waiters {
 			w.seat.seats = min(w.seat.seats, l.maxSeats())
 		}
@@ -93,17 +94,34 @@ func (l *level) configure(p *flowcontrolv1.PriorityLevelConfiguration, seats, to
 func (l *level) resize(n int) {
 	old := l.queues
 	l.queues = make([]*queue, n)
-	kept := copy(l.queues, old)
-	added := make([]queue, n-kept)
-	for i := range added {
-		added[i].start = l.clock
-		l.queues[kept+i] = &added[i]
-	}
+	copy(l.queues, old)
 	for i := n; i < len(old); i++ {
-		to := l.queues[i%n]
+		if old[i].length() == 0 {
+			continue
+		}
+		to := l.queue(i % n)
 		for _, w := range old[i].waiters {
 			w.queue, w.seat.queue = to, to
 			to.waiters = append(to.waiters, w)
+		}
+	}
+}
+
+// queue returns a queue, which it makes before its first request: most levels use few of theirs.
+func (l *level) queue(i int) *queue {
+	if l.queues[i] == nil {
+		l.queues[i] = &queue{start: l.clock}
+	}
+	return l.queues[i]
+}
+
+// begun yields the queues that have had a request, with their numbers.
+func (l *level) begun() iter.Seq2[int, *queue] {
+	return func(yield func(int, *queue) bool) {
+		for i, q := range l.queues {
+			if q != nil && !yield(i, q) {
+				return
+			}
 		}
 	}
 }
@@ -116,19 +134,28 @@ func (l *level) aboveGuarantee(used int) int { return max(0, used-l.guaranteed) 
 
 // pick returns the queue of a flow: the shortest of its hand. Levels that do not queue have none.
 func (l *level) pick(hash uint64) *queue {
-	var best *queue
+	if len(l.queues) == 0 {
+		return nil
+	}
+	first := -1
 	for i := range deal(hash, len(l.queues), l.hand) {
-		if q := l.queues[i]; best == nil || q.length() < best.length() {
-			best = q
+		if first < 0 || l.queues[i].length() < l.queues[first].length() {
+			first = i
 		}
 	}
-	if best != nil && best.length() == 0 {
+	best := l.queue(first)
+	if best.length() == 0 {
 		best.start = max(best.start, l.clock) // an idle queue gets no credit
 	}
 	return best
 }
 
-func (q *queue) length() int { return len(q.waiters) + q.running }
+func (q *queue) length() int {
+	if q == nil {
+		return 0
+	}
+	return len(q.waiters) + q.running
+}
 
 // begin accounts for a request of the queue that starts.
 func (l *level) begin(q *queue, seats int) {
@@ -189,7 +216,7 @@ func (l *level) nextQueue() *queue {
 		return nil
 	}
 	var best *queue
-	for _, q := range l.queues {
+	for _, q := range l.begun() {
 		if len(q.waiters) > 0 && (best == nil || q.start < best.start) {
 			best = q
 		}
@@ -211,7 +238,7 @@ func (l *level) startNext(q *queue) {
 
 // release runs all waiting requests.
 func (l *level) release() {
-	for _, q := range l.queues {
+	for _, q := range l.begun() {
 		for len(q.waiters) > 0 {
 			l.used += q.waiters[0].seat.seats
 			l.startNext(q)

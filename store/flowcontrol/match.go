@@ -10,15 +10,27 @@ import (
 	"github.com/keelson-dev/keelson/store/authz"
 )
 
-// matches reports whether a schema matches the request.
+// matches reports whether a schema matches the request. Rules are large: they are not copied.
 func matches(f *flowcontrolv1.FlowSchema, a *authz.Attributes) bool {
 	for i := range f.Spec.Rules {
-		rule := &f.Spec.Rules[i]
-		if !slices.ContainsFunc(rule.Subjects, func(s flowcontrolv1.Subject) bool { return matchesSubject(a.User, &s) }) {
-			continue
+		if rule := &f.Spec.Rules[i]; anyOf(rule.Subjects, func(s *flowcontrolv1.Subject) bool { return matchesSubject(a.User, s) }) && matchesAttributes(rule, a) {
+			return true
 		}
-		if a.ResourceRequest && slices.ContainsFunc(rule.ResourceRules, func(r flowcontrolv1.ResourcePolicyRule) bool { return matchesResource(&r, a) }) ||
-			!a.ResourceRequest && slices.ContainsFunc(rule.NonResourceRules, func(r flowcontrolv1.NonResourcePolicyRule) bool { return matchesPath(&r, a) }) {
+	}
+	return false
+}
+
+func matchesAttributes(rule *flowcontrolv1.PolicyRulesWithSubjects, a *authz.Attributes) bool {
+	if a.ResourceRequest {
+		return anyOf(rule.ResourceRules, func(r *flowcontrolv1.ResourcePolicyRule) bool { return matchesResource(r, a) })
+	}
+	return anyOf(rule.NonResourceRules, func(r *flowcontrolv1.NonResourcePolicyRule) bool { return matchesPath(r, a) })
+}
+
+// anyOf reports whether f is true for an element.
+func anyOf[T any](list []T, f func(*T) bool) bool {
+	for i := range list {
+		if f(&list[i]) {
 			return true
 		}
 	}
@@ -41,11 +53,14 @@ func matchesSubject(u *authn.User, s *flowcontrolv1.Subject) bool {
 }
 
 func matchesResource(r *flowcontrolv1.ResourcePolicyRule, a *authz.Attributes) bool {
+	if !has(r.Verbs, a.Verb) || !has(r.APIGroups, a.APIGroup) {
+		return false
+	}
 	resource := a.Resource
 	if a.Subresource != "" {
 		resource += "/" + a.Subresource
 	}
-	if !has(r.Verbs, a.Verb) || !has(r.APIGroups, a.APIGroup) || !has(r.Resources, resource) {
+	if !has(r.Resources, resource) {
 		return false
 	}
 	if a.Namespace == "" {

@@ -92,8 +92,8 @@ func (c *Controller) Levels() []LevelState {
 		for seat := l.running; seat != nil; seat = seat.next {
 			s.Executing++
 		}
-		for _, q := range l.queues {
-			if len(q.waiters) > 0 || q.running > 0 {
+		for _, q := range l.begun() {
+			if q.length() > 0 {
 				s.ActiveQueues++
 			}
 		}
@@ -129,6 +129,9 @@ func (c *Controller) Queues() []QueueState {
 			seats[s.queue] += s.seats
 		}
 		for i, q := range l.queues {
+			if q == nil {
+				q = &queue{start: l.clock}
+			}
 			state := QueueState{Level: name, Index: i, Waiting: len(q.waiters), Executing: q.running, Seats: seats[q], Start: q.start}
 			for _, w := range q.waiters {
 				state.WaitingSeats += w.seat.seats
@@ -163,7 +166,7 @@ func (c *Controller) Requests() []RequestState {
 		for s := l.running; s != nil; s = s.next {
 			out = append(out, s.state(-1, -1))
 		}
-		for i, q := range l.queues {
+		for i, q := range l.begun() {
 			for place, w := range q.waiters {
 				out = append(out, w.seat.state(i, place))
 			}
