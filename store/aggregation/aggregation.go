@@ -46,6 +46,9 @@ type Options struct {
 	// Dial opens the connections, at NAME.NAMESPACE.svc:PORT. Nil means the network, at an endpoint of the
 	// service or at its cluster IP.
 	Dial webhook.DialFunc
+	// LocalAt is a revision of the store at which no APIService has a service, see [Aggregator.Local]: Run
+	// reads only what has changed since. Zero means that it reads all of them.
+	LocalAt int64
 	// Logger receives changes of availability; nil discards.
 	Logger *slog.Logger
 }
@@ -58,6 +61,7 @@ type Aggregator struct {
 	access registry.Access
 	opts   Options
 	synced chan struct{}
+	once   sync.Once // closes synced
 	// backends are replaced as a whole.
 	backends atomic.Pointer[map[schema.GroupVersion]*backend]
 	state    atomic.Pointer[apiserver.Aggregated]
@@ -95,6 +99,16 @@ func (g *Aggregator) Backend(gv schema.GroupVersion) (to http.RoundTripper, host
 // Aggregated implements apiserver.Aggregation.
 func (g *Aggregator) Aggregated() *apiserver.Aggregated { return g.state.Load() }
 
+// Local reports that all APIServices have been read, and none of them has a service.
+func (g *Aggregator) Local() bool {
+	select {
+	case <-g.synced:
+		return len(*g.backends.Load()) == 0
+	default:
+		return false
+	}
+}
+
 // Run implements apiserver.Aggregation: it follows the APIService objects and checks the servers until ctx
 // ends.
 func (g *Aggregator) Run(ctx context.Context) error {
@@ -111,20 +125,26 @@ func (g *Aggregator) Run(ctx context.Context) error {
 		checks.Go(func() { b.run(each) })
 	}}
 	defer f.stop()
-	var once sync.Once
-	err := g.access.Watch(ctx, Resource, "", func(e registry.Event) error {
+	deliver := func(e registry.Event) error {
 		switch {
 		case e.Expired:
 			f.again = map[string]bool{}
 		case e.InitialEnd:
 			f.removeMissing()
-			once.Do(func() { close(g.synced) })
+			g.once.Do(func() { close(g.synced) })
 		case e.Type == cache.Bookmark:
 		default:
 			f.apply(e.Object.(*apiregistrationv1.APIService), e.Type == cache.Deleted)
 		}
 		return nil
-	})
+	}
+	var err error
+	if from := g.opts.LocalAt; from > 0 {
+		g.once.Do(func() { close(g.synced) })
+		err = g.access.Follow(ctx, Resource, "", from, deliver)
+	} else {
+		err = g.access.Watch(ctx, Resource, "", deliver)
+	}
 	if ctx.Err() != nil {
 		return nil
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/keelson-dev/keelson/store/certs"
 	"github.com/keelson-dev/keelson/store/controlplane"
 	"github.com/keelson-dev/keelson/store/internal/planetest"
+	"github.com/keelson-dev/keelson/store/memory"
 	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
@@ -154,7 +155,7 @@ type cluster struct {
 	api *client.Client[*apiregistrationv1.APIService]
 }
 
-func start(t *testing.T) *cluster {
+func start(t *testing.T, more ...func(*controlplane.Options)) *cluster {
 	serving, err := certs.NewAuthority("extension")
 	require.NoError(t, err)
 	proxies, err := certs.NewAuthority("front proxy")
@@ -163,10 +164,10 @@ func start(t *testing.T) *cluster {
 	require.NoError(t, err)
 	x := startExtension(t, serving, proxies)
 	pair := own.TLS()
-	p := planetest.Start(t, func(o *controlplane.Options) {
+	p := planetest.Start(t, append(more, func(o *controlplane.Options) {
 		o.WebhookDial = x.dial
 		o.Aggregation.Certificate = func() *tls.Certificate { return &pair }
-	})
+	})...)
 	return &cluster{p, x, t, serving, client.For[*apiregistrationv1.APIService](p.Admin())}
 }
 
@@ -401,4 +402,34 @@ func TestCertificateOfTheOtherServer(t *testing.T) {
 		update(func(s *apiregistrationv1.APIServiceSpec) { s.CABundle = c.ca.CertPEM() })
 		c.await(apiregistrationv1.ConditionTrue)
 	})
+}
+
+// A server that begins with the image of another one serves the other servers that were there already, and
+// those that are registered later.
+func TestImage(t *testing.T) {
+	trusting := func(spec *apiregistrationv1.APIServiceSpec) { spec.CABundle, spec.InsecureSkipTLSVerify = nil, true }
+	for _, before := range []bool{false, true} {
+		t.Run(fmt.Sprintf("registered before %t", before), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := memory.New(memory.Options{})
+				first := start(t, planetest.Over(s))
+				if before {
+					first.register(trusting)
+					first.await(apiregistrationv1.ConditionTrue)
+				}
+				synctest.Wait()
+				image := first.Image(t.Context(), s.Snapshot().Revision())
+				require.NotNil(t, image)
+				c := start(t, planetest.Over(memory.NewFromSnapshot(s.Snapshot(), memory.Options{})), func(o *controlplane.Options) { o.Image = image })
+				if !before {
+					require.Equal(t, http.StatusNotFound, c.once(flunders))
+					c.register(trusting)
+					c.await(apiregistrationv1.ConditionTrue)
+				}
+				synctest.Wait()
+				require.Equal(t, http.StatusOK, c.once(flunders))
+				require.NotNil(t, c.last(flunders))
+			})
+		})
+	}
 }

@@ -133,6 +133,7 @@ type ControlPlane struct {
 	tokens        *authn.Tokens
 	authorization *authorization
 	bookkeeping   *bookkeeping
+	aggregator    *aggregation.Aggregator
 	trust         *trust // what is published for aggregated servers; nil if nothing is
 	log           *slog.Logger
 	close         []io.Closer // admission plugins with something to close
@@ -227,7 +228,11 @@ func (c *ControlPlane) secure(o *Options, bound *boundObjects, plugins []admissi
 	if ao.Logger == nil {
 		ao.Logger = o.Logger
 	}
-	sec.Aggregation = aggregation.New(a, ao)
+	if o.Image != nil && o.Image.local {
+		ao.LocalAt = o.Image.revision
+	}
+	c.aggregator = aggregation.New(a, ao)
+	sec.Aggregation = c.aggregator
 	sec.Handlers, err = discoveryHandlers(c.tokens, o)
 	return sec, err
 }

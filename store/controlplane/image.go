@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 
+	"github.com/keelson-dev/keelson/store/aggregation"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/authz"
 )
@@ -16,6 +17,7 @@ type Image struct {
 	server   *apiserver.Image
 	policy   *authz.Policy // nil if it was not complete
 	agree    bool          // every served version had its APIService
+	local    bool          // and none of them a service
 }
 
 // Image returns what the server has derived from the content of its store at revision, the current one. It
@@ -28,6 +30,7 @@ func (c *ControlPlane) Image(ctx context.Context, revision int64) *Image {
 		return nil
 	}
 	image := &Image{revision: revision, server: c.Server.Image(revision), agree: c.bookkeeping.services.agreed.Load() == c.Server.Registry().Generation()}
+	image.local = c.Server.Registry().Delivered(revision, aggregation.Resource) && c.aggregator.Local()
 	if p := c.authorization.policy; p != nil {
 		image.policy = p.image(ctx, c.Server.Registry(), revision)
 	}
