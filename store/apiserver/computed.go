@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/auditv1"
@@ -43,9 +44,16 @@ type dryRunKey struct{}
 func DryRun(ctx context.Context) bool { return ctx.Value(dryRunKey{}) != nil }
 
 func hasProto(info *scheme.Info) bool {
-	_, err := codec.SizeProto(info.New())
-	return err == nil
+	has, known := protoTypes.Load(info.Type)
+	if !known {
+		_, err := codec.SizeProto(info.New())
+		has = err == nil
+		protoTypes.Store(info.Type, has)
+	}
+	return has.(bool)
 }
+
+var protoTypes sync.Map // of Go types: whether they have a protobuf form
 
 func (s *Server) serveComputed(rt *route, r *request) {
 	o := rt.offers(r.info.Verb == "watch")

@@ -51,6 +51,10 @@ func (s *Server) rebuildRoutes() error {
 		before = &routes{}
 	}
 	computed := append(s.builtinComputed(), s.opts.Computed...)
+	var added []route // together, which saves most of the allocations of a start
+	if len(before.byGVR) == 0 {
+		added = make([]route, 0, s.registry.Len()+len(computed))
+	}
 	next.byGVR = make(map[schema.GroupVersionResource]*route, s.registry.Len()+len(computed))
 	for res := range s.registry.All() {
 		d := res.Definition()
@@ -58,16 +62,15 @@ func (s *Server) rebuildRoutes() error {
 			next.byGVR[d.Info.GVR] = rt
 			continue
 		}
-		next.byGVR[d.Info.GVR] = &route{
-			info: d.Info, res: res, table: orDefault(&d.Table), deprecated: d.Deprecated,
-			proto: !d.Custom && (!d.JSON || hasProto(d.Info)),
-		}
+		added = append(added, route{info: d.Info, res: res, table: orDefault(&d.Table), deprecated: d.Deprecated, proto: res.Protobuf()})
+		next.byGVR[d.Info.GVR] = &added[len(added)-1]
 	}
 	for _, c := range computed {
 		if c.Info == nil {
 			return fmt.Errorf("apiserver: a Computed needs Info")
 		}
-		next.byGVR[c.Info.GVR] = &route{info: c.Info, computed: c, table: orDefault(&c.Table), deprecated: c.Deprecated, proto: hasProto(c.Info)}
+		added = append(added, route{info: c.Info, computed: c, table: orDefault(&c.Table), deprecated: c.Deprecated, proto: hasProto(c.Info)})
+		next.byGVR[c.Info.GVR] = &added[len(added)-1]
 	}
 	next.discovery = sync.OnceValue(func() *discovery { return newDiscovery(next, nil) })
 	s.routes.Store(next)

@@ -98,7 +98,7 @@ func New(opts Options) (*Server, error) {
 	if _, err := s.registry.Add(defs...); err != nil {
 		return nil, err
 	}
-	s.resources = map[string]schema.GroupResource{}
+	s.resources = make(map[string]schema.GroupResource, s.registry.Len())
 	for res := range s.registry.All() {
 		s.resources[res.Prefix()] = res.Stored()
 	}

@@ -141,6 +141,7 @@ func sharedDefinitions(s *scheme.Scheme) ([]*registry.Definition, error) {
 		out = append(out, d)
 	}
 	if s.Frozen() {
+		registry.Prepare(out...)
 		lastShared.Store(&sharedKinds{s, out})
 	}
 	return out, nil

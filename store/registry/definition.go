@@ -65,6 +65,8 @@ type Definition struct {
 	Table columns.Table
 	// Deprecated is the warning with every response about the resource; empty for none.
 	Deprecated string
+
+	derived *derived // see Prepare
 }
 
 // Define returns the definition of a kind outside Kubernetes that is not a custom resource. It has the

@@ -70,7 +70,7 @@ func New(s store.Store, opts Options) (*Registry, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	r := &Registry{store: s, options: opts, logger: opts.Logger, watched: map[string]*watched{}}
+	r := &Registry{store: s, options: opts, logger: opts.Logger}
 	r.started, r.ended, r.changed = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	r.table.Store(&table{})
 	var plugins []admission.Plugin
@@ -152,12 +152,17 @@ func (r *Registry) Add(defs ...*Definition) ([]*Resource, error) {
 	if next.byGVR == nil {
 		next.byGVR = make(map[schema.GroupVersionResource]*Resource, len(defs))
 	}
+	if len(r.watched) == 0 {
+		r.watched = make(map[string]*watched, len(defs))
+	}
+	all := make([]Resource, len(defs))
 	out := make([]*Resource, 0, len(defs))
-	for _, d := range defs {
+	for i, d := range defs {
 		if d == nil || d.Info == nil {
 			return nil, errors.New("registry: Definition.Info must not be nil")
 		}
-		res := newResource(r, d)
+		res := &all[i]
+		*res = newResource(r, d)
 		res.watched = r.watchedFor(res, next.generation)
 		res.setForm(next.generation)
 		next.byGVR[d.Info.GVR] = res

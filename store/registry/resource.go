@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"sync"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/cbor"
@@ -25,39 +24,15 @@ type Resource struct {
 	info     *scheme.Info
 	stored   *scheme.Info
 	gr       schema.GroupResource
-	prefix   string
-	shape    shape
 	registry *Registry
-
-	hasStatus bool // spec and status are written apart
-
 	watched  *watched
-	selected func() *codec.Part // of stored objects: what selectors need; nil where that is the whole
-	spare    sync.Pool          // stored objects to read it into
-
-	storedVersion string // apiVersion in the stored envelope
-	apiVersion    string // as served
-	form          string // the version in the keys of encoded forms
-	jsonHead      []byte // {"kind":"Pod","apiVersion":"v1",
+	form     string // the version in the keys of encoded forms
+	*derived
 }
 
 // newResource returns the resource of a definition. It starts nothing.
-func newResource(r *Registry, d *Definition) *Resource {
-	res := &Resource{def: d, info: d.Info, stored: d.Stored, gr: d.Info.GVR.GroupResource(), prefix: d.Prefix, registry: r}
-	if res.stored == nil {
-		res.stored = d.Info
-	}
-	if res.prefix == "" {
-		res.prefix = "/" + res.stored.GVR.Resource + "/"
-	}
-	_, res.hasStatus = d.Info.Subresource("status")
-	res.shape = shapeOf(d.Info.Type)
-	res.selected = sync.OnceValue(res.selectedPart)
-	res.storedVersion = cmp.Or(d.StoredVersion, res.stored.GVK.GroupVersion().String())
-	res.apiVersion = d.Info.GVK.GroupVersion().String()
-	// Names need no escapes.
-	res.jsonHead = []byte(`{"kind":"` + d.Info.GVK.Kind + `","apiVersion":"` + res.apiVersion + `",`)
-	return res
+func newResource(r *Registry, d *Definition) Resource {
+	return Resource{def: d, info: d.Info, stored: cmp.Or(d.Stored, d.Info), gr: d.Info.GVR.GroupResource(), registry: r, derived: derive(d)}
 }
 
 // setForm sets the version in the keys of encoded forms. Forms that depend on the definition must not outlive
@@ -71,6 +46,9 @@ func (r *Resource) setForm(generation int64) {
 
 // FormVersion returns the version in the keys of encoded forms of the resource's objects.
 func (r *Resource) FormVersion() string { return r.form }
+
+// Protobuf reports whether objects have a protobuf form.
+func (r *Resource) Protobuf() bool { return r.protobuf }
 
 // Definition returns the definition of the resource, which must not be changed.
 func (r *Resource) Definition() *Definition { return r.def }

@@ -242,22 +242,6 @@ func (r *Resource) attributes(kv store.KV) (cache.Attrs, error) {
 	return r.attributesOf(obj), nil
 }
 
-// selectedPart returns the part of objects stored as protobuf that attributes decodes, or nil for all.
-func (r *Resource) selectedPart() *codec.Part {
-	if r.def.JSON || r.def.Custom {
-		return nil
-	}
-	paths := r.def.Fields.Paths
-	if paths == nil {
-		paths = r.def.Fields.Names
-	}
-	part, err := codec.PartOf(r.stored.Type, append([]string{"metadata.uid", "metadata.labels"}, paths...)...)
-	if err != nil {
-		return nil // a type outside Kubernetes without these members
-	}
-	return part
-}
-
 // attributesOf returns the attributes of an object. It copies the strings: those of a decoded object share
 // memory, and one label would retain all of it. Strings that are likely to recur are interned.
 func (r *Resource) attributesOf(obj metav1.Object) cache.Attrs {
