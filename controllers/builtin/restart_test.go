@@ -5,11 +5,10 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
-	"sync"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,6 +31,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/builtin/nodeipam"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/store/authz"
 )
 
 // restart is a history in which the process of a controller ends after each of its writes.
@@ -43,74 +43,44 @@ type restart struct {
 	state func(c *controllertest.Cluster) []string
 }
 
-// process is the connection of a process that ends with its write number n, counted from 0: before the server
-// handles it or, if lost, after.
-type process struct {
-	mu   sync.Mutex
-	n    int
-	lost bool
-	dead bool
-}
+// accounts is what the names of the service accounts of controllers begin with.
+const accounts = "system:serviceaccount:kube-system:"
 
-func (p *process) intercept(ctx context.Context, call client.Call, send func(context.Context) error) error {
-	write := slices.Contains([]string{"create", "update", "patch", "delete"}, call.Verb) && call.Resource.Resource != "events"
-	p.mu.Lock()
-	last := false
-	if write && !p.dead {
-		last = p.n == 0
-		p.n--
-		p.dead = last
-	}
-	dead := p.dead
-	p.mu.Unlock()
-	if last && p.lost {
-		_ = send(ctx) // the process does not see the answer
-	}
-	if dead {
-		return errors.New("the process has ended")
-	}
-	return send(ctx)
-}
+// starter is the user of a process that runs controllers, who writes for those without an account.
+var starter = client.User{Name: "controllers", Groups: []string{"system:masters"}}
 
-func (p *process) ended() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.dead
-}
+// process selects the requests of a process.
+var process = controllertest.Requests{Matches: func(a authz.Attributes) bool {
+	return a.User != nil && (a.User.Name == starter.Name || strings.HasPrefix(a.User.Name, accounts))
+}}
 
-// as returns what adds the controller, which writes as its service account and so with its role, by a
-// connection that ends as p says.
-func (r *restart) as(c *controllertest.Cluster, opts builtin.Options, p *process) controllertest.Adder {
-	end := func(conn client.Conn) client.Conn {
-		if p == nil {
-			return conn
-		}
-		return client.Intercept(conn, p.intercept)
-	}
+// start starts a process that runs the controller, which writes as its service account and so with its role.
+func (r *restart) start(c *controllertest.Cluster, name string, opts builtin.Options) (stop func()) {
+	opts.Controllers = []string{r.controller}
 	opts.Connect = func(account string) (client.Conn, error) {
-		return end(c.Conn(client.User{Name: "system:serviceaccount:kube-system:" + account, Groups: []string{"system:serviceaccounts", "system:authenticated"}})), nil
+		return c.Conn(client.User{Name: accounts + account, Groups: []string{"system:serviceaccounts", "system:authenticated"}}), nil
 	}
-	return func(m *manager.Manager) error {
-		if r.controller == "serviceaccount-token-controller" { // which has no account
-			return builtin.Add(m.As(end(m.Conn())), opts)
-		}
-		return builtin.Add(m, opts)
-	}
+	return c.Run(c.ManagerOver(c.Conn(starter), name, func(m *manager.Manager) error { return builtin.Add(m, opts) }))
 }
 
-// run runs a history to its end. The first process ends as p says; nil never ends.
-func (r *restart) run(t *testing.T, opts builtin.Options, p *process) (state []string) {
+// run runs a history to its end. The first process ends at its write number n, counted from 0, which the
+// server makes if done is true; it does not end if n is negative.
+func (r *restart) run(t *testing.T, opts builtin.Options, n int, done bool) (state []string, ended bool) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
-		opts.Controllers = []string{r.controller}
-		stop := c.Run(c.ManagerOver(c.Conn(), "first", r.as(c, opts, p)))
+		var crash *controllertest.Crashed
+		if n >= 0 {
+			crash = c.Crash(process, n, done)
+		}
+		stop := r.start(c, "first", opts)
 		r.before(c)
 		next := func() {
 			c.Sleep(time.Minute)
-			if p != nil && stop != nil && p.ended() {
+			if crash != nil && !ended && crash.Happened() {
+				ended = true
 				stop()
-				stop = nil
-				c.Run(c.ManagerOver(c.Conn(), "second", r.as(c, opts, nil)))
+				crash.Remove()
+				r.start(c, "second", opts)
 				c.Sleep(time.Minute)
 			}
 		}
@@ -121,7 +91,7 @@ func (r *restart) run(t *testing.T, opts builtin.Options, p *process) (state []s
 		}
 		state = r.state(c)
 	})
-	return state
+	return state, ended
 }
 
 // list describes objects by their names, without what is generated of them, and what text says of each.
@@ -525,17 +495,17 @@ func TestRestartAtEveryWrite(t *testing.T) {
 	opts := builtin.Options{TokenKey: key, HorizontalPodAutoscaler: horizontalpodautoscaler.Options{Metrics: queueLength{}}, NodeIPAM: nodeipam.Options{ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}}}
 	for _, r := range restarts {
 		t.Run(r.controller, func(t *testing.T) {
-			want := r.run(t, opts, nil)
+			want, _ := r.run(t, opts, -1, false)
 			require.NotEmpty(t, want)
 			writes := 0
 			for ended := true; ended; writes++ {
-				for _, lost := range []bool{true, false} {
-					if testing.Short() && !lost {
+				for _, done := range []bool{true, false} {
+					if testing.Short() && !done {
 						continue
 					}
-					p := &process{n: writes, lost: lost}
-					require.Equal(t, want, r.run(t, opts, p), "the process ended at write %d, lost %t", writes, lost)
-					ended = p.ended()
+					var got []string
+					got, ended = r.run(t, opts, writes, done)
+					require.Equal(t, want, got, "the process ended at write %d, done %t", writes, done)
 				}
 			}
 			require.Greater(t, writes, 1, "the controller writes nothing")
