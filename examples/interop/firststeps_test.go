@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/keelson-dev/keelson/client"
@@ -126,4 +127,36 @@ func Example_firstSteps() {
 	// <nil>
 	// configmaps "web" already exists
 	// <nil>
+}
+
+// observed shows the runs of a reconciler in the history of a cluster.
+type observed struct {
+	cluster *controllertest.Cluster
+	next    *deploymentOwner
+}
+
+func (r observed) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
+	err = r.cluster.Observe(ctx, "deployer", req, func(ctx context.Context) error {
+		result, err = r.next.Reconcile(ctx, req)
+		return err
+	})
+	return result, err
+}
+
+// The history of a cluster says which reconcile wrote what.
+func TestFirstStepsAHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{})
+		k8s, err := crclient.New(&rest.Config{Host: controllertest.Host, Transport: c.RoundTripper()}, crclient.Options{})
+		require.NoError(t, err)
+		require.NoError(t, k8s.Create(t.Context(), deployed("web", "app:1")))
+		r := observed{c, &deploymentOwner{k8s, k8s.Scheme()}}
+		_, err = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: crclient.ObjectKey{Namespace: "default", Name: "web"}})
+		require.NoError(t, err)
+		h := c.History()
+		last := h.Writes[len(h.Writes)-1]
+		require.Equal(t, "deployments.apps", last.Resource.String())
+		require.Equal(t, h.Runs[0].ID, last.Run)
+		require.Contains(t, h.String(), "deployer default/web #1")
+	})
 }
