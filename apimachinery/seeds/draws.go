@@ -1,6 +1,7 @@
 package seeds
 
 import (
+	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"sync"
@@ -17,7 +18,25 @@ type Draws struct {
 }
 
 // NewDraws returns the draws of a seed.
-func NewDraws(seed uint64) *Draws { return &Draws{seed: seed, n: map[string]uint64{}} }
+func NewDraws(seed uint64) *Draws {
+	d := &Draws{seed: seed, n: map[string]uint64{}}
+	if tracing() {
+		traced.mu.Lock()
+		defer traced.mu.Unlock()
+		traced.draws = append(traced.draws, d)
+	}
+	return d
+}
+
+// trace returns the numbers of draws of each name.
+func (d *Draws) trace() (lines []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for name, n := range d.n {
+		lines = append(lines, fmt.Sprintf("draws of %s seed %d: %d", name, d.seed, n))
+	}
+	return lines
+}
 
 // For returns the generator of the next draw of a name. A name should be used by one goroutine at a time,
 // such as that of a machine and what it does, or of a request.

@@ -9,7 +9,8 @@
 //	KEELSON_FRESH=1       go test ./informers        # seeds that no other run has tried
 //	KEELSON_SEED=12345    go test ./informers -run X # that seed alone, to replay a failure
 //
-// A test prints the seed in its failure message; that number is all that a replay needs.
+// A test prints the seed in its failure message; that number is all that a replay needs. That it is can be
+// checked: two runs with KEELSON_TRACE write the same files.
 package seeds
 
 import (
@@ -68,6 +69,7 @@ func Slow(t testing.TB, usual int, failed ...uint64) []uint64 {
 // share returns the seeds of a test that takes one in oneIn of KEELSON_SEEDS, and at least that many.
 func share(t testing.TB, usual, oneIn, least int, failed []uint64) []uint64 {
 	t.Helper()
+	traceAtEnd(t, 2)
 	n := uint64(max(usual, 1))
 	if many, given := fromEnvironment(t, "KEELSON_SEEDS"); given {
 		n = max(many/uint64(oneIn), uint64(max(least, 1)))
@@ -76,7 +78,7 @@ func share(t testing.TB, usual, oneIn, least int, failed []uint64) []uint64 {
 }
 
 // Rand returns the generator of one seed: equal seeds draw equal numbers on every platform.
-func Rand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
+func Rand(seed uint64) *rand.Rand { return rand.New(source(seed, 0)) }
 
 // fromEnvironment returns the positive number that the variable holds, and false if it is not set.
 func fromEnvironment(t testing.TB, name string) (uint64, bool) {

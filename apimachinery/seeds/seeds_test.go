@@ -2,6 +2,8 @@ package seeds_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -76,4 +78,30 @@ func TestDrawsDependOnTheirNameAlone(t *testing.T) {
 	require.Len(t, slices.Compact(slices.Sorted(slices.Values(alone))), 10)
 	require.NotEqual(t, alone[0], seeds.NewDraws(8).For("x").Uint64())
 	require.NotEqual(t, alone[0], seeds.NewDraws(7).For("y").Uint64())
+}
+
+// The trace of a test has the numbers that its generators have drawn, and what it recorded.
+func TestTrace(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("KEELSON_TRACE", dir)
+	t.Run("test", func(t *testing.T) {
+		for _, seed := range seeds.Of(t, 2) {
+			rng := seeds.Rand(seed)
+			for range seed {
+				rng.Uint64()
+			}
+			seeds.NewDraws(seed).For("pods").Uint64()
+			seeds.Record("history", seed, func() string { return "done" })
+		}
+	})
+	files, err := filepath.Glob(filepath.Join(dir, "*seeds_test"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	text, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	for _, line := range []string{"TestTrace.func1:", " seed 2: 2 numbers\n", "draws of pods seed 1: 1\n", "history seed 2: done\n"} {
+		require.Contains(t, string(text), line)
+	}
+	t.Setenv("KEELSON_TRACE", "")
+	seeds.Record("history", 1, func() string { t.Error("nothing is traced"); return "" })
 }

@@ -294,6 +294,7 @@ func (c *cluster) stop() {
 		_ = conn.Close()
 	}
 	c.report()
+	c.recordReplay()
 	// All clients have stopped: the server need not wait for their connections.
 	c.net.closeAll()
 	if c.direct != nil {

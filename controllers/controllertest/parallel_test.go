@@ -19,7 +19,7 @@ import (
 func TestParallelForks(t *testing.T) {
 	var s controllertest.Snapshot
 	synctest.Test(t, func(t *testing.T) {
-		c := controllertest.Start(t, controllertest.Options{})
+		c := controllertest.Start(t, controllertest.Options{Seed: 1})
 		controllertest.Create(c, configMap("a"))
 		s = c.Snapshot()
 	})

@@ -1,7 +1,9 @@
 package controllertest
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -70,6 +72,38 @@ func (d *draws) number(purpose string) uint64 {
 // goroutines that wait at the same time draw in any order.
 func (d *draws) jitter() float64 {
 	return seeds.Rand(d.seed ^ uint64(time.Now().UnixNano())).Float64()
+}
+
+// recordReplay adds the run of the cluster to the trace of its seed, see [seeds.Record]: each write since the
+// start with its time and caller, and what it has stored. Certificates differ in each process.
+func (c *cluster) recordReplay() {
+	if c.draws == nil || c.draws.seed == 0 || !c.bubble || c.store == nil {
+		return
+	}
+	name := "cluster"
+	if t, ok := c.owner.(interface{ Name() string }); ok {
+		name = t.Name()
+	}
+	seeds.Record(name, c.draws.seed, func() string {
+		state := c.store.Snapshot()
+		_, first, commits := c.trace.recorded()
+		h := sha256.New()
+		for i, w := range commits {
+			if first+int64(i) <= c.from {
+				continue
+			}
+			fmt.Fprintln(h, first+int64(i), w.at.UnixNano())
+			if by := w.by; by != nil {
+				fmt.Fprintln(h, by.user, by.agent, by.method, by.path)
+			}
+		}
+		for kv := range state.All() {
+			if kv.Revision > c.from && !bytes.Contains(kv.Value, []byte("BEGIN CERTIFICATE")) {
+				fmt.Fprintf(h, "%s %d %x\n", kv.Key, kv.Revision, kv.Value)
+			}
+		}
+		return fmt.Sprintf("revision %d, %d objects, %x", state.Revision(), state.Len(), h.Sum(nil)[:8])
+	})
 }
 
 // context returns the context in which the parts of the cluster run.
