@@ -67,12 +67,20 @@ type Clusters struct {
 // ClustersOptions configure Clusters.
 type ClustersOptions struct {
 	// Informers configures the informers of each cluster; its Cache selects what they hold. Unless it has its
-	// own Logger or OnError, failures are logged to the logger of the manager, with the cluster.
+	// own Logger or OnError, failures are logged to the logger of the manager, with the cluster. Its Metrics
+	// are of all clusters together; if none is set, and the manager's Monitor has the methods InformersOf and
+	// InformerSetOf of metrics.Metrics, those measure each cluster under its name.
 	Informers informers.SetOptions
 	// Concurrency is how many reconciles of one cluster a controller runs at once, so that others get workers
 	// when the reconciles of one cluster block. 0 means a quarter of the controller's Concurrency, but at
 	// least 1.
 	Concurrency int
+}
+
+// clusterMonitor is a manager.Monitor that measures the informers of each cluster, such as metrics.Metrics.
+type clusterMonitor interface {
+	InformersOf(cluster string) informers.Metrics
+	InformerSetOf(cluster string, s *informers.Set) (remove func())
 }
 
 // NewClusters returns an empty set of clusters, which runs with m.
@@ -88,6 +96,8 @@ type Cluster struct {
 	manager *manager.Manager
 	stop    context.CancelFunc // nil until it is started; guarded by the mu of its Clusters
 	done    chan struct{}      // closed when nothing of the cluster runs any more
+	// unmeasure ends the metrics of the informers, once they have ended.
+	unmeasure func()
 
 	mu      sync.Mutex
 	gone    bool
@@ -148,9 +158,14 @@ func (cs *Clusters) Engage(name string, conn client.Conn) (*Cluster, error) {
 		return nil, errors.New("controllers: a cluster needs a name")
 	}
 	opts := cs.opts.Informers
+	measured, ok := cs.hub.Monitor().(clusterMonitor)
+	measure := ok && reflect.ValueOf(opts.Metrics).IsZero()
+	if measure {
+		opts.Metrics = measured.InformersOf(name)
+	}
 	log := cs.hub.Logger().With("cluster", name)
 	c := &Cluster{
-		name: name, manager: manager.New(conn, manager.Options{Informers: opts, Logger: log}), done: make(chan struct{}),
+		name: name, manager: manager.New(conn, manager.Options{Informers: opts, Logger: log}), done: make(chan struct{}), unmeasure: func() {},
 		cancels: map[int]context.CancelCauseFunc{}, idle: make(chan struct{}), listers: map[reflect.Type]any{},
 	}
 	cs.mu.Lock()
@@ -168,6 +183,9 @@ func (cs *Clusters) Engage(name string, conn client.Conn) (*Cluster, error) {
 			}
 			return nil, fmt.Errorf("controllers: cannot engage the cluster %s: %w", name, err)
 		}
+	}
+	if measure {
+		c.unmeasure = measured.InformerSetOf(name, c.manager.Informers())
 	}
 	cs.engaged[name] = c
 	if cs.start != nil {
@@ -213,6 +231,7 @@ func (cs *Clusters) remove(c *Cluster, err error) {
 	if stop != nil {
 		stop()
 	} else {
+		c.unmeasure()
 		close(c.done) // it never ran
 	}
 }
@@ -265,6 +284,7 @@ func (cs *Clusters) Run(ctx context.Context) error {
 func (cs *Clusters) run(ctx context.Context, c *Cluster) {
 	defer close(c.done)
 	err := c.manager.Run(ctx)
+	c.unmeasure()
 	if err != nil {
 		cs.hub.Logger().Error("cluster failed, disengaging it", "cluster", c.name, "err", err)
 	}

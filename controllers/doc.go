@@ -44,6 +44,7 @@
 //   - reconcile: the contract between a controller and its reconciler.
 //   - controller: a queue of keys and its workers.
 //   - manager: starts and stops the parts of a program; leader election.
+//   - clustersecrets: engages the clusters of the kubeconfigs in Secrets.
 //   - health, metrics, webhook: the HTTP endpoints of a program.
 //   - controllertest: a control plane inside go test, on virtual time.
 //

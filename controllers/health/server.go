@@ -48,9 +48,10 @@ type Server struct {
 }
 
 type check struct {
-	name string
-	run  Check
-	live bool
+	name   string
+	run    Check
+	live   bool
+	report bool // its failure does not count
 
 	mu      sync.Mutex
 	failing bool
@@ -81,6 +82,10 @@ func (s *Server) Live(name string, c Check) { s.add(&check{name: name, run: c, l
 // Ready adds a readiness check: while it fails, the program should not receive requests. It panics as Live
 // does.
 func (s *Server) Ready(name string, c Check) { s.add(&check{name: name, run: c}) }
+
+// Report adds a check whose failure is shown by /readyz?verbose and by /readyz/NAME only: something needs
+// attention, but restarting the program or sending requests elsewhere would not help. It panics as Live does.
+func (s *Server) Report(name string, c Check) { s.add(&check{name: name, run: c, report: true}) }
 
 func (s *Server) add(c *check) {
 	s.mu.Lock()
@@ -138,6 +143,9 @@ func (s *Server) all(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	exclude := query["exclude"]
 	checks := s.of(r.URL.Path)
+	if !query.Has("verbose") {
+		checks = slices.DeleteFunc(checks, func(c *check) bool { return c.report })
+	}
 	results := make([]error, len(checks))
 	var running sync.WaitGroup
 	for i, c := range checks {
@@ -152,9 +160,11 @@ func (s *Server) all(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case slices.Contains(exclude, c.name):
 			fmt.Fprintf(&report, "[+]%s excluded: ok\n", c.name)
+		case results[i] != nil && c.report:
+			fmt.Fprintf(&report, "[!]%s failed, not required: %s\n", c.name, reason(results[i]))
 		case results[i] != nil:
 			failed = true
-			fmt.Fprintf(&report, "[-]%s failed: reason withheld\n", c.name)
+			fmt.Fprintf(&report, "[-]%s failed: %s\n", c.name, reason(results[i]))
 		default:
 			fmt.Fprintf(&report, "[+]%s ok\n", c.name)
 		}
@@ -173,14 +183,40 @@ func (s *Server) all(w http.ResponseWriter, r *http.Request) {
 func (s *Server) one(w http.ResponseWriter, r *http.Request) {
 	list := s.of(r.URL.Path)
 	i := slices.IndexFunc(list, func(c *check) bool { return c.name == r.PathValue("name") })
-	switch {
-	case i < 0:
+	if i < 0 {
 		http.NotFound(w, r)
-	case s.run(r.Context(), list[i]) != nil:
-		http.Error(w, "failed: reason withheld", http.StatusInternalServerError)
-	default:
-		fmt.Fprint(w, "ok")
+		return
 	}
+	if err := s.run(r.Context(), list[i]); err != nil {
+		http.Error(w, "failed: "+reason(err), http.StatusInternalServerError)
+		return
+	}
+	fmt.Fprint(w, "ok")
+}
+
+// reason returns what may be shown of an error.
+func reason(err error) string {
+	if shown := public(err); len(shown) > 0 {
+		return strings.Join(shown, ", ") + ": reason withheld"
+	}
+	return "reason withheld"
+}
+
+// public returns the public texts of an error and of those it wraps.
+func public(err error) []string {
+	switch e := err.(type) { //nolint:errorlint // the tree is walked
+	case interface{ Public() string }:
+		return []string{e.Public()}
+	case interface{ Unwrap() error }:
+		return public(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		var all []string
+		for _, err := range e.Unwrap() {
+			all = append(all, public(err)...)
+		}
+		return all
+	}
+	return nil
 }
 
 // errTimeout is the result of a check that did not return in time.

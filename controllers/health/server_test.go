@@ -99,6 +99,38 @@ func TestChecks(t *testing.T) {
 	require.Contains(t, log.String(), "passed again")
 }
 
+// visible is an error of which a part may be shown.
+type visible struct{ name string }
+
+func (v *visible) Error() string  { return "the secret of " + v.name }
+func (v *visible) Public() string { return v.name }
+
+// Reports are shown on request and fail nothing, and errors name what may be named.
+func TestReports(t *testing.T) {
+	h := health.New(health.Options{})
+	var required, reported error
+	h.Ready("required", func(context.Context) error { return required })
+	h.Report("reported", func(context.Context) error { return reported })
+	for _, want := range []struct {
+		required, reported error
+		path               string
+		code               int
+		body               string
+	}{
+		{nil, nil, "/readyz?verbose", 200, "[+]required ok\n[+]reported ok\nreadyz check passed"},
+		{nil, &visible{"a"}, "/readyz?verbose", 200, "[+]required ok\n[!]reported failed, not required: a: reason withheld\nreadyz check passed"},
+		{nil, &visible{"a"}, "/readyz", 200, "ok"}, {nil, &visible{"a"}, "/livez?verbose", 200, "livez check passed"},
+		{nil, &visible{"a"}, "/readyz/reported", 500, "failed: a: reason withheld"},
+		{errors.New("x"), &visible{"a"}, "/readyz", 500, "[-]required failed: reason withheld\nreadyz check failed"},
+		{fmt.Errorf("x: %w", errors.Join(&visible{"b"}, errors.New("y"), &visible{"c"})), nil, "/readyz", 500, "[-]required failed: b, c: reason withheld\nreadyz check failed"},
+	} {
+		required, reported = want.required, want.reported
+		code, body := get(h, want.path)
+		require.Equal(t, want.code, code, want.path)
+		require.Equal(t, want.body, body, want.path)
+	}
+}
+
 // Checks that panic or hang fail alone, over TLS and in a program that ends.
 func TestBadChecks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 // cache is an informer on the page of Caches.
 type cache struct {
+	Cluster       string `json:",omitempty"`
 	Resource      string
 	Type          string
 	Namespaces    []string `json:",omitempty"`
@@ -38,12 +39,12 @@ func (m *Metrics) Caches() http.Handler {
 		for _, s := range m.allSets() {
 			for _, i := range s.Status() {
 				if only == "" || only == i.Resource {
-					page = append(page, cacheOf(i))
+					page = append(page, cacheOf(s.cluster, i))
 				}
 			}
 		}
 		slices.SortStableFunc(page, func(a, b cache) int {
-			return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Resource, b.Resource))
+			return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Cluster, b.Cluster))
 		})
 		w.Header().Set("Content-Type", "application/json")
 		e := json.NewEncoder(w)
@@ -52,9 +53,9 @@ func (m *Metrics) Caches() http.Handler {
 	})
 }
 
-func cacheOf(i informers.InformerStatus) cache {
+func cacheOf(cluster string, i informers.InformerStatus) cache {
 	c := cache{
-		Resource: i.Resource, Type: i.Type, Namespaces: i.Namespaces, LabelSelector: i.LabelSelector, FieldSelector: i.FieldSelector,
+		Cluster: cluster, Resource: i.Resource, Type: i.Type, Namespaces: i.Namespaces, LabelSelector: i.LabelSelector, FieldSelector: i.FieldSelector,
 		Transformed: i.Transformed, Users: i.Users, Synced: i.Synced, NotServed: i.NotServed, Objects: i.Objects, Bytes: i.Bytes,
 		Overlay: i.Overlay, SilentSeconds: i.Silent.Seconds(), Handlers: i.Handlers,
 	}

@@ -66,8 +66,9 @@ type Metrics struct {
 
 	mu     sync.Mutex
 	queues []namedQueue // ordered by name
-	// sets are weak because a set of another cluster may end long before the program.
-	sets []weak.Pointer[informers.Set]
+	sets   []namedSet
+	// clusters has how many sets of each cluster are in use, by InformerSetOf.
+	clusters map[string]int
 }
 
 // webhooks are the metrics of webhook servers.
@@ -84,6 +85,12 @@ type namedQueue struct {
 	queue controller.QueueView
 }
 
+// namedSet is a set of informers of a cluster. It is weak because a set may end long before the program.
+type namedSet struct {
+	cluster string
+	set     weak.Pointer[informers.Set]
+}
+
 // New returns metrics that include those of the Go runtime and the process.
 func New() *Metrics {
 	r := prometheus.NewRegistry()
@@ -91,7 +98,7 @@ func New() *Metrics {
 	queueBuckets := prometheus.ExponentialBuckets(10e-9, 10, 12)
 	clientBuckets := []float64{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60}
 	m := &Metrics{
-		registry: r, page: promhttp.HandlerFor(r, promhttp.HandlerOpts{}),
+		registry: r, page: promhttp.HandlerFor(r, promhttp.HandlerOpts{}), clusters: map[string]int{},
 
 		depth:      gauge(r, "workqueue_depth", "Keys waiting for a worker.", "name", "controller", "priority"),
 		adds:       counter(r, "workqueue_adds_total", "Keys added to the queue.", "name", "controller"),
@@ -114,13 +121,13 @@ func New() *Metrics {
 		leading:  gauge(r, "leader_election_master_status", "1 on the leader, 0 on other replicas.", "name"),
 		slowPath: counter(r, "leader_election_slowpath_total", "Renewals that had to read the lease first.", "name"),
 
-		lists:        counter(r, "reflector_lists_total", "Complete reads of a collection.", "name"),
-		listTimes:    histogram(r, "reflector_list_duration_seconds", "Time a complete read of a collection took.", prometheus.ExponentialBuckets(0.001, 4, 10), "name"),
-		events:       counter(r, "informer_events_total", "Watch events received.", "name", "type"),
-		unsynced:     gauge(r, "informer_unsynced", "Informers that have not synced or whose resource is not served.", "name"),
-		retried:      counter(r, "informer_failures_total", "Failed requests that informers retried.", "name"),
-		slowHandlers: counter(r, "informer_slow_handlers_total", "Times the backlog of a handler exceeded its limit.", "name", "handler"),
-		handlerTimes: histogram(r, "informer_handler_duration_seconds", "Time a handler took for an event.", queueBuckets, "name", "handler"),
+		lists:        counter(r, "reflector_lists_total", "Complete reads of a collection.", "name", "cluster"),
+		listTimes:    histogram(r, "reflector_list_duration_seconds", "Time a complete read of a collection took.", prometheus.ExponentialBuckets(0.001, 4, 10), "name", "cluster"),
+		events:       counter(r, "informer_events_total", "Watch events received.", "name", "cluster", "type"),
+		unsynced:     gauge(r, "informer_unsynced", "Informers that have not synced or whose resource is not served.", "name", "cluster"),
+		retried:      counter(r, "informer_failures_total", "Failed requests that informers retried.", "name", "cluster"),
+		slowHandlers: counter(r, "informer_slow_handlers_total", "Times the backlog of a handler exceeded its limit.", "name", "cluster", "handler"),
+		handlerTimes: histogram(r, "informer_handler_duration_seconds", "Time a handler took for an event.", queueBuckets, "name", "cluster", "handler"),
 
 		requests:     counter(r, "rest_client_requests_total", "Requests to the API server, by status code.", "code", "method", "host"),
 		tried:        counter(r, "rest_client_request_retries_total", "Retried requests to the API server.", "code", "verb", "host"),
@@ -215,10 +222,40 @@ func (m *Metrics) Controller(name string, q controller.QueueView) {
 
 // InformerSet implements manager.Monitor; it also measures sets that belong to no manager. What a set holds
 // and what waits for its handlers is read on each scrape while the set is in use.
-func (m *Metrics) InformerSet(s *informers.Set) {
+func (m *Metrics) InformerSet(s *informers.Set) { m.addSet("", s) }
+
+// InformerSetOf is InformerSet for a set of another cluster, whose hooks are those of InformersOf. remove
+// ends the series of the cluster, unless another of its sets is in use; it is called when the set has ended.
+// Package controllers calls both for its Clusters.
+func (m *Metrics) InformerSetOf(cluster string, s *informers.Set) (remove func()) {
+	m.mu.Lock()
+	m.clusters[cluster]++
+	m.mu.Unlock()
+	m.addSet(cluster, s)
+	return sync.OnceFunc(func() { m.removeSet(cluster, s) })
+}
+
+func (m *Metrics) addSet(cluster string, s *informers.Set) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sets = append(m.sets, weak.Make(s))
+	m.sets = append(m.sets, namedSet{cluster, weak.Make(s)})
+}
+
+func (m *Metrics) removeSet(cluster string, s *informers.Set) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sets = slices.DeleteFunc(m.sets, func(n namedSet) bool { return n.cluster == cluster && n.set == weak.Make(s) })
+	if m.clusters[cluster]--; m.clusters[cluster] > 0 {
+		return
+	}
+	delete(m.clusters, cluster)
+	labels := prometheus.Labels{"cluster": cluster}
+	for _, c := range []*prometheus.CounterVec{m.lists, m.events, m.retried, m.slowHandlers} {
+		c.DeletePartialMatch(labels)
+	}
+	m.listTimes.DeletePartialMatch(labels)
+	m.handlerTimes.DeletePartialMatch(labels)
+	m.unsynced.DeletePartialMatch(labels)
 }
 
 // Reconciles implements manager.Monitor; it is for controller.Options.Metrics.
@@ -276,19 +313,26 @@ func (m *Metrics) Leader(name string) leaderelection.Metrics {
 }
 
 // Informers returns the hooks for informers.SetOptions.Metrics. The label name is the resource, such as
-// "deployments.apps".
-func (m *Metrics) Informers() informers.Metrics {
+// "deployments.apps"; the label cluster is empty.
+func (m *Metrics) Informers() informers.Metrics { return m.InformersOf("") }
+
+// InformersOf is Informers for a set of another cluster, whose name is the label cluster; see InformerSetOf.
+func (m *Metrics) InformersOf(cluster string) informers.Metrics {
 	return informers.Metrics{
-		Event: func(resource, typ string) { m.events.WithLabelValues(resource, typ).Inc() },
+		Event: func(resource, typ string) { m.events.WithLabelValues(resource, cluster, typ).Inc() },
 		Read: func(resource string, _ bool, took time.Duration) {
-			m.lists.WithLabelValues(resource).Inc()
-			m.listTimes.WithLabelValues(resource).Observe(took.Seconds())
+			m.lists.WithLabelValues(resource, cluster).Inc()
+			m.listTimes.WithLabelValues(resource, cluster).Observe(took.Seconds())
 		},
-		Unsynced: func(resource string, delta int) { m.unsynced.WithLabelValues(resource).Add(float64(delta)) },
-		Failed:   func(resource string) { m.retried.WithLabelValues(resource).Inc() },
-		Slow:     func(resource, handler string, _ int) { m.slowHandlers.WithLabelValues(resource, handler).Inc() },
+		Unsynced: func(resource string, delta int) {
+			m.unsynced.WithLabelValues(resource, cluster).Add(float64(delta))
+		},
+		Failed: func(resource string) { m.retried.WithLabelValues(resource, cluster).Inc() },
+		Slow: func(resource, handler string, _ int) {
+			m.slowHandlers.WithLabelValues(resource, cluster, handler).Inc()
+		},
 		Handled: func(resource, handler string, _ informers.EventType, took time.Duration) {
-			m.handlerTimes.WithLabelValues(resource, handler).Observe(took.Seconds())
+			m.handlerTimes.WithLabelValues(resource, cluster, handler).Observe(took.Seconds())
 		},
 	}
 }
@@ -393,12 +437,12 @@ func (p inProgress) Collect(ch chan<- prometheus.Metric) {
 type informerGauges struct{ m *Metrics }
 
 var (
-	held     = prometheus.NewDesc("informer_objects", "Objects held.", []string{"name"}, nil)
-	size     = prometheus.NewDesc("informer_bytes", "Encoded size of the objects held.", []string{"name"}, nil)
-	overlaid = prometheus.NewDesc("informer_overlay_objects", "Own writes that the watch has not delivered yet.", []string{"name"}, nil)
-	silent   = prometheus.NewDesc("informer_silence_seconds", "Time since the last event or bookmark, the bound on how stale the copy is.", []string{"name"}, nil)
-	backlog  = prometheus.NewDesc("informer_handler_backlog", "Objects whose changes wait for the handler.", []string{"name", "handler"}, nil)
-	behind   = prometheus.NewDesc("informer_handler_behind_seconds", "Time that the backlog of the handler has been non-empty.", []string{"name", "handler"}, nil)
+	held     = prometheus.NewDesc("informer_objects", "Objects held.", []string{"name", "cluster"}, nil)
+	size     = prometheus.NewDesc("informer_bytes", "Encoded size of the objects held.", []string{"name", "cluster"}, nil)
+	overlaid = prometheus.NewDesc("informer_overlay_objects", "Own writes that the watch has not delivered yet.", []string{"name", "cluster"}, nil)
+	silent   = prometheus.NewDesc("informer_silence_seconds", "Time since the last event or bookmark, the bound on how stale the copy is.", []string{"name", "cluster"}, nil)
+	backlog  = prometheus.NewDesc("informer_handler_backlog", "Objects whose changes wait for the handler.", []string{"name", "cluster", "handler"}, nil)
+	behind   = prometheus.NewDesc("informer_handler_behind_seconds", "Time that the backlog of the handler has been non-empty.", []string{"name", "cluster", "handler"}, nil)
 )
 
 // Describe implements prometheus.Collector.
@@ -408,45 +452,59 @@ func (informerGauges) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. Informers of one resource share their series, and so do their
-// handlers of one name: numbers are sums, times the longest.
+// Collect implements prometheus.Collector. Informers of one resource and cluster share their series, and so
+// do their handlers of one name: numbers are sums, times the longest.
 func (g informerGauges) Collect(ch chan<- prometheus.Metric) {
-	type handler struct{ resource, name string }
-	informed, handled := map[string]informers.Status{}, map[handler]informers.HandlerStatus{}
+	type resource struct{ name, cluster string }
+	type handler struct {
+		resource
+		name string
+	}
+	informed, handled := map[resource]informers.Status{}, map[handler]informers.HandlerStatus{}
 	for _, s := range g.m.allSets() {
 		for _, i := range s.Status() {
-			sum := informed[i.Resource]
+			of := resource{i.Resource, s.cluster}
+			sum := informed[of]
 			sum.Objects, sum.Bytes, sum.Overlay = sum.Objects+i.Objects, sum.Bytes+i.Bytes, sum.Overlay+i.Overlay
 			sum.Silent = max(sum.Silent, i.Silent)
-			informed[i.Resource] = sum
+			informed[of] = sum
 			for _, h := range i.Handlers {
-				key := handler{i.Resource, h.Name}
+				key := handler{of, h.Name}
 				sum := handled[key]
 				handled[key] = informers.HandlerStatus{Backlog: sum.Backlog + h.Backlog, Behind: max(sum.Behind, h.Behind)}
 			}
 		}
 	}
-	for resource, s := range informed {
-		ch <- prometheus.MustNewConstMetric(held, prometheus.GaugeValue, float64(s.Objects), resource)
-		ch <- prometheus.MustNewConstMetric(size, prometheus.GaugeValue, float64(s.Bytes), resource)
-		ch <- prometheus.MustNewConstMetric(overlaid, prometheus.GaugeValue, float64(s.Overlay), resource)
-		ch <- prometheus.MustNewConstMetric(silent, prometheus.GaugeValue, s.Silent.Seconds(), resource)
+	send := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	for of, s := range informed {
+		send(held, float64(s.Objects), of.name, of.cluster)
+		send(size, float64(s.Bytes), of.name, of.cluster)
+		send(overlaid, float64(s.Overlay), of.name, of.cluster)
+		send(silent, s.Silent.Seconds(), of.name, of.cluster)
 	}
 	for key, h := range handled {
-		ch <- prometheus.MustNewConstMetric(backlog, prometheus.GaugeValue, float64(h.Backlog), key.resource, key.name)
-		ch <- prometheus.MustNewConstMetric(behind, prometheus.GaugeValue, h.Behind.Seconds(), key.resource, key.name)
+		send(backlog, float64(h.Backlog), key.resource.name, key.cluster, key.name)
+		send(behind, h.Behind.Seconds(), key.resource.name, key.cluster, key.name)
 	}
 }
 
+// set is a set of informers in use.
+type set struct {
+	cluster string
+	*informers.Set
+}
+
 // allSets returns the sets that are in use, and drops the others.
-func (m *Metrics) allSets() []*informers.Set {
+func (m *Metrics) allSets() []set {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var all []*informers.Set
-	m.sets = slices.DeleteFunc(m.sets, func(p weak.Pointer[informers.Set]) bool {
-		s := p.Value()
+	var all []set
+	m.sets = slices.DeleteFunc(m.sets, func(n namedSet) bool {
+		s := n.set.Value()
 		if s != nil {
-			all = append(all, s)
+			all = append(all, set{n.cluster, s})
 		}
 		return s == nil
 	})

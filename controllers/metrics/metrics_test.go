@@ -134,9 +134,9 @@ func (r *replicas) standby() {
 	require.EqualValues(r.t, 1, lead[`leader_election_master_status{name="operator"}`])
 	require.Zero(r.t, standby[`leader_election_master_status{name="operator"}`])
 	require.Contains(r.t, standby, `leader_election_master_status{name="operator"}`)
-	require.EqualValues(r.t, 1, standby[`reflector_lists_total{name="configmaps"}`], "standbys are warm")
+	require.EqualValues(r.t, 1, standby[`reflector_lists_total{cluster="",name="configmaps"}`], "standbys are warm")
 	require.NotContains(r.t, standby, `controller_runtime_reconcile_total{controller="maps",result="success"}`)
-	require.EqualValues(r.t, 1, standby[`reflector_list_duration_seconds_count{name="configmaps"}`])
+	require.EqualValues(r.t, 1, standby[`reflector_list_duration_seconds_count{cluster="",name="configmaps"}`])
 }
 
 func (r *replicas) retried() {
@@ -148,8 +148,8 @@ func (r *replicas) retried() {
 	require.EqualValues(r.t, 3, now[`workqueue_adds_total{controller="maps",name="maps"}`]-before[`workqueue_adds_total{controller="maps",name="maps"}`])
 	require.EqualValues(r.t, 2, now[`controller_runtime_reconcile_total{controller="maps",result="error"}`])
 	require.EqualValues(r.t, 2, now[`controller_runtime_reconcile_errors_total{controller="maps"}`])
-	require.EqualValues(r.t, 1, now[`informer_events_total{name="configmaps",type="ADDED"}`])
-	require.Zero(r.t, now[`informer_unsynced{name="configmaps"}`])
+	require.EqualValues(r.t, 1, now[`informer_events_total{cluster="",name="configmaps",type="ADDED"}`])
+	require.Zero(r.t, now[`informer_unsynced{cluster="",name="configmaps"}`])
 	require.Zero(r.t, now[`workqueue_depth{controller="maps",name="maps",priority="0"}`])
 }
 
@@ -318,31 +318,31 @@ func TestInformerGauges(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		now := page(t, m)
-		objects := now[`informer_objects{name="configmaps"}`]
+		objects := now[`informer_objects{cluster="",name="configmaps"}`]
 		require.EqualValues(t, 3, objects)
-		require.Positive(t, now[`informer_bytes{name="configmaps"}`])
-		require.Zero(t, now[`informer_overlay_objects{name="configmaps"}`])
-		require.InDelta(t, 3, now[`informer_silence_seconds{name="configmaps"}`], 0.1)
-		require.Equal(t, objects, now[`informer_handler_backlog{handler="slow",name="configmaps"}`])
-		require.InDelta(t, 3, now[`informer_handler_behind_seconds{handler="slow",name="configmaps"}`], 0.1)
+		require.Positive(t, now[`informer_bytes{cluster="",name="configmaps"}`])
+		require.Zero(t, now[`informer_overlay_objects{cluster="",name="configmaps"}`])
+		require.InDelta(t, 3, now[`informer_silence_seconds{cluster="",name="configmaps"}`], 0.1)
+		require.Equal(t, objects, now[`informer_handler_backlog{cluster="",handler="slow",name="configmaps"}`])
+		require.InDelta(t, 3, now[`informer_handler_behind_seconds{cluster="",handler="slow",name="configmaps"}`], 0.1)
 		caches := httptest.NewRecorder()
 		m.Caches().ServeHTTP(caches, httptest.NewRequest("GET", "/debug/caches?resource=configmaps", nil))
 		var listed []map[string]any
 		require.NoError(t, json.Unmarshal(caches.Body.Bytes(), &listed))
 		require.Len(t, listed, 1)
 		require.EqualValues(t, 3, listed[0]["Objects"])
-		require.EqualValues(t, now[`informer_bytes{name="configmaps"}`], listed[0]["Bytes"])
+		require.EqualValues(t, now[`informer_bytes{cluster="",name="configmaps"}`], listed[0]["Bytes"])
 		require.Equal(t, []any{"default"}, listed[0]["Namespaces"])
 		require.EqualValues(t, 1, listed[0]["Users"])
 		release()
 		synctest.Wait()
-		require.Zero(t, page(t, m)[`informer_handler_backlog{handler="slow",name="configmaps"}`])
+		require.Zero(t, page(t, m)[`informer_handler_backlog{cluster="",handler="slow",name="configmaps"}`])
 		stop()
 	})
 	for range 10 {
 		runtime.GC()
 	}
-	require.NotContains(t, page(t, m), `informer_objects{name="configmaps"}`)
+	require.NotContains(t, page(t, m), `informer_objects{cluster="",name="configmaps"}`)
 }
 
 // runnable is a function as a manager.Runnable.

@@ -215,9 +215,9 @@ func TestPagesOfAComponent(t *testing.T) {
 	}
 	require.Equal(t, "ok", read("/healthz"))
 	for _, series := range []string{
-		`leader_election_master_status{name="a-component"} 1`, `workqueue_adds_total{controller="namespaces",name="namespaces"}`, `reflector_lists_total{name="namespaces"} 1`,
+		`leader_election_master_status{name="a-component"} 1`, `workqueue_adds_total{controller="namespaces",name="namespaces"}`, `reflector_lists_total{cluster="",name="namespaces"} 1`,
 		`rest_client_requests_total{`, `workqueue_longest_running_processor_seconds{controller="namespaces",name="namespaces"}`, `go_goroutines`,
-		`controller_runtime_max_concurrent_reconciles{controller="namespaces"} 1`, `informer_objects{name="namespaces"} 4`, `rest_client_in_flight_limit 32`,
+		`controller_runtime_max_concurrent_reconciles{controller="namespaces"} 1`, `informer_objects{cluster="",name="namespaces"} 4`, `rest_client_in_flight_limit 32`,
 	} {
 		require.Contains(t, read("/metrics"), series)
 	}
