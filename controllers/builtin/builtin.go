@@ -38,6 +38,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/builtin/nodettl"
 	"github.com/keelson-dev/keelson/controllers/builtin/podgc"
 	"github.com/keelson-dev/keelson/controllers/builtin/replicaset"
+	"github.com/keelson-dev/keelson/controllers/builtin/resourceclaim"
 	"github.com/keelson-dev/keelson/controllers/builtin/resourcequota"
 	"github.com/keelson-dev/keelson/controllers/builtin/serviceaccount"
 	"github.com/keelson-dev/keelson/controllers/builtin/servicecidr"
@@ -143,6 +144,9 @@ var all = []entry{
 	{"ephemeral-volume-controller", "ephemeral-volume-controller", func(m *manager.Manager, _ *Options, workers int) error {
 		return ephemeralvolume.Add(m, ephemeralvolume.Options{Concurrency: workers})
 	}},
+	{"resourceclaim-controller", "resource-claim-controller", func(m *manager.Manager, _ *Options, workers int) error {
+		return resourceclaim.Add(m, resourceclaim.Options{Concurrency: workers})
+	}},
 	{"horizontal-pod-autoscaler-controller", "horizontal-pod-autoscaler", func(m *manager.Manager, o *Options, workers int) error {
 		opts := o.HorizontalPodAutoscaler
 		opts.Concurrency = cmp.Or(workers, opts.Concurrency)
@@ -234,28 +238,29 @@ var hasConcurrency = []string{
 	"endpointslice-controller", "endpointslice-mirroring-controller", "ephemeral-volume-controller", "garbage-collector-controller",
 	"horizontal-pod-autoscaler-controller", "job-controller", "namespace-controller", "persistentvolume-expander-controller",
 	"persistentvolume-protection-controller", "persistentvolumeclaim-protection-controller", "replicaset-controller",
-	"replicationcontroller-controller", "resourcequota-controller", "serviceaccount-token-controller", "statefulset-controller",
+	"replicationcontroller-controller", "resourceclaim-controller", "resourcequota-controller", "serviceaccount-token-controller", "statefulset-controller",
 	"ttl-after-finished-controller",
 }
 
 // aliases are names of earlier versions of Kubernetes that differ in more than the ending.
 var aliases = map[string]string{
-	"attachdetach":             "persistentvolume-attach-detach-controller",
-	"bootstrapsigner":          "bootstrap-signer-controller",
-	"csrapproving":             "certificatesigningrequest-approving-controller",
-	"csrcleaner":               "certificatesigningrequest-cleaner-controller",
-	"csrsigning":               "certificatesigningrequest-signing-controller",
-	"endpoint":                 "endpoints-controller",
-	"endpointslicemirroring":   "endpointslice-mirroring-controller",
-	"garbagecollector":         "garbage-collector-controller",
-	"horizontalpodautoscaling": "horizontal-pod-autoscaler-controller",
-	"nodeipam":                 "node-ipam-controller",
-	"nodelifecycle":            "node-lifecycle-controller",
-	"podgc":                    "pod-garbage-collector-controller",
-	"pv-protection":            "persistentvolume-protection-controller",
-	"pvc-protection":           "persistentvolumeclaim-protection-controller",
-	"root-ca-cert-publisher":   "root-ca-certificate-publisher-controller",
-	"tokencleaner":             "token-cleaner-controller",
+	"attachdetach":              "persistentvolume-attach-detach-controller",
+	"bootstrapsigner":           "bootstrap-signer-controller",
+	"csrapproving":              "certificatesigningrequest-approving-controller",
+	"csrcleaner":                "certificatesigningrequest-cleaner-controller",
+	"csrsigning":                "certificatesigningrequest-signing-controller",
+	"endpoint":                  "endpoints-controller",
+	"endpointslicemirroring":    "endpointslice-mirroring-controller",
+	"garbagecollector":          "garbage-collector-controller",
+	"horizontalpodautoscaling":  "horizontal-pod-autoscaler-controller",
+	"nodeipam":                  "node-ipam-controller",
+	"nodelifecycle":             "node-lifecycle-controller",
+	"podgc":                     "pod-garbage-collector-controller",
+	"pv-protection":             "persistentvolume-protection-controller",
+	"pvc-protection":            "persistentvolumeclaim-protection-controller",
+	"resource-claim-controller": "resourceclaim-controller",
+	"root-ca-cert-publisher":    "root-ca-certificate-publisher-controller",
+	"tokencleaner":              "token-cleaner-controller",
 }
 
 // Names returns the names of all controllers.

@@ -61,7 +61,7 @@ func everything(t *testing.T) builtin.Options {
 // The name of a controller in metrics is its name without -controller. Some controllers have further queues,
 // and the garbage collector has its name in full.
 func TestNamesInMetrics(t *testing.T) {
-	want := []string{"job-orphans", "persistentvolume-binder-volumes", "stale-pod-disruption"}
+	want := []string{"job-orphans", "persistentvolume-binder-volumes", "resourceclaim-release", "stale-pod-disruption"}
 	for _, name := range builtin.Names() {
 		if name != "garbage-collector-controller" {
 			name = strings.TrimSuffix(name, "-controller")

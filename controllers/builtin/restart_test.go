@@ -20,6 +20,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/batchv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -385,6 +386,33 @@ var restarts = []restart{
 			return append(list(c, "", func(a *storagev1.VolumeAttachment) any { return a.Spec.NodeName }),
 				list(c, "", func(n *corev1.Node) any { return n.Status.VolumesAttached })...)
 		}},
+	{controller: "resourceclaim-controller",
+		before: func(c *controllertest.Cluster) {
+			template := &resourcev1.ResourceClaimTemplate{ObjectMeta: controllertest.Name("default", "gpu")}
+			template.Spec.Spec = deviceClaim()
+			controllertest.Create(c, template)
+			p := &corev1.Pod{ObjectMeta: controllertest.Name("default", "web"), Spec: podTemplate().Spec}
+			p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "a", ResourceClaimTemplateName: new("gpu")}, {Name: "b", ResourceClaimTemplateName: new("gpu")}}
+			controllertest.Create(c, p)
+			controllertest.Create(c, &resourcev1.ResourceClaim{ObjectMeta: controllertest.Name("default", "shared"), Spec: deviceClaim()})
+		},
+		// Someone else has allocated the claims, and another consumer of one of them is gone.
+		after: func(c *controllertest.Cluster) {
+			for _, claim := range controllertest.List[*resourcev1.ResourceClaim](c, "default") {
+				controllertest.Update(c, "default", claim.Name, func(r *resourcev1.ResourceClaim) { r.Finalizers = []string{resourcev1.Finalizer} })
+				controllertest.UpdateStatus(c, "default", claim.Name, func(r *resourcev1.ResourceClaim) {
+					r.Status.Allocation = &resourcev1.AllocationResult{}
+					r.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: "gone", UID: "1"}}
+				})
+			}
+		},
+		// A finalizer without an allocation may stay until the claim is deleted: it may be that of a
+		// scheduler which is about to allocate.
+		state: func(c *controllertest.Cluster) []string {
+			return append(list(c, "default", func(r *resourcev1.ResourceClaim) any {
+				return fmt.Sprint(r.Annotations, r.Status.Allocation != nil, r.Status.ReservedFor)
+			}), list(c, "default", func(p *corev1.Pod) any { return len(p.Status.ResourceClaimStatuses) })...)
+		}},
 	{controller: "horizontal-pod-autoscaler-controller",
 		before: func(c *controllertest.Cluster) {
 			rs := &appsv1.ReplicaSet{ObjectMeta: controllertest.Name("default", "web")}
@@ -453,6 +481,12 @@ type queueLength struct {
 
 func (queueLength) External(context.Context, string, string, labels.Selector) ([]int64, error) {
 	return []int64{25_000}, nil
+}
+
+// deviceClaim is a request for one device.
+func deviceClaim() resourcev1.ResourceClaimSpec {
+	request := resourcev1.DeviceRequest{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu"}}
+	return resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{request}}}
 }
 
 // work is a Job of two pods.

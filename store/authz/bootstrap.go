@@ -277,6 +277,8 @@ func (b *Bootstrap) controllers() {
 		{"pvc-protection-controller", rules(on(verbs("get,list,update,watch"), ":persistentvolumeclaims"), on(read, ":pods"))},
 		{"replicaset-controller", rules(on(verbs("get,list,update,watch"), "apps:replicasets"), on([]string{"update"}, "apps:replicasets/finalizers,replicasets/status"), on(verbs("create,delete,list,patch,watch"), ":pods"))},
 		{"replication-controller", rules(on(verbs("get,list,update,watch"), ":replicationcontrollers"), on([]string{"update"}, ":replicationcontrollers/finalizers,replicationcontrollers/status"), on(verbs("create,delete,list,patch,watch"), ":pods"))},
+		{"resource-claim-controller", rules(on(read, ":pods"), on([]string{"update"}, ":pods/finalizers"), on(verbs("create,delete,get,list,patch,update,watch"), "resource.k8s.io:resourceclaims"),
+			on(verbs("patch,update"), "resource.k8s.io:resourceclaims/status", "resource.k8s.io:resourceclaims/binding", ":pods/status"))},
 		{"resourcequota-controller", rules(on(verbs("list,watch"), "*:*"), on([]string{"update"}, ":resourcequotas/status"))},
 		{"root-ca-cert-publisher", on(verbs("create,update"), ":configmaps")},
 		{"service-account-controller", on([]string{"create"}, ":serviceaccounts")},
