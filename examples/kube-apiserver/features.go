@@ -10,6 +10,7 @@ var release = featuregate.MajorMinor(1, 36)
 // The features that can be set; see the usage text of --feature-gates.
 const (
 	unsafeDeletion         featuregate.Feature = "AllowUnsafeMalformedObjectDeletion"
+	apiServerIdentity      featuregate.Feature = "APIServerIdentity"
 	apiResponseCompression featuregate.Feature = "APIResponseCompression"
 	detectInconsistency    featuregate.Feature = "DetectCacheInconsistency"
 	cborServingAndStorage  featuregate.Feature = "CBORServingAndStorage"
@@ -36,6 +37,7 @@ func features() (*featuregate.Gate, error) {
 	return g, g.Add(map[featuregate.Feature][]featuregate.Spec{
 		unsafeDeletion:         {alpha(32)},
 		apiResponseCompression: {alpha(8), beta(16)},
+		apiServerIdentity:      {alpha(20), beta(26)},
 		detectInconsistency:    {beta(34)},
 		cborServingAndStorage:  {alpha(32)},
 		watchList:              {alpha(27), beta(32), off(beta(33)), beta(34)},

@@ -21,12 +21,10 @@ var fixedFlags = map[string]component.Fixed{
 	"livez-grace-period":                          {Values: []string{"0", "0s"}, Why: "livez does not wait for the start: it fails only while the store cannot be read"},
 	"max-connection-bytes-per-sec":                {Values: []string{"0"}, Why: "connections of exec, attach and port-forward are not slowed down"},
 	"kubernetes-service-node-port":                {Values: []string{"0"}, Why: "the service kubernetes is of type ClusterIP: create another service for it"},
-	"endpoint-reconciler-type":                    {Values: []string{"lease"}, Why: "servers over one store find each other by keys that expire, and a server with a store of its own is alone"},
 }
 
 // ignoredFlags are flags of kube-apiserver that are accepted and have no effect.
 var ignoredFlags = map[string]string{
-	"apiserver-count":                "servers find each other by keys in their store",
 	"default-watch-cache-size":       "the watch cache keeps what watchers need",
 	"watch-cache-sizes":              "the watch cache keeps what watchers need",
 	"delete-collection-workers":      "the objects of a collection are deleted one after the other",

@@ -197,6 +197,7 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 	for _, apply := range []func() error{
 		func() error { return o.proxies.apply(&co, log) },
 		func() error { return o.aggregation.apply(&co, log) },
+		func() error { return o.bookkeeping.apply(&co, o.features.Enabled(apiServerIdentity)) },
 		func() error { return o.authentication.apply(&co, metrics, log) },
 		func() error { return o.tokenWebhook.apply(&co) },
 		func() error { return o.authorization.apply(&co, log) },

@@ -31,6 +31,7 @@ type options struct {
 	audit                         auditing
 	encryption                    encrypting
 	aggregation                   aggregating
+	bookkeeping                   bookkeeping
 	maxTokenLife                  time.Duration
 	extendTokens, lookupAccounts  bool
 
@@ -104,6 +105,7 @@ func (o *options) flagSet() *pflag.FlagSet {
 	o.audit.flags(f)
 	o.encryption.flags(f)
 	o.aggregation.flags(f)
+	o.bookkeeping.flags(f)
 	o.admission.flags(f)
 	o.nodes.flags(f)
 	o.logging.Flags(f)
@@ -219,6 +221,9 @@ func (o *options) validate() error {
 		bad("--event-ttl=%v: want a second or more", o.eventTTL)
 	}
 	if err := o.proxies.validate(); err != nil {
+		errs = append(errs, err)
+	}
+	if err := o.bookkeeping.validate(o.advertise(), o.serviceCIDR); err != nil {
 		errs = append(errs, err)
 	}
 	if d := o.maxTokenLife; d != 0 && (d < time.Hour || d > 1<<32*time.Second) {

@@ -46,7 +46,7 @@ func direct(s http.Handler, method, path, body string, headers ...string) *httpt
 // Budget: in process 10 ms.
 func BenchmarkStartToFirstAnswer(b *testing.B) {
 	for b.Loop() {
-		s, err := apiserver.New(apiserver.Options{StartHook: controlplane.Bookkeeping()})
+		s, err := apiserver.New(apiserver.Options{StartHook: controlplane.Bookkeeping(controlplane.BookkeepingOptions{})})
 		require.NoError(b, err)
 		ctx, cancel := context.WithCancel(b.Context())
 		done := make(chan struct{})
@@ -164,7 +164,7 @@ func BenchmarkList10000(b *testing.B) {
 
 // Creates over TLS and HTTP/2, 32 at a time. Budget: 192 us of server CPU each.
 func BenchmarkCreateOverTLS(b *testing.B) {
-	s, err := apiserver.New(apiserver.Options{StartHook: controlplane.Bookkeeping()})
+	s, err := apiserver.New(apiserver.Options{StartHook: controlplane.Bookkeeping(controlplane.BookkeepingOptions{})})
 	require.NoError(b, err)
 	ca, err := certs.NewAuthority("bench")
 	require.NoError(b, err)

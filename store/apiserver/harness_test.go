@@ -62,7 +62,7 @@ func start(t testing.TB, o apiserver.Options) *server {
 // startCluster is start with the objects every cluster has.
 func startCluster(t testing.TB, o apiserver.Options) *server {
 	t.Helper()
-	o.StartHook = controlplane.Bookkeeping()
+	o.StartHook = controlplane.Bookkeeping(controlplane.BookkeepingOptions{})
 	return start(t, o)
 }
 

@@ -82,7 +82,7 @@ func startKubectl(t *testing.T) *kubectl {
 		t.Skip("kubectl takes a few seconds")
 	}
 	kinds, sites := computedSites(t)
-	s, err := apiserver.New(apiserver.Options{Scheme: kinds, Computed: []apiserver.Computed{sites}, AdvertiseAddress: "10.9.9.9", StartHook: controlplane.Bookkeeping()})
+	s, err := apiserver.New(apiserver.Options{Scheme: kinds, Computed: []apiserver.Computed{sites}, AdvertiseAddress: "10.9.9.9", StartHook: controlplane.Bookkeeping(controlplane.BookkeepingOptions{})})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})

@@ -14,7 +14,7 @@ import (
 
 // smoke creates, reads, changes, lists and deletes one object of a new server, and stops the server.
 func smoke(t testing.TB) {
-	s, err := apiserver.New(apiserver.Options{StartHook: controlplane.Bookkeeping()})
+	s, err := apiserver.New(apiserver.Options{StartHook: controlplane.Bookkeeping(controlplane.BookkeepingOptions{})})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

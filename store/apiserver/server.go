@@ -232,9 +232,9 @@ func (s *Server) Run(ctx context.Context) error {
 		tasks.Go(func() { s.configureFlows(loops) })
 		tasks.Go(func() { s.compact(loops) })
 		if s.opts.StartHook != nil {
-			accepting, end := s.lifecycle.within(loops, ending)
+			running, end := s.lifecycle.within(loops, draining)
 			defer end()
-			hook.Go(func() { s.opts.StartHook.Run(accepting, s) })
+			hook.Go(func() { s.opts.StartHook.Run(running, s) })
 		}
 		<-ctx.Done()
 	}

@@ -77,7 +77,7 @@ func TestStartOverFailingStore(t *testing.T) {
 // run runs a server over st while do runs.
 func run(t *testing.T, st store.Store, do func(s *apiserver.Server)) {
 	t.Helper()
-	s, err := apiserver.New(apiserver.Options{Store: st, StartHook: controlplane.Bookkeeping()})
+	s, err := apiserver.New(apiserver.Options{Store: st, StartHook: controlplane.Bookkeeping(controlplane.BookkeepingOptions{})})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

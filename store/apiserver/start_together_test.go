@@ -24,7 +24,7 @@ func TestServersStartSideBySide(t *testing.T) {
 			var servers []*apiserver.Server
 			ended := make(chan error, 8)
 			for range 8 {
-				s, err := apiserver.New(apiserver.Options{Store: st, StartHook: controlplane.Bookkeeping()})
+				s, err := apiserver.New(apiserver.Options{Store: st, StartHook: controlplane.Bookkeeping(controlplane.BookkeepingOptions{})})
 				require.NoError(t, err)
 				servers = append(servers, s)
 				wg.Go(func() { ended <- s.Run(ctx) })

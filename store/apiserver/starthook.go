@@ -17,8 +17,9 @@ type StartHook interface {
 	// other error ends Run, which returns it.
 	Start(ctx context.Context, s *Server) error
 	// Run is called when Start has succeeded and requests are served. It must return soon after ctx has
-	// ended, which is when the server stops accepting requests; what serves Access runs until it has
-	// returned.
+	// ended, which is when the server begins to shut down: what it does then, such as taking the address of
+	// the server out of a list, is done while requests are still served for Options.ShutdownDelay. What
+	// serves Access runs until it has returned.
 	Run(ctx context.Context, s *Server)
 }
 

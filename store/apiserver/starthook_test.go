@@ -53,7 +53,7 @@ func (h *recordedHook) Run(ctx context.Context, s *apiserver.Server) {
 }
 
 // A start hook is started before the server is ready, again while the store is away, and runs until the
-// server stops accepting requests; while it ends it can still read.
+// server begins to shut down; while it ends it can still read.
 func TestStartHook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		away := &store.UnavailableError{Op: "txn", Err: storetest.ErrInjected}

@@ -13,7 +13,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/apiserver"
@@ -28,37 +27,51 @@ const (
 	leaseRefresh = 10 * time.Second
 )
 
+var (
+	endpointsResource = corev1.GroupVersion.WithResource("endpoints")
+	slicesResource    = discoveryv1.GroupVersion.WithResource("endpointslices")
+	endpointsKey      = types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: kubernetesService}
+)
+
 // endpoints keeps the endpoints of the service kubernetes, on behalf of one server.
 type endpoints struct {
 	server  *apiserver.Server
 	store   store.Store
+	opts    BookkeepingOptions
 	address string
 	port    int32
 }
 
-func newEndpoints(s *apiserver.Server) *endpoints {
+func newEndpoints(s *apiserver.Server, o BookkeepingOptions) *endpoints {
 	address, port := s.Advertised()
-	return &endpoints{server: s, store: s.Registry().Store(), address: address, port: int32(port)}
+	return &endpoints{server: s, store: s.Registry().Store(), opts: o, address: address, port: int32(port)}
 }
 
-// advertised reports whether there is an address to publish. A loopback address does not count: it must not
-// be in endpoints.
-func (e *endpoints) advertised() bool {
+// published reports whether this server has an address to publish. A loopback address does not count: it must
+// not be in endpoints.
+func (e *endpoints) published() bool {
 	ip, err := netip.ParseAddr(e.address)
-	return err == nil && !ip.IsLoopback() && !ip.IsUnspecified()
+	return err == nil && !ip.IsLoopback() && !ip.IsUnspecified() && e.opts.Endpoints != EndpointsNone
 }
 
-// run keeps this server's key until ctx ends, and then deletes it.
+// leased reports whether the endpoints are the addresses of keys that expire.
+func (e *endpoints) leased() bool {
+	return e.opts.Endpoints == EndpointsLease && e.store.Capabilities().Shared
+}
+
+// run publishes this server's address until ctx ends, and then takes it out.
 func (e *endpoints) run(ctx context.Context) {
-	if !e.advertised() || !e.store.Capabilities().Shared {
-		return // over a store of its own a server is alone, and its endpoints stay as they are
+	if !e.published() {
+		return
 	}
 	refresh := time.NewTicker(leaseRefresh)
 	defer refresh.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			e.withdraw(context.WithoutCancel(ctx))
+			if e.store.Capabilities().Shared { // over a store of its own a server is alone
+				e.withdraw(context.WithoutCancel(ctx))
+			}
 			return
 		case <-refresh.C:
 			if err := e.publish(ctx); err != nil && ctx.Err() == nil {
@@ -68,32 +81,61 @@ func (e *endpoints) run(ctx context.Context) {
 	}
 }
 
-// publish renews this server's key and brings the endpoints up to date.
+// publish renews this server's key, if it has one, and brings the endpoints up to date.
 func (e *endpoints) publish(ctx context.Context) error {
-	key := leasePrefix + e.address
-	addresses := []string{e.address}
-	if e.store.Capabilities().Shared {
-		// The value is what Kubernetes stores there, so that its servers may run beside ours.
-		value, err := codec.MarshalEnvelope("v1", "Endpoints", &corev1.Endpoints{
-			Subsets: []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: e.address}}}}})
-		if err != nil {
-			return err
-		}
-		kv, _, err := e.store.Get(ctx, key)
-		expected := kv.Revision
-		if errors.Is(err, store.ErrNotFound) {
-			expected = store.Absent
-		} else if err != nil {
-			return err
-		}
-		if _, err := e.store.Update(ctx, key, value, expected, store.WriteOptions{TTL: leaseTTL}); err != nil {
-			return err
-		}
-		if addresses, err = e.servers(ctx); err != nil {
-			return err
-		}
+	switch {
+	case e.opts.Endpoints == EndpointsCount:
+		return e.write(ctx, e.counted)
+	case !e.leased():
+		return e.write(ctx, func([]string) []string { return []string{e.address} })
 	}
-	return e.write(ctx, addresses)
+	if err := e.renew(ctx); err != nil {
+		return err
+	}
+	addresses, err := e.servers(ctx)
+	if err != nil {
+		return err
+	}
+	if len(addresses) == 0 {
+		return errors.New("the store has no key of a server, although this one has just written its own")
+	}
+	return e.write(ctx, func([]string) []string { return addresses })
+}
+
+// renew writes this server's key.
+func (e *endpoints) renew(ctx context.Context) error {
+	key := leasePrefix + e.address
+	// The value is what Kubernetes stores there, so that its servers may run beside ours.
+	value, err := codec.MarshalEnvelope("v1", "Endpoints", &corev1.Endpoints{
+		Subsets: []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: e.address}}}}})
+	if err != nil {
+		return err
+	}
+	kv, _, err := e.store.Get(ctx, key)
+	expected := kv.Revision
+	if errors.Is(err, store.ErrNotFound) {
+		expected = store.Absent
+	} else if err != nil {
+		return err
+	}
+	_, err = e.store.Update(ctx, key, value, expected, store.WriteOptions{TTL: leaseTTL})
+	return err
+}
+
+// counted adds this server's address to those that are there. If they are too many the ones that follow it in
+// their order are taken out, from the beginning after the last: when every server has done so, those that
+// remain are the ones that run.
+func (e *endpoints) counted(have []string) []string {
+	out := slices.Clone(have)
+	if !slices.Contains(out, e.address) {
+		out = append(out, e.address)
+	}
+	slices.Sort(out)
+	for len(out) > e.opts.Servers {
+		next := (slices.Index(out, e.address) + 1) % len(out)
+		out = slices.Delete(out, next, next+1)
+	}
+	return out
 }
 
 // servers lists the addresses of all servers over the store.
@@ -113,61 +155,124 @@ func (e *endpoints) servers(ctx context.Context) ([]string, error) {
 // withdrawTimeout bounds how long an unavailable store delays the end of a server.
 const withdrawTimeout = 3 * time.Second
 
-// withdraw removes this server's address.
+// withdraw takes this server's address out of the endpoints. The last one stays: no other server is there,
+// and a server that restarts is found as soon as it listens.
 func (e *endpoints) withdraw(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, withdrawTimeout)
 	defer cancel()
-	if _, err := e.store.Delete(ctx, leasePrefix+e.address, store.AnyRevision, store.WriteOptions{}); err != nil {
-		return // the key expires by itself
-	}
-	if addresses, err := e.servers(ctx); err == nil && len(addresses) > 0 {
-		_ = e.write(ctx, addresses)
-	}
-}
-
-// write stores Endpoints and EndpointSlice of the service kubernetes if they differ.
-func (e *endpoints) write(ctx context.Context, addresses []string) error {
-	key := types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: kubernetesService}
-	subset := corev1.EndpointSubset{Ports: []corev1.EndpointPort{{Name: "https", Port: e.port, Protocol: corev1.ProtocolTCP}}}
-	slice := discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4,
-		Ports: []discoveryv1.EndpointPort{{Name: new("https"), Port: &e.port, Protocol: new(corev1.ProtocolTCP)}}}
-	for _, a := range addresses {
-		if ip, err := netip.ParseAddr(a); err == nil && ip.Is6() {
-			slice.AddressType = discoveryv1.AddressTypeIPv6
+	remaining := func(have []string) []string {
+		others := slices.DeleteFunc(slices.Clone(have), func(a string) bool { return a == e.address })
+		if len(others) == 0 {
+			return have
 		}
-		subset.Addresses = append(subset.Addresses, corev1.EndpointAddress{IP: a})
-		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{a}, Conditions: discoveryv1.EndpointConditions{Ready: new(true)}})
+		return others
 	}
-	whole := &corev1.Endpoints{
-		ObjectMeta: metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace, Labels: map[string]string{"endpointslice.kubernetes.io/skip-mirror": "true"}},
-		Subsets:    []corev1.EndpointSubset{subset},
+	if e.leased() {
+		if _, err := e.store.Delete(ctx, leasePrefix+e.address, store.AnyRevision, store.WriteOptions{}); err != nil {
+			return // the key expires by itself
+		}
+		addresses, err := e.servers(ctx)
+		if err != nil || len(addresses) == 0 {
+			return
+		}
+		remaining = func([]string) []string { return addresses }
 	}
-	slice.ObjectMeta = metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace, Labels: map[string]string{discoveryv1.LabelServiceName: kubernetesService}}
-	return errors.Join(
-		e.ensure(ctx, corev1.GroupVersion.WithResource("endpoints"), whole, func(obj metav1.Object) {
-			have := obj.(*corev1.Endpoints)
-			have.Subsets = whole.Subsets
-		}),
-		e.ensure(ctx, discoveryv1.GroupVersion.WithResource("endpointslices"), &slice, func(obj metav1.Object) {
-			have := obj.(*discoveryv1.EndpointSlice)
-			have.Endpoints, have.Ports = slice.Endpoints, slice.Ports
-		}),
-	)
+	if err := e.write(ctx, remaining); err != nil {
+		e.server.Logger().Warn("the address of this server is still in the endpoints of the service kubernetes", "err", err)
+	}
 }
 
-// ensure creates obj, or brings an existing one up to date.
-func (e *endpoints) ensure(ctx context.Context, resource schema.GroupVersionResource, obj metav1.Object, update func(metav1.Object)) error {
-	if e.server.Registry().Resource(resource) == nil {
+// write brings Endpoints and EndpointSlice of the service kubernetes to the addresses that want returns,
+// given those that are there; want may be called several times.
+func (e *endpoints) write(ctx context.Context, want func(have []string) []string) error {
+	subset := func(addresses []string) []corev1.EndpointSubset {
+		if len(addresses) == 0 {
+			return nil
+		}
+		out := corev1.EndpointSubset{Ports: []corev1.EndpointPort{{Name: "https", Port: e.port, Protocol: corev1.ProtocolTCP}}}
+		for _, a := range addresses {
+			out.Addresses = append(out.Addresses, corev1.EndpointAddress{IP: a})
+		}
+		return []corev1.EndpointSubset{out}
+	}
+	addresses := want(nil)
+	if len(addresses) > 0 {
+		if err := e.server.Registry().Seed(ctx, &corev1.Endpoints{
+			ObjectMeta: metav1.ObjectMeta{Name: endpointsKey.Name, Namespace: endpointsKey.Namespace, Labels: map[string]string{discoveryv1.LabelSkipMirror: "true"}},
+			Subsets:    subset(addresses),
+		}); err != nil {
+			return err
+		}
+	}
+	if e.server.Registry().Resource(endpointsResource) != nil {
+		_, err := e.server.Access().Update(ctx, endpointsResource, endpointsKey, func(obj metav1.Object) error {
+			have := obj.(*corev1.Endpoints)
+			addresses = want(e.listed(have))
+			have.Subsets = subset(addresses)
+			setLabel(&have.ObjectMeta, discoveryv1.LabelSkipMirror, "true")
+			return nil
+		}, registry.Write{FieldManager: "kube-apiserver"})
+		if apierrors.IsNotFound(err) {
+			return nil // deleted meanwhile: the next run creates it
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if e.server.Registry().Resource(slicesResource) == nil || len(addresses) == 0 {
 		return nil
 	}
-	err := e.server.Registry().Seed(ctx, obj)
-	if err != nil {
+	return e.writeSlice(ctx, addresses)
+}
+
+// listed are the addresses of an Endpoints object of the shape that servers write; none of another one, which
+// is written again.
+func (e *endpoints) listed(have *corev1.Endpoints) (out []string) {
+	if len(have.Subsets) != 1 {
+		return nil
+	}
+	for _, a := range have.Subsets[0].Addresses {
+		out = append(out, a.IP)
+	}
+	return out
+}
+
+// writeSlice brings the EndpointSlice to these addresses. A slice has addresses of one family: it is that of
+// IPv6 if all are.
+func (e *endpoints) writeSlice(ctx context.Context, addresses []string) error {
+	want := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{Name: endpointsKey.Name, Namespace: endpointsKey.Namespace,
+			Labels: map[string]string{discoveryv1.LabelServiceName: kubernetesService}},
+		AddressType: discoveryv1.AddressTypeIPv6,
+		Ports:       []discoveryv1.EndpointPort{{Name: new("https"), Port: &e.port, Protocol: new(corev1.ProtocolTCP)}},
+	}
+	is4 := func(a string) bool { ip, err := netip.ParseAddr(a); return err == nil && ip.Is4() }
+	if slices.ContainsFunc(addresses, is4) {
+		want.AddressType = discoveryv1.AddressTypeIPv4
+	}
+	for _, a := range addresses {
+		if is4(a) == (want.AddressType == discoveryv1.AddressTypeIPv4) {
+			want.Endpoints = append(want.Endpoints, discoveryv1.Endpoint{Addresses: []string{a}, Conditions: discoveryv1.EndpointConditions{Ready: new(true)}})
+		}
+	}
+	if err := e.server.Registry().Seed(ctx, want); err != nil {
 		return err
 	}
-	_, err = e.server.Access().Update(ctx, resource, metav1.KeyOf(obj), func(have metav1.Object) error {
-		update(have)
+	other := errors.New("the slice is of the other family")
+	_, err := e.server.Access().Update(ctx, slicesResource, endpointsKey, func(obj metav1.Object) error {
+		have := obj.(*discoveryv1.EndpointSlice)
+		if have.AddressType != want.AddressType {
+			return other
+		}
+		have.Endpoints, have.Ports = want.Endpoints, want.Ports
+		setLabel(&have.ObjectMeta, discoveryv1.LabelServiceName, kubernetesService)
 		return nil
 	}, registry.Write{FieldManager: "kube-apiserver"})
+	if errors.Is(err, other) { // the family of a slice does not change
+		if err = e.server.Access().Delete(ctx, slicesResource, endpointsKey, nil, registry.Write{}); err == nil {
+			err = e.server.Registry().Seed(ctx, want)
+		}
+	}
 	if apierrors.IsNotFound(err) {
 		return nil // deleted meanwhile: the next run creates it
 	}

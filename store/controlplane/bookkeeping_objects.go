@@ -14,8 +14,9 @@ import (
 // kubernetesService is the name of the service by which pods reach the server.
 const kubernetesService = "kubernetes"
 
-// clusterObjects returns the objects that every cluster has, as they are in a new one.
-func clusterObjects(s *apiserver.Server) []metav1.Object {
+// essentialObjects returns the objects without which the server or its nodes do not work, as they are in a
+// new cluster.
+func essentialObjects(s *apiserver.Server) []metav1.Object {
 	_, port := s.Advertised()
 	var objs []metav1.Object
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
@@ -25,7 +26,7 @@ func clusterObjects(s *apiserver.Server) []metav1.Object {
 	for _, p := range s.Kinds().ServiceRanges() {
 		cidrs = append(cidrs, p.String())
 	}
-	objs = append(objs, &networkingv1.ServiceCIDR{
+	return append(objs, &networkingv1.ServiceCIDR{
 		ObjectMeta: metav1.ObjectMeta{Name: kubernetesService},
 		Spec:       networkingv1.ServiceCIDRSpec{CIDRs: cidrs},
 		Status: networkingv1.ServiceCIDRStatus{Conditions: []metav1.Condition{{Type: networkingv1.ServiceCIDRConditionReady, Status: metav1.ConditionTrue,
@@ -39,6 +40,11 @@ func clusterObjects(s *apiserver.Server) []metav1.Object {
 				TargetPort: intstr.FromInt32(int32(port))}},
 		},
 	})
+}
+
+// clusterObjects returns the objects that every cluster has, as they are in a new one.
+func clusterObjects(s *apiserver.Server) []metav1.Object {
+	objs := essentialObjects(s)
 	for _, gv := range localVersions(s) {
 		objs = append(objs, apiService(gv))
 	}

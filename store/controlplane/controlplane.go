@@ -36,6 +36,10 @@ type Options struct {
 	// StartHook or WebhookDial is set: they follow from the other Options.
 	Server apiserver.Options
 
+	// Bookkeeping says what the server writes about itself; the zero value publishes Server.AdvertiseAddress
+	// only.
+	Bookkeeping BookkeepingOptions
+
 	// Image is what another server has derived from the same content of its store, see [ControlPlane.Image].
 	// The objects that every cluster has are then not looked up again. Nil means that they are created where
 	// they are missing. New refuses it beside an Image of Server.
@@ -159,7 +163,7 @@ func New(o Options) (*ControlPlane, error) {
 		return nil, err
 	}
 	so := o.Server
-	c.bookkeeping = newBookkeeping(o.Image)
+	c.bookkeeping = newBookkeeping(o.Bookkeeping, o.Image)
 	so.WebhookDial, so.StartHook = o.WebhookDial, c.bookkeeping
 	so.Secure = func(a registry.Access) (apiserver.Security, error) {
 		bound.access = a

@@ -27,7 +27,7 @@ func TestFamilies(t *testing.T) {
 	checked := registry.Options{Cache: cache.Options{CheckEvery: time.Millisecond}}
 	st := memory.New(memory.Options{})
 	defer st.Close()
-	o := apiserver.Options{Store: st, Registry: checked, StartHook: controlplane.Bookkeeping()}
+	o := apiserver.Options{Store: st, Registry: checked, StartHook: controlplane.Bookkeeping(controlplane.BookkeepingOptions{})}
 	m.Measure(&o)
 	s, err := apiserver.New(o)
 	require.NoError(t, err)

@@ -71,7 +71,7 @@ func BenchmarkMeasured(b *testing.B) {
 	for _, measured := range []bool{false, true} {
 		name := map[bool]string{false: "without", true: "with"}[measured]
 		st := memory.New(memory.Options{})
-		o := apiserver.Options{Store: st, StartHook: controlplane.Bookkeeping()}
+		o := apiserver.Options{Store: st, StartHook: controlplane.Bookkeeping(controlplane.BookkeepingOptions{})}
 		if measured {
 			apimetrics.New().Measure(&o)
 		}
