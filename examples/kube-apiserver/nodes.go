@@ -65,9 +65,6 @@ func (n *nodeClient) preferred() []corev1.NodeAddressType {
 
 // transport reaches kubelets over HTTP/1.1, which upgrades to streams need.
 func (n *nodeClient) transport(log *slog.Logger) (http.RoundTripper, error) {
-	if n.certFile == "" {
-		return nil, nil
-	}
 	files, err := component.NewClientTLS(log, n.caFile, n.certFile, n.keyFile)
 	if err != nil {
 		return nil, fmt.Errorf("kubelet client: %w", err)

@@ -1,12 +1,15 @@
 package apiserver
 
 import (
+	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/store/registry"
 )
@@ -48,7 +51,11 @@ func (s *Server) connect(rt *route, r *request) {
 func (s *Server) connectTarget(rt *route, r *request) (metav1.Object, error) {
 	key := r.key(rt.info.Namespaced)
 	if r.info.Subresource == "proxy" {
-		_, key.Name, _ = splitTarget(key.Name)
+		t, ok := splitTarget(key.Name)
+		if !ok {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("invalid %s request %q", strings.ToLower(rt.info.GVK.Kind), key.Name))
+		}
+		key.Name = t.name
 	}
 	o, err := rt.res.Get(r.Context(), key, registry.Freshness{})
 	if err != nil {
@@ -57,16 +64,60 @@ func (s *Server) connectTarget(rt *route, r *request) (metav1.Object, error) {
 	return rt.res.Decode(r.Context(), o)
 }
 
-// splitTarget splits scheme:name:port; scheme and port may be missing.
-func splitTarget(text string) (scheme, name, port string) {
-	parts := strings.Split(text, ":")
-	switch len(parts) {
+// target is what a name in a proxy path says.
+type target struct{ scheme, name, port string }
+
+// splitTarget splits NAME, NAME:PORT or SCHEME:NAME:PORT, of which scheme and port may be empty; ok is false
+// for others.
+func splitTarget(text string) (t target, ok bool) {
+	switch parts := strings.Split(text, ":"); len(parts) {
+	case 1:
+		t.name = text
 	case 2:
-		return "", parts[0], parts[1]
+		t.name, t.port = parts[0], parts[1]
 	case 3:
-		return parts[0], parts[1], parts[2]
+		t.scheme, t.name, t.port = parts[0], parts[1], parts[2]
 	}
-	return "", text, ""
+	return t, t.name != "" && (t.scheme == "" || t.scheme == "http" || t.scheme == "https")
+}
+
+// target is what the name of a proxied request says, which connectTarget has checked.
+func (r *request) target() target {
+	t, _ := splitTarget(r.info.Name)
+	return t
+}
+
+// proxyPath is the path of a proxied request at the backend: what follows the subresource, with the slash
+// that ends it. It is empty if nothing follows.
+func (r *request) proxyPath() string {
+	p := r.info.Rest
+	if p != "" {
+		p = "/" + p
+	}
+	if strings.HasSuffix(r.URL.Path, "/") && !strings.HasSuffix(p, "/") {
+		p += "/"
+	}
+	return p
+}
+
+// redirectToRoot redirects a client that reads from a proxy without a path to the path that ends with a
+// slash, on which the relative links of a page depend.
+func (r *request) redirectToRoot() bool {
+	if r.proxyPath() != "" || r.Method != http.MethodGet && r.Method != http.MethodHead || r.upgrades() {
+		return false
+	}
+	to := r.URL.EscapedPath() + "/"
+	if r.URL.RawQuery != "" {
+		to += "?" + r.URL.RawQuery
+	}
+	r.w.Header().Set("Location", to)
+	r.w.WriteHeader(http.StatusMovedPermanently)
+	return true
+}
+
+// upgrades reports whether the request is for another protocol on the connection.
+func (r *request) upgrades() bool {
+	return strings.Contains(strings.ToLower(strings.Join(r.Header["Connection"], ",")), "upgrade")
 }
 
 // mayUpgrade checks that a caller that opens a WebSocket to a pod may create its subresource: such a request
@@ -98,11 +149,11 @@ func (s *Server) admitProxy(rt *route, r *request, obj metav1.Object) error {
 	var options any
 	switch obj.(type) {
 	case *corev1.Pod:
-		options = &corev1.PodProxyOptions{TypeMeta: coreKind("PodProxyOptions"), Path: r.query.Get("path")}
+		options = &corev1.PodProxyOptions{TypeMeta: coreKind("PodProxyOptions"), Path: r.proxyPath()}
 	case *corev1.Node:
-		options = &corev1.NodeProxyOptions{TypeMeta: coreKind("NodeProxyOptions"), Path: r.query.Get("path")}
+		options = &corev1.NodeProxyOptions{TypeMeta: coreKind("NodeProxyOptions"), Path: r.proxyPath()}
 	default:
-		options = &corev1.ServiceProxyOptions{TypeMeta: coreKind("ServiceProxyOptions"), Path: r.query.Get("path")}
+		options = &corev1.ServiceProxyOptions{TypeMeta: coreKind("ServiceProxyOptions"), Path: r.proxyPath()}
 	}
 	return rt.res.Connect(r.Context(), metav1.KeyOf(obj), options, registry.Write{Warn: r.warn, Annotate: r.annotate(), Subresource: "proxy"})
 }

@@ -20,17 +20,32 @@ func (s *Server) forward(r *request, to http.RoundTripper, u *url.URL) {
 		r.fail(apierrors.NewServiceUnavailable("this server cannot reach nodes"))
 		return
 	}
+	var proxied *links
+	if r.rt != nil && r.info.Subresource == "proxy" {
+		if r.redirectToRoot() {
+			return
+		}
+		proxied = &links{prefix: strings.TrimSuffix(r.URL.Path, r.proxyPath()), backend: u.Host, front: r.Host}
+	}
 	proxy := &httputil.ReverseProxy{
 		Transport:     to,
 		FlushInterval: -1,
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL, p.Out.Host = u, u.Host
 			withoutCredentials(p.Out.Header)
+			p.Out.Header["X-Forwarded-For"] = p.In.Header["X-Forwarded-For"]
 			p.SetXForwarded()
+			if proxied != nil { // a backend sees the request as the client has made it
+				p.Out.Host = r.Host
+				p.Out.Header.Set("X-Forwarded-Uri", r.URL.EscapedPath())
+			}
 		},
 		ModifyResponse: func(resp *http.Response) error {
-			if r.info.Subresource == "log" && resp.StatusCode >= 400 {
+			switch {
+			case r.info.Subresource == "log" && resp.StatusCode >= 400:
 				return logError(resp)
+			case proxied != nil && resp.StatusCode != http.StatusSwitchingProtocols:
+				return proxied.apply(resp)
 			}
 			return nil
 		},

@@ -1,6 +1,8 @@
 package apiserver
 
 import (
+	"cmp"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -17,17 +19,25 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// proxyNode forwards a request to the kubelet.
+// proxyNode forwards a request to the kubelet, or to another port of its node.
 func (s *Server) proxyNode(r *request, node *corev1.Node) {
+	t := r.target()
 	host, err := s.kubeletOf(node)
+	ofKubelet := true
+	if address, port, splitErr := net.SplitHostPort(host); err == nil && splitErr == nil && t.port != "" && t.port != port {
+		host, ofKubelet = net.JoinHostPort(address, t.port), false
+	}
 	if err == nil {
 		err = s.checkReachableAddress(r, host)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		r.fail(err)
-		return
+	case ofKubelet:
+		s.forwardToNode(r, s.proxyURL(r, "https", host))
+	default:
+		s.forward(r, s.backends(), s.proxyURL(r, t.scheme, host))
 	}
-	s.forwardToNode(r, s.proxyURL(r, "https", host))
 }
 
 // proxyURL returns the URL of the rest of the path and the query at another host.
@@ -35,7 +45,7 @@ func (s *Server) proxyURL(r *request, scheme, host string) *url.URL {
 	if scheme == "" {
 		scheme = "http"
 	}
-	return &url.URL{Scheme: scheme, Host: host, Path: "/" + r.info.Rest, RawQuery: r.URL.RawQuery}
+	return &url.URL{Scheme: scheme, Host: host, Path: cmp.Or(r.proxyPath(), "/"), RawQuery: r.URL.RawQuery}
 }
 
 // backends reaches pods and services.
@@ -46,37 +56,52 @@ func (s *Server) backends() http.RoundTripper {
 	return s.direct
 }
 
-// newDirect returns a transport to pods. Unlike net/http's default one it ignores the proxy of the
-// environment, which is for hosts outside the cluster.
+// newDirect returns a transport to pods, services and ports of nodes. Unlike net/http's default one it
+// ignores the proxy of the environment, which is for hosts outside the cluster, and it does not verify
+// certificates: they are for the names by which a backend is known, and it is reached at its address.
+// kube-apiserver does the same.
 func newDirect() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = nil
+	t.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
 	return t
 }
 
 func (s *Server) proxyPod(r *request, pod *corev1.Pod) {
-	scheme, _, port := splitTarget(r.info.Name)
+	t := r.target()
 	if pod.Status.PodIP == "" {
 		r.fail(apierrors.NewServiceUnavailable("the pod has no address yet"))
 		return
 	}
-	if port == "" {
-		port = "80"
-		if len(pod.Spec.Containers) > 0 && len(pod.Spec.Containers[0].Ports) > 0 {
-			port = strconv.Itoa(int(pod.Spec.Containers[0].Ports[0].ContainerPort))
-		}
-	}
+	port := cmp.Or(t.port, firstPort(pod), defaultPort(t.scheme))
 	host := net.JoinHostPort(pod.Status.PodIP, port)
 	if err := s.checkReachableAddress(r, host); err != nil {
 		r.fail(err)
 		return
 	}
-	s.forward(r, s.backends(), s.proxyURL(r, scheme, host))
+	s.forward(r, s.backends(), s.proxyURL(r, t.scheme, host))
+}
+
+// firstPort is the first port that a container of the pod declares; empty if none does.
+func firstPort(pod *corev1.Pod) string {
+	for i := range pod.Spec.Containers {
+		if ports := pod.Spec.Containers[i].Ports; len(ports) > 0 {
+			return strconv.Itoa(int(ports[0].ContainerPort))
+		}
+	}
+	return ""
+}
+
+func defaultPort(scheme string) string {
+	if scheme == "https" {
+		return "443"
+	}
+	return "80"
 }
 
 func (s *Server) proxyService(r *request, svc *corev1.Service) {
-	scheme, _, port := splitTarget(r.info.Name)
-	host, err := s.endpointOf(r, svc, port)
+	t := r.target()
+	host, err := s.endpointOf(r, svc, t.port)
 	if err == nil {
 		err = s.checkReachableAddress(r, host)
 	}
@@ -84,7 +109,7 @@ func (s *Server) proxyService(r *request, svc *corev1.Service) {
 		r.fail(err)
 		return
 	}
-	s.forward(r, s.backends(), s.proxyURL(r, scheme, host))
+	s.forward(r, s.backends(), s.proxyURL(r, t.scheme, host))
 }
 
 // endpointOf picks a ready endpoint of a service at random, out of those that are pods of its namespace: an
