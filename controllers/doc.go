@@ -46,6 +46,7 @@
 //   - manager: starts and stops the parts of a program; leader election.
 //   - clustersecrets: engages the clusters of the kubeconfigs in Secrets.
 //   - health, metrics, webhook: the HTTP endpoints of a program.
+//   - profiles: the pages of net/http/pprof, where a program serves them.
 //   - tracing: OpenTelemetry spans from an event to requests; a module of its own.
 //   - controllertest: a control plane inside go test, on virtual time.
 //

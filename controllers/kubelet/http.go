@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/http/pprof"
 	"path"
 	"path/filepath"
 	"slices"
@@ -26,6 +25,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/controllers/internal/nodestream"
 	"github.com/keelson-dev/keelson/controllers/internal/serve"
+	"github.com/keelson-dev/keelson/controllers/profiles"
 )
 
 // Healthz returns the least of the kubelet's three servers, which upstream's serves on 127.0.0.1:10248: GET
@@ -133,10 +133,7 @@ func (k *Kubelet) handleDebugging(mux *http.ServeMux) {
 		writeJSON(w, map[string]any{"kubeletconfig": k.opts.Configz})
 	})
 	if !k.opts.NoProfiling {
-		mux.HandleFunc("/debug/pprof/", pprof.Index)
-		for name, f := range map[string]http.HandlerFunc{"cmdline": pprof.Cmdline, "profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace} {
-			mux.HandleFunc("/debug/pprof/"+name, f)
-		}
+		mux.Handle(profiles.Path, profiles.Handler())
 	}
 	if set := k.opts.SetVerbosity; set != nil {
 		mux.HandleFunc("PUT /debug/flags/v", func(w http.ResponseWriter, r *http.Request) { serveVerbosity(w, r, set) })

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/pprof"
 	"os"
 	"runtime/debug"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/client/kubeconfig"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/controllers/profiles"
 	"github.com/keelson-dev/keelson/controllers/proxy"
 	"github.com/keelson-dev/keelson/examples/internal/component"
 )
@@ -105,11 +105,7 @@ func (c *configuration) add(m *manager.Manager, opts proxy.Options, log *slog.Lo
 	status.HandleFunc("/proxyMode", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, p.Mode()) })
 	status.HandleFunc("/configz", c.serve)
 	if c.EnableProfiling {
-		status.HandleFunc("/debug/pprof/", pprof.Index)
-		status.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-		status.HandleFunc("/debug/pprof/profile", pprof.Profile)
-		status.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-		status.HandleFunc("/debug/pprof/trace", pprof.Trace)
+		status.Handle(profiles.Path, profiles.Handler())
 	}
 	for name, s := range map[string]server{"health": {c.HealthzBindAddress, healthz}, "metrics": {c.MetricsBindAddress, status}} {
 		if s.address == "" {

@@ -3,7 +3,6 @@ package component
 import (
 	"fmt"
 	"net/http"
-	"net/http/pprof"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/controllers/profiles"
 )
 
 // Pages are what a program says about itself: its flags, its configuration, its state, and profiles.
@@ -47,11 +47,7 @@ func (p *Pages) Handlers() map[string]http.Handler {
 	}
 	if p.Profiles {
 		h["/debug/pprof"] = http.RedirectHandler("/debug/pprof/", http.StatusFound)
-		h["/debug/pprof/"] = http.HandlerFunc(pprof.Index)
-		h["/debug/pprof/cmdline"] = http.HandlerFunc(pprof.Cmdline)
-		h["/debug/pprof/profile"] = http.HandlerFunc(pprof.Profile)
-		h["/debug/pprof/symbol"] = http.HandlerFunc(pprof.Symbol)
-		h["/debug/pprof/trace"] = http.HandlerFunc(pprof.Trace)
+		h[profiles.Path] = profiles.Handler()
 	}
 	return h
 }
