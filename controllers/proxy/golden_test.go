@@ -4,11 +4,13 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/controllers/proxy"
 	"github.com/keelson-dev/keelson/controllers/proxytest"
 )
@@ -55,4 +57,18 @@ func TestGolden(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, string(want), got, "after a change that is meant: go test -run TestGolden -update")
 	}
+}
+
+// TestManyTransactions: what iptables is given in several transactions conforms as well, whichever of them is
+// the last that takes effect, and in each all chains are declared that a rule of it is added to.
+func TestManyTransactions(t *testing.T) {
+	proxy.WithIPTablesLimit(t, 4)
+	suite := proxytest.Suite{
+		Family: proxy.IPv4, Traits: proxytest.TraitsOf(proxy.IPTables), Config: proxytest.Config(proxy.IPTables, proxy.IPv4),
+		New: func(t testing.TB) proxytest.Subject { return proxytest.NewOnKernel(t, proxy.IPTables, proxy.IPv4) },
+	}
+	proxytest.Run(t, suite, seeds.Of(t, 24))
+	text, err := proxy.Script(proxy.IPTables, suite.Config, many(100, 2).All())
+	require.NoError(t, err)
+	require.Greater(t, strings.Count(text, "\nCOMMIT\n"), 50)
 }

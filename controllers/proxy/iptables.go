@@ -69,6 +69,10 @@ var iptShared = map[string][]string{
 	tableMangle: {iptCanary},
 }
 
+// iptConstant are the shared chains of table nat that the chains of ports refer to, or that such chains rely
+// on. They come first.
+var iptConstant = []string{iptMarkMasq, iptPostrouting}
+
 // iptRenderer turns ports into text for iptables-restore. It keeps nothing: what a change removes is rendered
 // from the port as it was.
 type iptRenderer struct {
@@ -373,13 +377,26 @@ func (r *iptRenderer) endpoint(b *iptBlock, p *ServicePort, ep netip.AddrPort) {
 // others stay as they are.
 type iptScript map[string]*iptTable
 
+// iptTable is what is written of one table: chains of ports, then the rest, and at last chains that are
+// deleted. It is one transaction, unless it has more chains than iptLimit.
 type iptTable struct {
-	// declare are the chains that are declared. They are sorted in the text: iptables keeps chains in a
-	// sorted list, which it searches from one end.
-	declare       []string
-	rules, remove strings.Builder
-	written       int // rules that are added
+	ports []*iptPart
+	iptPart
+	drops   []string
+	written int // rules that are added
 }
+
+// iptPart is one transaction. The chains it declares are sorted in the text, because iptables keeps them in a
+// sorted list, which it searches from one end.
+type iptPart struct {
+	declare []string
+	rules   strings.Builder
+}
+
+// iptLimit is the number of chains above which a table is written in several transactions of about so many.
+// The time that iptables takes for one grows with the square of the chains in it: 10,000 Services of 10
+// endpoints take minutes in a single transaction. But the kernel checks the whole table in each of them.
+var iptLimit = 500
 
 func newIPTScript() iptScript {
 	s := iptScript{}
@@ -389,38 +406,52 @@ func newIPTScript() iptScript {
 	return s
 }
 
-func (t *iptTable) empty(chain string) {
-	t.declare = append(t.declare, chain)
+func (p *iptPart) empty(chain string) {
+	p.declare = append(p.declare, chain)
 }
 
 // rule writes a command such as -A, -I or -D.
+func (p *iptPart) rule(command, chain, rule string) {
+	for _, part := range []string{command, " ", chain, " ", rule, "\n"} {
+		p.rules.WriteString(part)
+	}
+}
+
+// rule writes a command for a chain that is not that of a port.
 func (t *iptTable) rule(command, chain, rule string) {
 	if command != "-D" {
 		t.written++
 	}
-	for _, part := range []string{command, " ", chain, " ", rule, "\n"} {
-		t.rules.WriteString(part)
-	}
+	t.iptPart.rule(command, chain, rule)
 }
 
 // jump writes an entry into the proxy's chains, which is not counted as a rule.
 func (t *iptTable) jump(j iptJump) {
-	t.rule("-I", j.from+" 1", j.rule())
-	t.written--
+	t.iptPart.rule("-I", j.from+" 1", j.rule())
 }
 
-func (t *iptTable) fill(c *iptChain) {
-	t.empty(c.name)
-	for _, rule := range c.rules {
-		t.rule("-A", c.name, rule)
+// fill writes whole chains, which refer to each other and to chains that were filled or declared before, in
+// one transaction.
+func (t *iptTable) fill(chains ...iptChain) {
+	if len(chains) == 0 {
+		return
+	}
+	if n := len(t.ports); n == 0 || len(t.ports[n-1].declare) >= iptLimit {
+		t.ports = append(t.ports, &iptPart{})
+	}
+	part := t.ports[len(t.ports)-1]
+	for i := range chains {
+		part.empty(chains[i].name)
+		for _, rule := range chains[i].rules {
+			part.rule("-A", chains[i].name, rule)
+		}
+		t.written += len(chains[i].rules)
 	}
 }
 
-// drop deletes a chain. Rules that refer to it must be gone by then.
-func (t *iptTable) drop(chain string) {
-	t.empty(chain)
-	t.remove.WriteString("-X " + chain + "\n")
-}
+// drop deletes a chain. Rules that refer to it must be gone by then, except for those of chains that are also
+// deleted.
+func (t *iptTable) drop(chain string) { t.drops = append(t.drops, chain) }
 
 // written are the numbers of rules that are added, by table.
 func (s iptScript) written() map[string]int {
@@ -434,20 +465,53 @@ func (s iptScript) written() map[string]int {
 func (s iptScript) text() string {
 	var w strings.Builder
 	for _, name := range iptTables {
-		t := s[name]
-		if len(t.declare)+t.rules.Len() == 0 {
-			continue
-		}
-		w.WriteString("*" + name + "\n")
-		slices.Sort(t.declare)
-		for _, chain := range t.declare {
-			w.WriteString(":" + chain + " - [0:0]\n")
-		}
-		for _, part := range []string{t.rules.String(), t.remove.String(), "COMMIT\n"} {
-			w.WriteString(part)
-		}
+		s[name].write(&w, name)
 	}
 	return w.String()
+}
+
+// write writes the transactions of a table. Whatever the last of them that takes effect, every rule leads to
+// chains that are complete.
+func (t *iptTable) write(w *strings.Builder, name string) {
+	transaction := func(drops []string, parts ...*iptPart) {
+		var declare []string
+		for _, p := range parts {
+			declare = append(declare, p.declare...)
+		}
+		w.WriteString("*" + name + "\n")
+		slices.Sort(declare)
+		for _, chain := range declare {
+			w.WriteString(":" + chain + " - [0:0]\n")
+		}
+		for _, p := range parts {
+			w.WriteString(p.rules.String())
+		}
+		for _, chain := range drops {
+			w.WriteString("-X " + chain + "\n")
+		}
+		w.WriteString("COMMIT\n")
+	}
+	total := len(t.declare) + len(t.drops)
+	for _, p := range t.ports {
+		total += len(p.declare)
+	}
+	switch {
+	case total+t.rules.Len() == 0:
+	case total <= iptLimit:
+		transaction(t.drops, append(t.ports, &t.iptPart, &iptPart{declare: t.drops})...)
+	default:
+		for _, p := range t.ports {
+			transaction(nil, p)
+		}
+		transaction(nil, &t.iptPart)
+		slices.Sort(t.drops)
+		for chains := range slices.Chunk(t.drops, iptLimit) {
+			transaction(nil, &iptPart{declare: chains})
+		}
+		for chains := range slices.Chunk(t.drops, iptLimit) {
+			transaction(chains)
+		}
+	}
 }
 
 // all is text that writes everything, adds jumps from the chains of the kernel, and deletes those of the
@@ -458,12 +522,25 @@ func (r *iptRenderer) all(d *Delta, exist map[string][]string, jumps []iptJump) 
 	wanted := map[string]bool{}
 	for table, chains := range iptShared {
 		for _, name := range chains {
-			s[table].empty(name)
 			wanted[table+name] = true
+			if !slices.Contains(iptConstant, name) {
+				s[table].empty(name)
+			}
 		}
 	}
-	// Lines of ports are put in front of others, as those of later changes are.
 	base := r.base()
+	for _, name := range iptConstant {
+		ch := iptChain{name: name}
+		base = slices.DeleteFunc(base, func(l iptLine) bool {
+			if l.chain == name {
+				ch.rules = append(ch.rules, l.rule)
+			}
+			return l.chain == name
+		})
+		s[tableNAT].fill(ch)
+		r.rules[tableNAT] += len(ch.rules)
+	}
+	// Lines of ports are put in front of others, as those of later changes are.
 	lines := func(list []iptLine) {
 		for _, l := range list {
 			s[l.table].rule("-A", l.chain, l.rule)
@@ -472,8 +549,8 @@ func (r *iptRenderer) all(d *Delta, exist map[string][]string, jumps []iptJump) 
 	}
 	for _, c := range d.Ports {
 		b := r.port(c.Now)
+		s[tableNAT].fill(b.chains...)
 		for i := range b.chains {
-			s[tableNAT].fill(&b.chains[i])
 			wanted[tableNAT+b.chains[i].name] = true
 			r.rules[tableNAT] += len(b.chains[i].rules)
 		}
@@ -504,14 +581,14 @@ func (r *iptRenderer) changes(d *Delta) string {
 	nat := s[tableNAT]
 	for _, c := range d.Ports {
 		was, now := r.port(c.Was), r.port(c.Now)
-		for i := range now.chains {
-			ch := &now.chains[i]
-			before := was.find(ch.name)
-			if before == nil || !slices.Equal(before.rules, ch.rules) {
-				nat.fill(ch)
+		var fill []iptChain
+		for _, ch := range now.chains {
+			if before := was.find(ch.name); before == nil || !slices.Equal(before.rules, ch.rules) {
+				fill = append(fill, ch)
 			}
 			r.rules[tableNAT] += len(ch.rules)
 		}
+		nat.fill(fill...)
 		for i := range was.chains {
 			if now.find(was.chains[i].name) == nil {
 				nat.drop(was.chains[i].name)
