@@ -11,6 +11,7 @@ import (
 // Usage is the resource usage of a process.
 type Usage struct {
 	CPU      time.Duration // user and system, since it started
+	Children time.Duration // the same of its children that have ended and were waited for
 	Resident int64         // bytes
 }
 
@@ -29,11 +30,12 @@ func UsageOf(pid int) (Usage, error) {
 	if len(fields) < 22 {
 		return Usage{}, fmt.Errorf("process %d: /proc gives %d fields", pid, len(fields))
 	}
-	var n [3]int64
-	for i, field := range []string{fields[11], fields[12], fields[21]} {
+	var n [5]int64
+	for i, field := range []string{fields[11], fields[12], fields[13], fields[14], fields[21]} {
 		if n[i], err = strconv.ParseInt(field, 10, 64); err != nil {
 			return Usage{}, fmt.Errorf("process %d: %w", pid, err)
 		}
 	}
-	return Usage{CPU: time.Duration(n[0]+n[1]) * time.Second / ticks, Resident: n[2] * int64(os.Getpagesize())}, nil
+	cpu := func(ticked int64) time.Duration { return time.Duration(ticked) * time.Second / ticks }
+	return Usage{CPU: cpu(n[0] + n[1]), Children: cpu(n[2] + n[3]), Resident: n[4] * int64(os.Getpagesize())}, nil
 }

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/controllers/controllertest"
+	"github.com/keelson-dev/keelson/controllers/proxy"
+	"github.com/keelson-dev/keelson/controllers/proxytest"
+	"github.com/keelson-dev/keelson/examples/internal/load"
+)
+
+const (
+	besideEndpoints = 10 // of each Service
+	besideChanges   = 20
+)
+
+// TestProxyBeside runs upstream's kube-proxy and this one in network namespaces of their own, with 1,000 and
+// 10,000 Services of 10 endpoints, over one API server. Both must write a chain or an element for every
+// endpoint, and each change of one. The log has a table of what that takes, beside the same changes with the
+// bare program of the mode. With KEELSON_FRESH and without KEELSON_PEERS, this proxy is measured alone.
+func TestProxyBeside(t *testing.T) {
+	dir := os.Getenv("KEELSON_PEERS")
+	if dir == "" && os.Getenv("KEELSON_FRESH") == "" {
+		t.Skip("KEELSON_PEERS names no folder with Kubernetes' own components: .ci/explore peers")
+	}
+	ours := build(t)
+	programs := []struct{ name, path string }{{"keelson", ours}}
+	if dir != "" {
+		programs = append(programs, struct{ name, path string }{"kube-proxy", filepath.Join(dir, "kube-proxy")})
+	}
+	var table strings.Builder
+	fmt.Fprintf(&table, "\n%-8s %-8s %-10s | %8s %8s %8s | %8s %8s | %9s %9s %6s | %9s %9s\n", "Services", "mode", "proxy",
+		"start s", "own CPU", "all CPU", "restart", "all CPU", "change ms", "all ms", "syncs", "RSS MiB", "floor ms")
+	for _, n := range []int{1000, 10_000} {
+		c := controllertest.Start(t, controllertest.Options{})
+		b := &beside{t: t, c: c, n: n}
+		b.fill()
+		for _, mode := range []proxy.Mode{proxy.IPTables, proxy.NFTables} {
+			for _, p := range programs {
+				f := b.measure(p.path, mode)
+				if p.path == ours {
+					f.floor = b.bare(mode)
+				}
+				fmt.Fprintf(&table, "%-8d %-8s %-10s | %s\n", n, mode, p.name, f)
+				t.Log(table.String()) // as far as it is
+			}
+		}
+	}
+}
+
+// beside is an API server with many Services, and the proxies that are measured with it.
+type beside struct {
+	t    *testing.T
+	c    *controllertest.Cluster
+	n    int
+	node *node // of the proxy that was measured last
+}
+
+// objects are the i-th Service and its endpoints.
+func (b *beside) objects(i, eps int) (*corev1.Service, *discoveryv1.EndpointSlice) {
+	addr := netip.AddrFrom4([4]byte{10, 96, byte(100 + i>>8), byte(i)})
+	svc := proxytest.Service(fmt.Sprintf("s%05d", i), addr.String(), func(s *corev1.Service) { s.Namespace = "default" }, proxytest.Port("http", corev1.ProtocolTCP, 80, 0))
+	list := make([]proxytest.Endpoint, eps)
+	for j := range list {
+		list[j] = proxytest.Endpoint{IP: netip.AddrFrom4([4]byte{10, byte(200 + j), byte(i >> 8), byte(i)}).String(), Node: "there"}
+	}
+	return svc, proxytest.Slice(svc, discoveryv1.AddressTypeIPv4, list...)
+}
+
+func (b *beside) fill() {
+	for i := range b.n {
+		svc, slice := b.objects(i, besideEndpoints)
+		controllertest.Create(b.c, svc)
+		controllertest.Create(b.c, slice)
+	}
+}
+
+// figures are what was measured of one proxy.
+type figures struct {
+	start, restart time.Duration
+	first, second  load.Usage // after the start and the restart
+	change         load.Usage // of all changes together
+	syncs          string     // during the changes
+	floor          time.Duration
+}
+
+func (f figures) String() string {
+	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) / besideChanges }
+	return fmt.Sprintf("%8.2f %8.2f %8.2f | %8.2f %8.2f | %9.2f %9.1f %6s | %9.0f %9.1f", f.start.Seconds(), f.first.CPU.Seconds(),
+		(f.first.CPU + f.first.Children).Seconds(), f.restart.Seconds(), (f.second.CPU + f.second.Children).Seconds(),
+		ms(f.change.CPU), ms(f.change.CPU+f.change.Children), f.syncs, float64(f.second.Resident)/(1<<20), ms(f.floor))
+}
+
+// measure starts a proxy twice, changes endpoints one at a time, and applies the same changes with the bare
+// program of the mode.
+func (b *beside) measure(program string, mode proxy.Mode) (f figures) {
+	b.t.Logf("%s %s %d", program, mode, b.n)
+	n := newNode(b.t, b.c)
+	p := n.run(program, besideConfig(mode))
+	f.start, f.first = p.started, p.settle()
+	b.rules(n, mode, b.n*besideEndpoints)
+	p.end(syscall.SIGTERM)
+	p = n.run(program, besideConfig(mode))
+	f.restart, f.second = p.started, p.settle()
+	b.rules(n, mode, b.n*besideEndpoints)
+
+	before := p.syncs()
+	p.settle()
+	usage, own := p.usage(), p.precise()
+	for i := range besideChanges {
+		// One endpoint less, and in the next round the same one more.
+		eps := besideEndpoints - 1 + i%2
+		_, slice := b.objects(b.n/2, eps)
+		controllertest.Update(b.c, slice.Namespace, slice.Name, func(s *discoveryv1.EndpointSlice) { s.Endpoints = slice.Endpoints })
+		<-time.After(1200 * time.Millisecond) // the least time between writes
+		p.settle()
+	}
+	after := p.usage()
+	f.change = load.Usage{CPU: p.precise() - own, Children: after.Children - usage.Children}
+	f.syncs = fmt.Sprint(p.syncs() - before)
+	b.rules(n, mode, b.n*besideEndpoints)
+	p.end(syscall.SIGTERM)
+	b.node = n
+	return f
+}
+
+func besideConfig(mode proxy.Mode) string {
+	return fmt.Sprintf("mode: %s\niptables: {syncPeriod: 10m}\nnftables: {syncPeriod: 10m}\n", mode)
+}
+
+// bare applies the changes with nft or iptables-restore and returns the CPU time of these.
+func (b *beside) bare(mode proxy.Mode) (sum time.Duration) {
+	table := proxy.NewTable(proxy.IPv4, proxy.Node{Name: "here"})
+	cfg := proxy.Config{Family: proxy.IPv4, MasqueradeBit: 14, DetectLocal: proxy.DetectLocal{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}}}
+	svc, slice := b.objects(b.n/2, besideEndpoints)
+	set(table, svc, slice)
+	table.Take()
+	argv := map[proxy.Mode][]string{proxy.NFTables: {"nft", "-f", "-"}, proxy.IPTables: {"iptables-restore", "-w", "5", "--noflush", "--counters"}}[mode]
+	for i := range besideChanges {
+		svc, slice := b.objects(b.n/2, besideEndpoints-1+i%2)
+		set(table, svc, slice)
+		text, err := proxy.Script(mode, cfg, table.Take())
+		require.NoError(b.t, err)
+		cmd := exec.CommandContext(b.t.Context(), "nsenter", append([]string{"--net=" + b.node.ns, "--"}, argv...)...)
+		cmd.Stdin = strings.NewReader(text)
+		out, err := cmd.CombinedOutput()
+		require.NoError(b.t, err, "%s: %s", text, out)
+		sum += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	return sum
+}
+
+func set(table *proxy.Table, svc *corev1.Service, slice *discoveryv1.EndpointSlice) {
+	table.Set(types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}, svc, []*discoveryv1.EndpointSlice{slice})
+}
+
+// rules compares the number of endpoints in the kernel.
+func (b *beside) rules(n *node, mode proxy.Mode, want int) {
+	b.t.Helper()
+	argv, words := []string{"iptables-save", "-t", "nat"}, []string{" -j DNAT "}
+	if mode == proxy.NFTables {
+		argv, words = []string{"nft", "list", "table", "ip", "kube-proxy"}, []string{" . 8080", ":8080"}
+	}
+	out, err := exec.CommandContext(b.t.Context(), "nsenter", append([]string{"--net=" + n.ns, "--"}, argv...)...).Output()
+	require.NoError(b.t, err)
+	found := 0
+	for _, word := range words {
+		found += bytes.Count(out, []byte(word))
+	}
+	require.Equal(b.t, want, found, "%q of %s", words, argv)
+}
+
+// syncs is how many times the proxy has written rules.
+func (p *running) syncs() (sum int) {
+	code, body := p.get("http://127.0.0.1:10249/metrics")
+	require.Equal(p.t, http.StatusOK, code)
+	for line := range strings.Lines(string(body)) {
+		if strings.HasPrefix(line, "kubeproxy_sync_proxy_rules_duration_seconds_count") && !strings.Contains(line, "IPv6") {
+			var n float64
+			_, err := fmt.Sscan(line[strings.LastIndexByte(strings.TrimSpace(line), ' ')+1:], &n)
+			require.NoError(p.t, err)
+			sum += int(n)
+		}
+	}
+	return sum
+}
+
+func (p *running) usage() load.Usage {
+	u, err := load.UsageOf(p.cmd.Process.Pid)
+	require.NoError(p.t, err, "%s", &p.log)
+	return u
+}
+
+// precise is the CPU time of the threads of the process, in nanoseconds instead of hundredths of a second. It
+// lacks threads that have ended.
+func (p *running) precise() (sum time.Duration) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.cmd.Process.Pid))
+	require.NoError(p.t, err)
+	for _, file := range files {
+		var d time.Duration
+		if data, err := os.ReadFile(file); err == nil {
+			_, _ = fmt.Sscan(string(data), &d)
+		}
+		sum += d
+	}
+	return sum
+}
+
+// settle waits until the process and its children do nothing for half a second.
+func (p *running) settle() load.Usage {
+	last, since := p.usage(), time.Now()
+	for time.Since(since) < 500*time.Millisecond {
+		<-time.After(50 * time.Millisecond)
+		if now := p.usage(); now.CPU+now.Children != last.CPU+last.Children {
+			last, since = now, time.Now()
+		}
+	}
+	return last
+}
