@@ -1,7 +1,11 @@
-// Command image writes an image archive for the walks: the host's static busybox, with a wget of our own in
-// it, because Debian's static busybox cannot look up names.
+// Command image writes an image archive for the walks:
 //
 //	go run ./.ci/image FILE.tar
+//	go run ./.ci/image FILE.tar NAME:TAG
+//
+// The first is the host's static busybox, with a wget of our own in it, because Debian's static busybox
+// cannot look up names. The second is examples/operator, as its Dockerfile builds it, with the tag as its
+// version.
 package main
 
 import (
@@ -9,42 +13,69 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strings"
 
 	"github.com/keelson-dev/keelson/controllers/noderuntime"
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: image FILE.tar")
+	var image noderuntime.Image
+	var err error
+	switch len(os.Args) {
+	case 2:
+		image, err = walk()
+	case 3:
+		image, err = operator(os.Args[2])
+	default:
+		fmt.Fprintln(os.Stderr, "usage: image FILE.tar [NAME:TAG]")
 		os.Exit(2)
 	}
-	if err := write(os.Args[1]); err != nil {
+	if err == nil {
+		err = write(os.Args[1], image)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "image:", err)
 		os.Exit(1)
 	}
 }
 
-func write(path string) error {
+func walk() (noderuntime.Image, error) {
 	image, err := noderuntime.Busybox()
 	if err != nil {
-		return err
+		return image, err
 	}
+	image.Files["bin/wget"], err = build("./.ci/image/wget", "-s -w")
+	delete(image.Links, "bin/wget")
+	// Unless a pod has a command. A first process without a trap would ignore SIGTERM.
+	image.Cmd = []string{"sh", "-c", "trap exit TERM; httpd -p 80; while sleep 1; do :; done"}
+	image.Name = "docker.io/library/walk:1"
+	return image, err
+}
+
+func operator(name string) (noderuntime.Image, error) {
+	_, version, _ := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], ":")
+	program, err := build("./examples/operator", "-s -w -X main.version="+version)
+	return noderuntime.Image{Name: name, Arch: runtime.GOARCH, Files: map[string][]byte{"operator": program}, Entrypoint: []string{"/operator"}}, err
+}
+
+// build returns a static program.
+func build(pkg, ldflags string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "keelson-image-")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	wget := filepath.Join(dir, "wget")
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", wget, "./.ci/image/wget")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, out)
+	program := filepath.Join(dir, "program")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags="+ldflags, "-o", program, pkg)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, out)
 	}
-	if image.Files["bin/wget"], err = os.ReadFile(wget); err != nil {
-		return err
-	}
-	delete(image.Links, "bin/wget")
-	image.Name = "docker.io/library/walk:1"
+	return os.ReadFile(program)
+}
+
+func write(path string, image noderuntime.Image) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
