@@ -36,7 +36,7 @@ func (e *encrypting) validate() error {
 }
 
 // open reads the file. prefix is that of keys in etcd.
-func (e *encrypting) open(prefix string, log *slog.Logger, changed func(err error)) (*encryption.Providers, error) {
+func (e *encrypting) open(prefix string, metrics encryption.Metrics, log *slog.Logger, changed func(err error)) (*encryption.Providers, error) {
 	if e.configFile == "" {
 		return nil, nil
 	}
@@ -48,7 +48,7 @@ func (e *encrypting) open(prefix string, log *slog.Logger, changed func(err erro
 	if err != nil {
 		return nil, fmt.Errorf("--encryption-provider-config: %w", err)
 	}
-	e.providers, err = encryption.New(e.file.Get(), encryption.Options{Prefix: "/" + strings.Trim(prefix, "/")})
+	e.providers, err = encryption.New(e.file.Get(), encryption.Options{Prefix: "/" + strings.Trim(prefix, "/"), Metrics: metrics})
 	if err != nil {
 		return nil, fmt.Errorf("--encryption-provider-config: %s: %w", e.configFile, err)
 	}

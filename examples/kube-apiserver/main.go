@@ -209,13 +209,14 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 		}
 	}
 	o.authorization.changed = metrics.AuthorizationReloaded
-	if co.Server.Encryption, err = o.encryption.open(o.etcdPrefix, log, metrics.EncryptionReloaded); err != nil {
+	if co.Server.Encryption, err = o.encryption.open(o.etcdPrefix, metrics.Encryption(co.Bookkeeping.IdentityName()), log, metrics.EncryptionReloaded); err != nil {
 		return nil, err
 	}
 	if e := co.Server.Encryption; e != nil && e.UsesPlugins() {
 		co.Server.Checks = map[string]func(context.Context) error{"kms-providers": o.encryption.check}
 	}
 	metrics.Measure(&co.Server)
+	co.Aggregation.Metrics = metrics.Aggregation()
 	if co.Server.Audit, err = o.audit.open(log, metrics.AuditFailed); err != nil {
 		return nil, err
 	}

@@ -9,7 +9,8 @@
 //     the system without one, and not at all with insecureSkipTLSVerify;
 //   - a connection is tried at every ready endpoint of the service, in random order, before a request fails;
 //   - the condition Available says whether a request for the version's list of resources succeeds. It is
-//     checked every 30 seconds, more often while it fails, and at once after a connection failed;
+//     checked every 30 seconds, more often while it fails, and at once after a connection failed or the
+//     service or its endpoints changed;
 //   - a server that cannot be reached, or stalls, costs requests for its versions only: they get 503 without
 //     waiting for it, and discovery shows them as stale;
 //   - no credential of a caller reaches another server, and none of its redirects reaches a caller.
@@ -51,6 +52,17 @@ type Options struct {
 	LocalAt int64
 	// Logger receives changes of availability; nil discards.
 	Logger *slog.Logger
+	// Metrics are called when the availability of an APIService changes.
+	Metrics Metrics
+}
+
+// Metrics receive what is known of APIServices, by the names of the objects. Each may be nil, and must be
+// safe for concurrent use.
+type Metrics struct {
+	// Failed is called when one that was available no longer is, with the reason of its condition.
+	Failed func(name, reason string)
+	// Forgotten is called when one has been deleted.
+	Forgotten func(name string)
 }
 
 // Resource is that of APIService objects.
@@ -163,6 +175,9 @@ type follower struct {
 func (f *follower) apply(o *apiregistrationv1.APIService, deleted bool) {
 	if f.again != nil {
 		f.again[o.Name] = true
+	}
+	if m := f.aggregator.opts.Metrics; deleted && m.Forgotten != nil {
+		m.Forgotten(o.Name)
 	}
 	old := f.known[o.Name]
 	if deleted || o.Spec.Service == nil || o.Spec.Group == "" || o.Spec.Group == Resource.Group {

@@ -345,7 +345,8 @@ func TestOpenAPIIsMerged(t *testing.T) {
 // and is used again when it is back.
 func TestUnavailableServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := start(t)
+		seen := &outcomes{}
+		c := start(t, func(o *controlplane.Options) { o.Aggregation.Metrics = seen.metrics() })
 		c.register(nil)
 		c.await(apiregistrationv1.ConditionTrue)
 		refused := func(why string) {
@@ -373,6 +374,8 @@ func TestUnavailableServer(t *testing.T) {
 		refused("context deadline exceeded")
 		c.stalled.Store(false)
 		c.await(apiregistrationv1.ConditionTrue)
+		const failed = "v1alpha1.wardle.example.com FailedDiscoveryCheck"
+		require.Equal(t, []string{failed, failed}, seen.noted())
 	})
 }
 

@@ -17,9 +17,11 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/registry"
@@ -48,17 +50,24 @@ var (
 type condition struct {
 	ok              bool
 	reason, message string
+	unknown         bool // that is not known, as what it depends on could not be read
 }
 
-// run checks the server until ctx ends.
+// run checks the server until ctx ends, and at once after its service or its endpoints have changed.
 func (b *backend) run(ctx context.Context) {
+	var watches sync.WaitGroup
+	defer watches.Wait()
+	if b.aggregator.opts.Dial == nil {
+		watches.Go(func() { b.follow(ctx, servicesResource) })
+		watches.Go(func() { b.follow(ctx, slicesResource) })
+	}
 	wait := retryEvery
 	for ctx.Err() == nil {
 		c := b.check(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if b.setAvailable(c.ok) {
+		if b.setAvailable(c) {
 			b.aggregator.opts.Logger.Info("availability of an API version changed", "version", b.gv.String(), "available", c.ok, "reason", c.reason, "message", c.message)
 		}
 		err := b.report(ctx, c)
@@ -83,14 +92,39 @@ func (b *backend) run(ctx context.Context) {
 	}
 }
 
+var (
+	servicesResource = corev1.GroupVersion.WithResource("services")
+	slicesResource   = discoveryv1.GroupVersion.WithResource("endpointslices")
+)
+
+// follow requests a check when the service, or an EndpointSlice of it, has changed. It returns
+// when ctx has ended.
+func (b *backend) follow(ctx context.Context, resource schema.GroupVersionResource) {
+	_ = backoff.Retry(ctx, backoff.Policy{Max: retryMost}, nil, func(ctx context.Context) error {
+		return b.aggregator.access.Watch(ctx, resource, b.service.Namespace, func(e registry.Event) error {
+			if e.Object == nil {
+				return nil
+			}
+			m := metav1.MetaOf(e.Object)
+			if resource == servicesResource && m.Name == b.service.Name || resource == slicesResource && m.Labels[discoveryv1.LabelServiceName] == b.service.Name {
+				b.suspected()
+			}
+			return nil
+		})
+	})
+}
+
 // setAvailable reports whether that is a change.
-func (b *backend) setAvailable(ok bool) bool {
+func (b *backend) setAvailable(c condition) bool {
 	b.mu.Lock()
-	changed := b.available != ok
-	b.available = ok
+	changed := b.available != c.ok
+	b.available = c.ok
 	b.mu.Unlock()
 	if changed {
 		b.aggregator.publishState()
+		if failed := b.aggregator.opts.Metrics.Failed; failed != nil && !c.ok {
+			failed(b.name, c.reason)
+		}
 	}
 	return changed
 }
@@ -108,38 +142,43 @@ func (b *backend) check(ctx context.Context) condition {
 		attempts sync.WaitGroup
 		mu       sync.Mutex
 		first    *metav1.APIResourceList
-		failed   error
+		err      error
 	)
 	for range checkAttempts {
 		attempts.Go(func() {
-			list, err := b.list(ctx)
+			list, failure := b.list(ctx)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
-			case err == nil && first == nil:
+			case failure == nil && first == nil:
 				first = list
 				cancel() // the others are not needed
-			case err != nil && failed == nil:
-				failed = err
+			case failure != nil && err == nil:
+				err = failure
 			}
 		})
 	}
 	attempts.Wait()
 	if first != nil {
 		b.setResources(first)
-		return condition{true, "Passed", "all checks passed"}
+		return condition{ok: true, reason: "Passed", message: "all checks passed"}
 	}
-	return condition{false, "FailedDiscoveryCheck", fmt.Sprintf("failing or missing response from https://%s/apis/%s: %v", b.host, b.gv, failed)}
+	return failed("FailedDiscoveryCheck", "failing or missing response from https://%s/apis/%s: %v", b.host, b.gv, err)
+}
+
+// failed is the condition of a server that is not available.
+func failed(reason, message string, args ...any) condition {
+	return condition{reason: reason, message: fmt.Sprintf(message, args...)}
 }
 
 // checkService returns why the service cannot be used.
 func (b *backend) checkService(ctx context.Context) condition {
 	s := &b.service
-	obj, err := b.aggregator.access.View(ctx, corev1.GroupVersion.WithResource("services"), types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
+	obj, err := b.aggregator.access.View(ctx, servicesResource, types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
 	if apierrors.IsNotFound(err) {
-		return condition{false, "ServiceNotFound", fmt.Sprintf("service/%s in %q is not present", s.Name, s.Namespace)}
+		return failed("ServiceNotFound", "service/%s in %q is not present", s.Name, s.Namespace)
 	} else if err != nil {
-		return condition{false, "ServiceAccessError", fmt.Sprintf("service/%s in %q cannot be checked due to: %v", s.Name, s.Namespace, err)}
+		return condition{unknown: true, reason: "ServiceAccessError", message: fmt.Sprintf("service/%s in %q cannot be checked due to: %v", s.Name, s.Namespace, err)}
 	}
 	spec := &obj.(*corev1.Service).Spec
 	if spec.Type != corev1.ServiceTypeClusterIP && spec.Type != "" {
@@ -147,17 +186,17 @@ func (b *backend) checkService(ctx context.Context) condition {
 	}
 	i := slices.IndexFunc(spec.Ports, func(p corev1.ServicePort) bool { return p.Port == s.Port })
 	if i < 0 {
-		return condition{false, "ServicePortError", fmt.Sprintf("service/%s in %q is not listening on port %d", s.Name, s.Namespace, s.Port)}
+		return failed("ServicePortError", "service/%s in %q is not listening on port %d", s.Name, s.Namespace, s.Port)
 	}
-	found, err := b.aggregator.access.List(ctx, discoveryv1.GroupVersion.WithResource("endpointslices"), s.Namespace,
+	found, err := b.aggregator.access.List(ctx, slicesResource, s.Namespace,
 		labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: s.Name}))
 	switch {
 	case err != nil:
-		return condition{false, "EndpointsAccessError", fmt.Sprintf("endpoints for service/%s in %q cannot be checked due to: %v", s.Name, s.Namespace, err)}
+		return condition{unknown: true, reason: "EndpointsAccessError", message: fmt.Sprintf("service/%s in %q cannot be checked due to: %v", s.Name, s.Namespace, err)}
 	case len(found) == 0:
-		return condition{false, "EndpointsNotFound", fmt.Sprintf("cannot find endpointslices for service/%s in %q", s.Name, s.Namespace)}
+		return failed("EndpointsNotFound", "cannot find endpointslices for service/%s in %q", s.Name, s.Namespace)
 	case !hasEndpoint(found, spec.Ports[i].Name):
-		return condition{false, "MissingEndpoints", fmt.Sprintf("endpoints for service/%s in %q have no addresses with port name %q", s.Name, s.Namespace, spec.Ports[i].Name)}
+		return failed("MissingEndpoints", "endpointslices for service/%s in %q have no addresses with port name %q", s.Name, s.Namespace, spec.Ports[i].Name)
 	}
 	return condition{ok: true}
 }
@@ -181,8 +220,11 @@ func hasEndpoint(all []metav1.Object, port string) bool {
 // report writes the condition, if the object has another one.
 func (b *backend) report(ctx context.Context, c condition) error {
 	want := apiregistrationv1.APIServiceCondition{Type: apiregistrationv1.Available, Status: apiregistrationv1.ConditionFalse, Reason: c.reason, Message: c.message}
-	if c.ok {
+	switch {
+	case c.ok:
 		want.Status = apiregistrationv1.ConditionTrue
+	case c.unknown:
+		want.Status = apiregistrationv1.ConditionUnknown
 	}
 	key := types.NamespacedName{Name: b.name}
 	if obj, err := b.aggregator.access.View(ctx, Resource, key); err == nil {

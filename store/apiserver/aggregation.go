@@ -15,7 +15,7 @@ import (
 // objects. All methods may be called concurrently.
 type Aggregation interface {
 	// Run keeps Aggregated up to date until ctx ends. Synced is closed when it is for the first time;
-	// requests for resources wait for it.
+	// requests for resources wait for it. An error ends the server's Run, which returns it.
 	Run(ctx context.Context) error
 	Synced() <-chan struct{}
 	// Backend returns the transport to the server of a version, and the name of its host; nil if this server

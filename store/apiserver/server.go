@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -196,13 +197,17 @@ func (s *Server) Advertised() (address string, port int) {
 func (s *Server) Ready() <-chan struct{} { return s.lifecycle.reached[serving] }
 
 // Run starts Options.StartHook, as soon as the store can be reached, and runs the server's loops until ctx
-// ends. Then readiness fails, watches are closed, short requests get the time every request has,
-// streams to nodes and services a few seconds more before they are cut, and Run returns nil when all
-// goroutines have returned. It may be called once.
+// ends. Then readiness fails, watches are closed, short requests get the time every request has, streams to
+// nodes and services a few seconds more before they are cut, and Run returns nil when all goroutines have
+// returned. An error of Options.StartHook or Options.Aggregation ends Run in the same way, and is returned.
+// It may be called once.
 func (s *Server) Run(ctx context.Context) error {
 	if !s.lifecycle.advance(starting) {
 		return errors.New("apiserver: Run was called twice")
 	}
+	given := ctx
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
 	loops, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var tasks, hook sync.WaitGroup
@@ -211,7 +216,11 @@ func (s *Server) Run(ctx context.Context) error {
 		tasks.Go(func() { _ = s.custom.Run(loops) })
 	}
 	if s.opts.Aggregation != nil {
-		tasks.Go(func() { _ = s.opts.Aggregation.Run(loops) })
+		tasks.Go(func() {
+			if err := s.opts.Aggregation.Run(loops); err != nil && loops.Err() == nil {
+				fail(fmt.Errorf("apiserver: aggregation: %w", err))
+			}
+		})
 	}
 	err := s.startHook(ctx)
 	if err == nil && s.custom != nil {
@@ -226,6 +235,9 @@ func (s *Server) Run(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}
+	if err == nil && given.Err() == nil {
+		err = context.Cause(ctx)
+	}
 	if err == nil {
 		s.lifecycle.advance(serving)
 		tasks.Go(func() { s.repairServices(loops) })
@@ -238,8 +250,11 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 		<-ctx.Done()
 	}
-	if ctx.Err() != nil {
+	switch {
+	case given.Err() != nil:
 		err = nil // the failure is a consequence of the shutdown
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
 	}
 	s.lifecycle.advance(draining)
 	s.delayShutdown(context.WithoutCancel(ctx))

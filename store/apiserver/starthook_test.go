@@ -84,3 +84,30 @@ func TestStartHookFails(t *testing.T) {
 		require.Equal(t, []string{"start"}, h.events)
 	})
 }
+
+// brokenAggregation is an Aggregation whose Run fails.
+type brokenAggregation struct {
+	apiserver.Aggregation
+	err error
+}
+
+// Run implements apiserver.Aggregation.
+func (b brokenAggregation) Run(context.Context) error { return b.err }
+
+// Synced implements apiserver.Aggregation.
+func (brokenAggregation) Synced() <-chan struct{} { return nil }
+
+// A server that cannot find out what other servers serve ends with the error: it would never be ready.
+func TestAggregationFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := errors.New("the objects cannot be read")
+		s, err := apiserver.New(apiserver.Options{Aggregation: brokenAggregation{err: broken}})
+		require.NoError(t, err)
+		require.ErrorIs(t, s.Run(t.Context()), broken)
+		select {
+		case <-s.Ready():
+			t.Fatal("it was ready")
+		default:
+		}
+	})
+}

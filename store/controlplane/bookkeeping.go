@@ -45,6 +45,14 @@ type BookkeepingOptions struct {
 	Hostname string
 }
 
+// IdentityName is the name of the server's lease; empty without a Hostname.
+func (o BookkeepingOptions) IdentityName() string {
+	if o.Hostname == "" {
+		return ""
+	}
+	return identityName(o.Hostname)
+}
+
 // Bookkeeping returns the start hook that keeps the objects every cluster has: system namespaces, the service
 // kubernetes with its endpoints, the service range, priority classes, the default configuration of priority
 // and fairness, and an APIService of every served version. It is a hook of one server. [New] sets it; it is

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 )
@@ -29,11 +30,28 @@ type Options struct {
 	// Prefix is what precedes keys in etcd. It is authenticated together with the key, so that a value cannot
 	// be moved to another one. Empty means DefaultPrefix.
 	Prefix string
+	// Metrics are called when key management services are used.
+	Metrics Metrics
+}
+
+// Metrics receive what is done with key management services, by the name of the provider. Each may be nil,
+// and must be fast and safe for concurrent use.
+type Metrics struct {
+	// Called is called after each call of a method, such as Encrypt.
+	Called func(provider, method string, err error, took time.Duration)
+	// KeyUsed is called when a value has been written to the store, or read from it, by the key with that ID.
+	KeyUsed func(provider, keyID string, written bool)
+	// KeyReported is called when the service has reported its key. The ID is empty or longer than 1024 bytes
+	// if it cannot be used.
+	KeyReported func(provider, keyID string)
+	// Seeds is called with the number of decrypted seeds that are kept in memory.
+	Seeds func(provider string, n int)
 }
 
 // Providers are a configuration in force. They are safe for concurrent use.
 type Providers struct {
 	prefix  string
+	metrics Metrics
 	current atomic.Pointer[state]
 	mu      sync.Mutex // held by Set, and guards what follows
 	plugins map[pluginID]*plugin
@@ -50,7 +68,7 @@ type state struct {
 
 // New returns the providers of a configuration that ParseConfiguration has returned.
 func New(c *Configuration, opts Options) (*Providers, error) {
-	p := &Providers{prefix: cmp.Or(opts.Prefix, DefaultPrefix), plugins: map[pluginID]*plugin{}}
+	p := &Providers{prefix: cmp.Or(opts.Prefix, DefaultPrefix), metrics: opts.Metrics, plugins: map[pluginID]*plugin{}}
 	return p, p.Set(c)
 }
 
@@ -67,6 +85,7 @@ func (p *Providers) plugin(k *KMSConfiguration) (*plugin, error) {
 	if err != nil {
 		return nil, err
 	}
+	client.metrics = p.metrics
 	made := &plugin{name: k.Name, prefix: mark + "kms:v2:" + k.Name + ":", client: client, read: map[[sha256.Size]byte][]byte{}}
 	p.plugins[id] = made
 	return made, nil

@@ -80,6 +80,9 @@ func (p *plugin) seal(ctx context.Context, plain, aad []byte) ([]byte, error) {
 	nonce := data[infoSize:]
 	_, _ = rand.Read(nonce)
 	data = aead.Seal(data, nonce, plain, aad)
+	if used := p.client.metrics.KeyUsed; used != nil {
+		used(p.name, s.keyID, true)
+	}
 	out := make([]byte, 0, len(p.prefix)+len(s.wrapped)+len(data)+8)
 	return appendBytes(append(append(out, p.prefix...), s.wrapped...), 1, data), nil
 }
@@ -133,6 +136,9 @@ func (p *plugin) open(ctx context.Context, data, aad []byte) (plain []byte, stal
 	if plain, err = (gcm{aead}).open(sealed, aad); err != nil {
 		return nil, false, err
 	}
+	if used := p.client.metrics.KeyUsed; used != nil {
+		used(p.name, o.keyID, false)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return plain, !o.derived || p.write != nil && p.write.keyID != o.keyID, nil
@@ -163,6 +169,9 @@ func (p *plugin) keep(id [sha256.Size]byte, plain []byte) {
 		clear(p.read)
 	}
 	p.read[id] = plain
+	if seeds := p.client.metrics.Seeds; seeds != nil {
+		seeds(p.name, len(p.read))
+	}
 }
 
 // current returns the seed to write with.

@@ -23,6 +23,8 @@ import (
 type kmsClient struct {
 	conn    *grpc.ClientConn
 	timeout time.Duration // of one call
+	name    string        // of the provider
+	metrics Metrics
 }
 
 // newKMSClient connects when it is first used.
@@ -35,7 +37,7 @@ func newKMSClient(k *KMSConfiguration) (kmsClient, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", path)
 	}
 	conn, err := grpc.NewClient("passthrough:///kms", grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(dial), grpc.WithAuthority("localhost"))
-	c := kmsClient{conn, 3 * time.Second}
+	c := kmsClient{conn: conn, timeout: 3 * time.Second, name: k.Name}
 	if k.Timeout != nil {
 		c.timeout = k.Timeout.Duration
 	}
@@ -47,7 +49,11 @@ func (c kmsClient) call(ctx context.Context, method string, request []byte) ([]b
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	var response []byte
+	began := time.Now()
 	err := c.conn.Invoke(ctx, "/v2.KeyManagementService/"+method, request, &response, grpc.ForceCodec(rawCodec{}))
+	if called := c.metrics.Called; called != nil {
+		called(c.name, method, err, time.Since(began))
+	}
 	switch status.Code(err) {
 	case codes.OK:
 		return response, nil
@@ -90,6 +96,9 @@ func (c kmsClient) status(ctx context.Context) (keyID string, err error) {
 		}
 		return nil
 	})
+	if reported := c.metrics.KeyReported; reported != nil && err == nil {
+		reported(c.name, keyID)
+	}
 	switch {
 	case err != nil:
 	case version != "v2" && version != "v2beta1":

@@ -46,6 +46,8 @@ type Metrics struct {
 	access                 *access
 	admissions             *admissions
 	audits                 *audits
+	aggregations           *prometheus.CounterVec
+	keyServices            *keyServices
 
 	requestSeries *memo[apiserver.Measurement, requestSeries]
 }
@@ -106,6 +108,7 @@ func New() *Metrics {
 		},
 	}
 	m.caches, m.stored, m.access, m.admissions, m.audits = newCaches(r), newRequests(r), newAccess(r), newAdmissions(r), newAudits(r)
+	m.aggregations, m.keyServices = newAggregations(r), newKeyServices(r)
 	m.requestSeries = newMemo(m.seriesOf)
 	m.flows.series = newMemo(m.flows.seriesOf)
 	return m
