@@ -281,6 +281,8 @@ func (b *Bootstrap) controllers() {
 			on(verbs("patch,update"), "resource.k8s.io:resourceclaims/status", "resource.k8s.io:resourceclaims/binding", ":pods/status"))},
 		{"resourcequota-controller", rules(on(verbs("list,watch"), "*:*"), on([]string{"update"}, ":resourcequotas/status"))},
 		{"root-ca-cert-publisher", on(verbs("create,update"), ":configmaps")},
+		{"route-controller", rules(on(verbs("list,watch"), ":nodes"), on([]string{"patch"}, ":nodes/status"))},
+		{"service-controller", rules(on(read, ":services"), on(verbs("patch,update"), ":services/status"), on(verbs("list,watch"), ":nodes"))},
 		{"service-account-controller", on([]string{"create"}, ":serviceaccounts")},
 		{"statefulset-controller", rules(on(verbs("list,watch"), ":pods"), on(read, "apps:statefulsets"), on([]string{"update"}, "apps:statefulsets/finalizers,statefulsets/status"),
 			on(verbs("create,delete,get,patch,update"), ":pods"), on(verbs("create,delete,get,list,patch,update,watch"), "apps:controllerrevisions"), on(verbs("create,delete,get,list,update,watch"), ":persistentvolumeclaims"))},
