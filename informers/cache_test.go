@@ -32,7 +32,7 @@ import (
 func TestACacheIsAFullCacheFiltered(t *testing.T) {
 	for _, seed := range seeds.Of(t, 20) {
 		ok := t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { filteredCaches(t, rand.New(rand.NewPCG(seed, 11))) })
+			synctest.Test(t, func(t *testing.T) { filteredCaches(t, seeds.Stream(seed, 11)) })
 		})
 		if !ok {
 			return

@@ -3,7 +3,6 @@ package informers_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"sync"
@@ -125,7 +124,7 @@ func faultyServer(t *testing.T, seed uint64) {
 	writer, reader := client.For[*corev1.ConfigMap](set.Conn()), inf.Lister()
 	var wg sync.WaitGroup
 	for _, ns := range []string{"default", "kube-system"} {
-		rng := rand.New(rand.NewPCG(seed, uint64(len(ns))))
+		rng := seeds.Stream(seed, uint64(len(ns)))
 		wg.Go(func() {
 			for i := range 25 {
 				time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)

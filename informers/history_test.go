@@ -54,7 +54,7 @@ type modelEvent struct {
 }
 
 func newModel(seed uint64) *model {
-	return &model{rng: rand.New(rand.NewPCG(seed, 1)), answers: rand.New(rand.NewPCG(seed, 5)), rev: 10, objs: map[types.NamespacedName]*corev1.ConfigMap{}, streams: map[*modelStream]bool{}}
+	return &model{rng: seeds.Stream(seed, 1), answers: seeds.Stream(seed, 5), rev: 10, objs: map[types.NamespacedName]*corev1.ConfigMap{}, streams: map[*modelStream]bool{}}
 }
 
 func (m *model) write(typ client.EventType, obj *corev1.ConfigMap) {
@@ -423,7 +423,7 @@ type history struct {
 }
 
 func newHistory(t *testing.T, seed uint64) *history {
-	rng, m := rand.New(rand.NewPCG(seed, 2)), newModel(seed)
+	rng, m := seeds.Stream(seed, 2), newModel(seed)
 	m.faulty = true
 	m.noWL = rng.IntN(2) == 0
 	m.spoils, m.leaves = rng.IntN(2) == 0, rng.IntN(2) == 0
@@ -434,7 +434,7 @@ func newHistory(t *testing.T, seed uint64) *history {
 	h.set, h.inf = modelInformer(m, SetOptions{NoWatchList: rng.IntN(4) == 0, Decoded: rng.IntN(4) == 0, DetectMutations: rng.IntN(4) == 0}, Options[*corev1.ConfigMap]{})
 	h.byV = h.inf.Index(DefineIndex("v", func(cm *corev1.ConfigMap) []string { return []string{cm.Data["v"]} }))
 	h.fast, h.slow, h.late = newFollower(t), newFollower(t), newFollower(t)
-	slowRNG := rand.New(rand.NewPCG(seed, 3))
+	slowRNG := seeds.Stream(seed, 3)
 	h.slow.slow = func() time.Duration { return time.Duration(slowRNG.IntN(400)) * time.Millisecond }
 	return h
 }

@@ -149,7 +149,7 @@ type ownWrites struct {
 }
 
 func newOwnWrites(t *testing.T, seed uint64) (h *ownWrites, rng *rand.Rand) {
-	rng = rand.New(rand.NewPCG(seed, 4))
+	rng = seeds.Stream(seed, 4)
 	h = &ownWrites{t: t, seed: seed, m: newModel(seed)}
 	h.m.faulty = true
 	h.m.noWL = rng.IntN(2) == 0
@@ -196,7 +196,7 @@ func (h *ownWrites) run(rng *rand.Rand) {
 
 // writer writes at random through the set, and reads after each write.
 func (h *ownWrites) writer(ctx context.Context, w int) {
-	cms, rng := client.For[*corev1.ConfigMap](h.set.Conn()), rand.New(rand.NewPCG(h.seed, uint64(10+w)))
+	cms, rng := client.For[*corev1.ConfigMap](h.set.Conn()), seeds.Stream(h.seed, uint64(10+w))
 	for range 40 {
 		time.Sleep(time.Duration(rng.IntN(120)) * time.Millisecond)
 		key := types.NamespacedName{Namespace: "ns" + strconv.Itoa(w), Name: "o" + strconv.Itoa(rng.IntN(6))}

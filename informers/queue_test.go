@@ -2,7 +2,6 @@ package informers
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"testing"
 
@@ -127,7 +126,7 @@ func TestQueueGivesMemoryBack(t *testing.T) {
 // through all of them.
 func TestIndexFilesWhatReadersSee(t *testing.T) {
 	for _, seed := range seeds.Of(t, 200) {
-		rng := rand.New(rand.NewPCG(seed, 1))
+		rng := seeds.Stream(seed, 1)
 		ix := &index[*corev1.ConfigMap]{byValue: map[string]*bucket[*corev1.ConfigMap]{}, of: map[types.NamespacedName]*filed[*corev1.ConfigMap]{}}
 		now := map[types.NamespacedName]*queued{}
 		for range 200 {

@@ -26,7 +26,7 @@ func (x *item) waited() int { return x.out - x.before }
 // written there, on random histories.
 func TestBoundsOnWaiting(t *testing.T) {
 	for _, seed := range seeds.Of(t, 300) {
-		rng := rand.New(rand.NewPCG(seed, 4))
+		rng := seeds.Stream(seed, 4)
 		passOver := 1 + rng.IntN(10)
 		items := history(t, rng, passOver, false)
 		starvationBound(t, seed, items, passOver)

@@ -2,7 +2,6 @@ package workqueue_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"sync"
@@ -213,7 +212,7 @@ func TestModel(t *testing.T) {
 }
 
 func compare(t *testing.T, seed uint64) {
-	rng := rand.New(rand.NewPCG(seed, 2))
+	rng := seeds.Stream(seed, 2)
 	m := &model{
 		passOver: []int{-1, 1, 2, workqueue.DefaultPassOver}[rng.IntN(4)],
 		tenants:  rng.IntN(2) == 0,
@@ -292,7 +291,7 @@ func TestNoLostWakeUp(t *testing.T) {
 }
 
 func stress(t *testing.T, seed uint64) {
-	rng := rand.New(rand.NewPCG(seed, 3))
+	rng := seeds.Stream(seed, 3)
 	opts := workqueue.Options[int]{Seed: seed * uint64(rng.IntN(2))}
 	if rng.IntN(2) == 0 {
 		opts.Tenant = func(k int) string { return strconv.Itoa(k % 4) }
@@ -306,7 +305,7 @@ func stress(t *testing.T, seed uint64) {
 	var busy [keys]atomic.Int32
 	var workers, adders sync.WaitGroup
 	for w := range 1 + rng.IntN(6) {
-		own := rand.New(rand.NewPCG(seed, uint64(100+w)))
+		own := seeds.Stream(seed, uint64(100+w))
 		workers.Go(func() {
 			for {
 				k, err := q.Get(t.Context())
@@ -330,7 +329,7 @@ func stress(t *testing.T, seed uint64) {
 		})
 	}
 	for a := range 3 {
-		own := rand.New(rand.NewPCG(seed, uint64(200+a)))
+		own := seeds.Stream(seed, uint64(200+a))
 		adders.Go(func() {
 			for range 60 {
 				k := own.IntN(keys)

@@ -149,7 +149,7 @@ func TestTexts(t *testing.T) {
 // which a path is a path and nothing is matched, has the second as its result.
 func TestChangesLeadFromOneToTheOther(t *testing.T) {
 	for _, seed := range seeds.Of(t, 500) {
-		rng := rand.New(rand.NewPCG(seed, 21))
+		rng := seeds.Stream(seed, 21)
 		before, after := randomObject(rng), randomObject(rng)
 		if rng.IntN(2) == 0 { // mostly equal
 			after = codec.DeepCopy(before)

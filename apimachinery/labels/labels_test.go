@@ -2,7 +2,6 @@ package labels_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -179,7 +178,7 @@ type naive []func(labels.Set) bool
 func TestRandomSelectorsAgainstANaiveModel(t *testing.T) {
 	keys, values := []string{"a", "b", "x/y", "in"}, []string{"", "p", "q", "5", "6", "notin"}
 	for _, seed := range seeds.Of(t, 20000) {
-		r := rand.New(rand.NewPCG(seed, 2))
+		r := seeds.Stream(seed, 2)
 		var model naive
 		var terms []string
 		for range r.IntN(4) {

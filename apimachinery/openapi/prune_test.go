@@ -28,7 +28,7 @@ func TestPruneRandomObjects(t *testing.T) {
 	s := schemaOf(t, prunable)
 	clean := 0
 	for _, seed := range seeds.Of(t, 3000) {
-		rnd := rand.New(rand.NewPCG(seed, 1))
+		rnd := seeds.Stream(seed, 1)
 		fields, _ := randomMember(rnd, 0).(map[string]any)
 		if fields == nil {
 			fields = map[string]any{"e": randomMember(rnd, 1)}

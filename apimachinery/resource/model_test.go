@@ -112,7 +112,7 @@ func randomText(r *rand.Rand) (number, suffix string) {
 
 func TestRandomHistoriesAgainstRationals(t *testing.T) {
 	for _, seed := range seeds.Of(t, 6000) {
-		r := rand.New(rand.NewPCG(seed, 0))
+		r := seeds.Rand(seed)
 		text, suffix := randomText(r)
 		q, err := resource.Parse(text + suffix)
 		require.NoError(t, err, "seed %d", seed)

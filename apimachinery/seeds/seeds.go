@@ -80,6 +80,10 @@ func share(t testing.TB, usual, oneIn, least int, failed []uint64) []uint64 {
 // Rand returns the generator of one seed: equal seeds draw equal numbers on every platform.
 func Rand(seed uint64) *rand.Rand { return rand.New(source(seed, 0)) }
 
+// Stream returns one of several generators of one seed, for tests in which several things draw: those of
+// different numbers draw different numbers, that of 0 draws those of [Rand].
+func Stream(seed, number uint64) *rand.Rand { return rand.New(source(seed, number)) }
+
 // fromEnvironment returns the positive number that the variable holds, and false if it is not set.
 func fromEnvironment(t testing.TB, name string) (uint64, bool) {
 	t.Helper()

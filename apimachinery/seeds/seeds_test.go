@@ -99,7 +99,7 @@ func TestTrace(t *testing.T) {
 	require.Len(t, files, 1)
 	text, err := os.ReadFile(files[0])
 	require.NoError(t, err)
-	for _, line := range []string{"TestTrace.func1:", " seed 2: 2 numbers\n", "draws of pods seed 1: 1\n", "history seed 2: done\n"} {
+	for _, line := range []string{"TestTrace.func1:", " seed 2, 0: 2 numbers\n", "draws of pods seed 1: 1\n", "history seed 2: done\n"} {
 		require.Contains(t, string(text), line)
 	}
 	t.Setenv("KEELSON_TRACE", "")

@@ -51,7 +51,7 @@ func source(seed, stream uint64) rand.Source {
 	if pc, _, line, ok := runtime.Caller(2); ok {
 		at = fmt.Sprintf("%s:%d", runtime.FuncForPC(pc).Name(), line)
 	}
-	c := &counted{Source: s, name: fmt.Sprintf("%s seed %d", at, seed)}
+	c := &counted{Source: s, name: fmt.Sprintf("%s seed %d, %d", at, seed, stream)}
 	traced.mu.Lock()
 	defer traced.mu.Unlock()
 	traced.generators = append(traced.generators, c)

@@ -16,6 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
@@ -145,9 +146,9 @@ func TestForSurvivesFaults(t *testing.T) {
 					return errors.New("connection reset by peer")
 				}
 				if call.Verb == "watch" {
-					// The connection ends after a while.
+					// The connection ends after a while, at no instant at which the object changes.
 					inner, cancel := context.WithCancel(ctx)
-					time.AfterFunc(time.Duration(r.IntN(300))*time.Second, cancel)
+					time.AfterFunc(time.Duration(r.IntN(300))*time.Second+time.Second/3, cancel)
 					return send(inner)
 				}
 				return send(ctx)
@@ -164,7 +165,8 @@ func TestForSurvivesFaults(t *testing.T) {
 				reached.Store(true)
 				_, _ = client.Update(t.Context(), maps, key("a"), func(cm *corev1.ConfigMap) error { cm.Data["k"] = "end"; return nil })
 			}()
-			cm, err := wait.For(t.Context(), client.For[*corev1.ConfigMap](faulty), key("a"), wait.Path(".data.k", "end"))
+			ctx := backoff.WithJitter(t.Context(), seeds.Rand(seed).Float64)
+			cm, err := wait.For(ctx, client.For[*corev1.ConfigMap](faulty), key("a"), wait.Path(".data.k", "end"))
 			require.NoError(t, err, "seed %d", seed)
 			require.True(t, reached.Load())
 			require.Equal(t, "end", cm.Data["k"])

@@ -52,7 +52,7 @@ type history struct {
 }
 
 func newHistory(t *testing.T, seed uint64) *history {
-	return &history{t: t, seed: seed, rnd: rand.New(rand.NewPCG(seed, 1)), chance: rand.New(rand.NewPCG(seed, 2)),
+	return &history{t: t, seed: seed, rnd: seeds.Stream(seed, 1), chance: seeds.Stream(seed, 2),
 		wanted: map[string]bool{}, over: map[string]corev1.PodPhase{}}
 }
 

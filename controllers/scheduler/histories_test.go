@@ -138,7 +138,7 @@ func TestHistoriesWithLostAnswers(t *testing.T) {
 func history(t *testing.T, seed uint64) {
 	r := seeds.Rand(seed)
 	c := controllertest.Start(t, controllertest.Options{})
-	x := &chaos{random: rand.New(rand.NewPCG(seed, 1))}
+	x := &chaos{random: seeds.Stream(seed, 1)}
 	l := &ledger{t: t, seed: seed, nodes: map[string]int64{}, pods: map[types.UID]*corev1.Pod{}, ever: map[types.UID]string{}}
 	for i, name := range classes {
 		priorities(c, map[string]int32{name: int32(i)})

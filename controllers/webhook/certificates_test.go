@@ -163,7 +163,7 @@ func (h *hooked) configure(ctx context.Context, conn client.Conn) {
 // although replicas restart, and their requests and the replies get lost.
 func TestCertificatesRotate(t *testing.T) {
 	for _, seed := range seeds.Of(t, 1) {
-		synctest.Test(t, func(t *testing.T) { rotate(t, rand.New(rand.NewPCG(seed, 0))) })
+		synctest.Test(t, func(t *testing.T) { rotate(t, seeds.Rand(seed)) })
 	}
 }
 

@@ -3,7 +3,6 @@ package interop
 import (
 	stdjson "encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 
 	fuzz "github.com/google/gofuzz"
@@ -105,7 +104,7 @@ func TestPodSecurityPolicyAsUpstream(t *testing.T) {
 	versions := []string{"latest", "v1.7", "v1.36", "v1.07", "1.7", ""}
 	invalid := 0
 	for _, seed := range seeds.Of(t, 2000) {
-		r := rand.New(rand.NewPCG(seed, 0))
+		r := seeds.Rand(seed)
 		var theirs api.Policy
 		var ours podsecurity.Policy
 		for _, mode := range []struct {

@@ -50,7 +50,7 @@ type happening struct {
 const firstVersion = 100
 
 func newServer(seed uint64) *server {
-	return &server{rng: rand.New(rand.NewPCG(seed, 1)), answers: rand.New(rand.NewPCG(seed, 2)), rev: firstVersion, streams: map[*stream]struct{}{}}
+	return &server{rng: seeds.Stream(seed, 1), answers: seeds.Stream(seed, 2), rev: firstVersion, streams: map[*stream]struct{}{}}
 }
 
 // at is the collection at a version: names and the version each was changed at.
@@ -467,7 +467,7 @@ func history(t *testing.T, seed uint64) (trace string) {
 			fmt.Fprintln(&steps, time.Now().Format(time.RFC3339Nano), in.Outcome, in.Version, in.Err, cmd.Do, cmd.Version, cmd.After)
 		},
 	})
-	ctx, cancel := context.WithCancel(backoff.WithJitter(t.Context(), rand.New(rand.NewPCG(seed, 3)).Float64))
+	ctx, cancel := context.WithCancel(backoff.WithJitter(t.Context(), seeds.Stream(seed, 3).Float64))
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
 	for range 20 + rng.IntN(60) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/fence"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
@@ -57,10 +58,15 @@ func (d *draws) upTo(most time.Duration) time.Duration {
 	return time.Duration(d.rng.Int64N(int64(most)))
 }
 
+func (d *draws) fraction() float64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.rng.Float64()
+}
+
 func (d *draws) oneIn(n int) bool { return d.upTo(time.Duration(n)) == 0 }
 
 func fencedHistory(t *testing.T, seed uint64, connect func() *rest.Conn) {
-	dice := &draws{rng: seeds.Rand(seed)}
 	watched := client.For[*corev1.ConfigMap](connect())
 	first, err := watched.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: target.Namespace, Name: target.Name}})
 	require.NoError(t, err)
@@ -80,6 +86,9 @@ func fencedHistory(t *testing.T, seed uint64, connect func() *rest.Conn) {
 		}
 	})
 	for i := range 3 {
+		// Its own, so that others do not change what it draws.
+		dice := &draws{rng: seeds.Rand(seed + uint64(i)<<40)}
+		ctx := backoff.WithJitter(ctx, dice.fraction)
 		link, data := &paused{Conn: connect()}, connect()
 		maps := client.For[*corev1.ConfigMap](lagging{data, func() time.Duration {
 			if dice.oneIn(6) {
@@ -88,6 +97,7 @@ func fencedHistory(t *testing.T, seed uint64, connect func() *rest.Conn) {
 			return dice.upTo(100 * time.Millisecond)
 		}})
 		running.Go(func() {
+			time.Sleep(time.Duration(i) * time.Millisecond) // of two at the same instant, either may be first
 			for n := 0; ctx.Err() == nil; n++ {
 				link.on.Store(false)
 				e, err := leaderelection.New(leaselock.New(link, key, leaselock.Options{}), leaderelection.Options{Identity: fmt.Sprintf("%d-%d", i, n), DrainTimeout: -1})

@@ -192,10 +192,10 @@ func watchersMissNothing(t *testing.T, seed uint64) {
 		histories := make([][]string, watchers)
 		finished := make(chan struct{})
 		for i := range watchers {
-			rng := rand.New(rand.NewPCG(seed, uint64(i)))
+			rng := seeds.Stream(seed, uint64(i))
 			wg.Go(func() { histories[i] = follow(t, s, from, rng, finished) })
 		}
-		rng := rand.New(rand.NewPCG(seed, 99))
+		rng := seeds.Stream(seed, 99)
 		var want []string
 		alive := map[string]bool{}
 		for i := range writes {
@@ -275,7 +275,7 @@ func TestShutdownEndsWatches(t *testing.T) {
 // Events that are ready together are written together, whatever their sizes, and arrive whole and in order.
 func TestWatchOfManySizes(t *testing.T) {
 	for _, seed := range seeds.Slow(t, 2) {
-		random := rand.New(rand.NewPCG(seed, 1))
+		random := seeds.Stream(seed, 1)
 		s := start(t, apiserver.Options{})
 		const n = 300
 		sizes := make([]int, n)

@@ -128,7 +128,7 @@ func TestCoversIsSound(t *testing.T) {
 		return d == authz.Allow
 	}
 	for _, seed := range seeds.Of(t, 2000) {
-		r := rand.New(rand.NewPCG(seed, 1))
+		r := seeds.Stream(seed, 1)
 		have, want := rules(r, 3), rules(r, 1)
 		ok, missing := authz.Covers(have, want)
 		require.Equal(t, ok, len(missing) == 0, "seed %d", seed)

@@ -2,6 +2,7 @@ package authz_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -199,7 +200,7 @@ func randomNodeObject(r *rand.Rand) metav1.Object {
 func TestNodeGraph(t *testing.T) {
 	groups := map[string]string{"volumeattachments": "storage.k8s.io", "resourceslices": "resource.k8s.io", "resourceclaims": "resource.k8s.io"}
 	for _, seed := range seeds.Of(t, 60) {
-		r := rand.New(rand.NewPCG(seed, 1))
+		r := seeds.Stream(seed, 1)
 		g, c := &authz.NodeGraph{}, cluster{}
 		node := authz.NewNode(g, nil)
 		for step := range 60 {
@@ -209,7 +210,8 @@ func TestNodeGraph(t *testing.T) {
 				c.delete(o)
 			case 3: // a watch begins again, and some objects have gone meanwhile
 				g.Begin(o)
-				for id, have := range c {
+				for _, id := range slices.Sorted(maps.Keys(c)) {
+					have := c[id]
 					if fmt.Sprintf("%T", have) != fmt.Sprintf("%T", o) {
 						continue
 					}

@@ -121,7 +121,7 @@ func TestPolicyIndex(t *testing.T) {
 		{Name: "system:serviceaccount:ns1:u1", Groups: []string{"u1"}}, {Name: "system:serviceaccount:ns2:g2"},
 	}
 	for _, seed := range seeds.Of(t, 100) {
-		r := rand.New(rand.NewPCG(seed, 1))
+		r := seeds.Stream(seed, 1)
 		m := &model{clusterRoles: map[types.NamespacedName][]rbacv1.PolicyRule{}, roles: map[types.NamespacedName][]rbacv1.PolicyRule{},
 			clusterBindings: map[types.NamespacedName]metav1.Object{}, bindings: map[types.NamespacedName]metav1.Object{}}
 		p := &authz.Policy{}

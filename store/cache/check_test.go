@@ -3,7 +3,6 @@ package cache_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -257,7 +256,7 @@ func TestWatchesOfARestoredStoreExpire(t *testing.T) {
 func TestChecksOfRandomHistories(t *testing.T) {
 	for _, seed := range seeds.Of(t, 3) {
 		synctest.Test(t, func(t *testing.T) {
-			rnd := rand.New(rand.NewPCG(seed, 21))
+			rnd := seeds.Stream(seed, 21)
 			s := memory.New(memory.Options{})
 			for i := range 1500 { // more than one page
 				_, err := s.Create(t.Context(), fmt.Sprintf("/pods/base/%d", i), []byte("u"), none)

@@ -180,7 +180,7 @@ func writeAtRandom(t *testing.T, mem *memory.Store, m *modelHistory, current map
 }
 
 func runHistory(t *testing.T, seed uint64) {
-	rnd := rand.New(rand.NewPCG(seed, 5))
+	rnd := seeds.Stream(seed, 5)
 	mem := memory.New(memory.Options{LogEvents: []int{0, 20}[rnd.IntN(2)]})
 	hooks := storetest.Hooks{}
 	if rnd.IntN(2) == 0 {
@@ -255,7 +255,7 @@ func runHistory(t *testing.T, seed uint64) {
 // late delays every third batch of a watch, by less or by more than a read of the store waits for it.
 func late(seed uint64, hooks storetest.Hooks) storetest.Hooks {
 	var mu sync.Mutex
-	before, rnd := hooks.Batch, rand.New(rand.NewPCG(seed, 6))
+	before, rnd := hooks.Batch, seeds.Stream(seed, 6)
 	hooks.Batch = func(ctx context.Context, prefix string, b store.Batch) error {
 		mu.Lock()
 		wait := time.Duration(max(0, rnd.IntN(600)-400)) * time.Millisecond

@@ -2,7 +2,6 @@ package cache_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,7 +13,7 @@ import (
 
 func TestLabelSets(t *testing.T) {
 	for _, seed := range seeds.Of(t, 3) {
-		random := rand.New(rand.NewPCG(seed, 1))
+		random := seeds.Stream(seed, 1)
 		s := memory.New(memory.Options{})
 		for i := range 200 {
 			text := fmt.Sprintf("uid-%d;", i)

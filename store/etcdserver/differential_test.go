@@ -62,7 +62,7 @@ type pair struct {
 func (p *pair) run(seed uint64) {
 	ctx, cancel := context.WithTimeout(p.t.Context(), 5*time.Minute)
 	defer cancel()
-	p.seed, p.rnd, p.leases, p.watches = seed, rand.New(rand.NewPCG(seed, 1)), nil, nil
+	p.seed, p.rnd, p.leases, p.watches = seed, seeds.Stream(seed, 1), nil, nil
 	p.same(ctx, deleteRange(&pb.DeleteRangeRequest{Key: []byte{0}, RangeEnd: []byte{0}}))
 	for p.step = range 60 {
 		p.request(ctx)

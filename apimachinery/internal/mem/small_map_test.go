@@ -3,7 +3,6 @@ package mem
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"runtime"
 	"testing"
 
@@ -46,7 +45,7 @@ func TestLayoutOfSmallMaps(t *testing.T) {
 func TestSmallMapsAreMaps(t *testing.T) {
 	needSmallMaps(t)
 	for _, seed := range seeds.Of(t, 40) {
-		rnd := rand.New(rand.NewPCG(seed, 1))
+		rnd := seeds.Stream(seed, 1)
 		want := map[string]string{}
 		m := new(SmallMap[string]).Init()
 		for step := range 120 {

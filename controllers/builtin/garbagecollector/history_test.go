@@ -468,7 +468,7 @@ func TestHistories(t *testing.T) {
 }
 
 func runHistory(t *testing.T, seed uint64, steps int) {
-	h := &history{t: t, c: controllertest.Start(t, controllertest.Options{}), rnd: rand.New(rand.NewPCG(seed, 1)),
+	h := &history{t: t, c: controllertest.Start(t, controllertest.Options{}), rnd: seeds.Stream(seed, 1),
 		touched: map[types.UID]time.Time{}, existed: map[types.UID]bool{}, waited: map[types.UID]bool{}}
 	h.define()
 	h.start()

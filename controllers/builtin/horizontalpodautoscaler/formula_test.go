@@ -3,7 +3,6 @@ package horizontalpodautoscaler
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -92,7 +91,7 @@ func TestReplicas(t *testing.T) {
 // and the change that it demands is never in the other direction than usage is from the target.
 func TestUtilizationAgreesWithAverage(t *testing.T) {
 	for _, seed := range seeds.Of(t, 300) {
-		r := rand.New(rand.NewPCG(seed, 0))
+		r := seeds.Rand(seed)
 		n := 1 + r.IntN(6)
 		var usage []int64
 		for range n {

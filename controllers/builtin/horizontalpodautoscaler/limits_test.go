@@ -104,7 +104,7 @@ func randomRules(r *rand.Rand) *autoscalingv2.HPAScalingRules {
 // In random histories the number of replicas is that of the model, which forgets nothing.
 func TestLimitsAgreeWithModel(t *testing.T) {
 	for _, seed := range seeds.Of(t, 300) {
-		r := rand.New(rand.NewPCG(seed, 0))
+		r := seeds.Rand(seed)
 		b := &bounds{current: int32(1 + r.IntN(10)), least: 1, most: int32(10 + r.IntN(20)), window: 5 * time.Minute, now: noon}
 		if r.IntN(3) > 0 {
 			b.behavior = &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: randomRules(r), ScaleDown: randomRules(r)}

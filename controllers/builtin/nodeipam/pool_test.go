@@ -1,7 +1,6 @@
 package nodeipam
 
 import (
-	"math/rand/v2"
 	"net/netip"
 	"testing"
 
@@ -74,7 +73,7 @@ func (m *model) isFree(s netip.Prefix) bool {
 // A subnet that is taken overlaps no range that is occupied, and there is none only if none is free.
 func TestPoolAgreesWithModel(t *testing.T) {
 	for _, seed := range seeds.Of(t, 50) {
-		r := rand.New(rand.NewPCG(seed, 0))
+		r := seeds.Rand(seed)
 		cluster := netip.MustParsePrefix([]string{"10.4.0.0/20", "fd00:4::/112"}[r.IntN(2)])
 		size := cluster.Bits() + r.IntN(9)
 		p, err := newPool(cluster, size)

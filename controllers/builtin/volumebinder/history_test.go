@@ -94,7 +94,7 @@ func (h *history) check(t *testing.T) {
 func TestHistories(t *testing.T) {
 	for _, seed := range seeds.Of(t, 4) {
 		synctest.Test(t, func(t *testing.T) {
-			h := &history{Rand: rand.New(rand.NewPCG(seed, 0)), c: start(t)}
+			h := &history{Rand: seeds.Rand(seed), c: start(t)}
 			owner := map[string]types.UID{}
 			controllertest.Watch(h.c, "", func(e client.Event[*corev1.PersistentVolume]) {
 				name, uid := e.Object.Name, types.UID("")

@@ -2,7 +2,6 @@ package volumematch_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -141,7 +140,7 @@ func most(requests []volumematch.Request, i int, volumes []*corev1.PersistentVol
 // As many claims as possible get a volume, each one that fits and that no other has.
 func TestAssignIsMaximal(t *testing.T) {
 	for _, seed := range seeds.Of(t, 300) {
-		r := rand.New(rand.NewPCG(seed, 0))
+		r := seeds.Rand(seed)
 		var requests []volumematch.Request
 		var volumes []*corev1.PersistentVolume
 		for i := range 1 + r.IntN(4) {

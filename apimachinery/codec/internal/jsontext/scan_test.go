@@ -2,7 +2,6 @@ package jsontext_test
 
 import (
 	"encoding/json"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -32,7 +31,7 @@ func TestValid(t *testing.T) {
 		same(strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n))
 	}
 	for _, seed := range seeds.Of(t, 20) {
-		r := rand.New(rand.NewPCG(seed, 0))
+		r := seeds.Rand(seed)
 		for _, g := range codectest.Golden(t) {
 			doc := []byte(g.JSON)
 			at := r.IntN(len(doc))

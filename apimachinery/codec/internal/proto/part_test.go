@@ -2,7 +2,6 @@ package proto_test
 
 import (
 	"encoding/base64"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
@@ -22,7 +21,7 @@ func TestPartAgreesWithTheWhole(t *testing.T) {
 	golden := codectest.Golden(t)
 	broken, sound := 0, 0
 	for _, seed := range seeds.Of(t, 20000) {
-		rnd := rand.New(rand.NewPCG(seed, 1))
+		rnd := seeds.Stream(seed, 1)
 		g := golden[rnd.IntN(len(golden))]
 		data, err := base64.StdEncoding.DecodeString(g.Base64)
 		require.NoError(t, err)

@@ -2,7 +2,6 @@ package transcode_test
 
 import (
 	"encoding/base64"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
@@ -62,7 +61,7 @@ func TestProtoToJSONOfDamagedObjects(t *testing.T) {
 	golden := codectest.Golden(t)
 	broken, sound := 0, 0
 	for _, seed := range seeds.Of(t, 20000) {
-		rnd := rand.New(rand.NewPCG(seed, 2))
+		rnd := seeds.Stream(seed, 2)
 		g := golden[rnd.IntN(len(golden))]
 		data, err := base64.StdEncoding.DecodeString(g.Base64)
 		require.NoError(t, err)

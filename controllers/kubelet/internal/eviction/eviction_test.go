@@ -52,7 +52,7 @@ func TestParse(t *testing.T) {
 // What a state decides, second by second, is what a look at the whole history decides.
 func TestStateFollowsTheHistory(t *testing.T) {
 	for _, seed := range seeds.Of(t, 20) {
-		r := rand.New(rand.NewPCG(seed, 1))
+		r := seeds.Stream(seed, 1)
 		thresholds := []Threshold{
 			{Signal: MemoryAvailable, Least: Amount{Value: 10}, Reclaim: Amount{Value: 5}},
 			{Signal: MemoryAvailable, Least: Amount{Percent: 30}, Soft: true, Grace: 5 * time.Second},
