@@ -25,6 +25,7 @@
 // Other queries are answered from a cache, or forwarded to the upstream that has been fastest lately; equal
 // queries at a time share one exchange. See [Options.Upstreams].
 //
-// Malformed messages never cause a panic, messages other than plain queries are refused, and the number of
-// queries waiting for upstream resolvers is bounded.
+// Malformed messages never cause a panic, and messages other than plain queries are refused. A flood costs
+// neither memory nor goroutines: the number of queries waiting for upstream resolvers is bounded, as is that
+// of TCP connections, and all other queries over UDP are answered one after the other.
 package clusterdns

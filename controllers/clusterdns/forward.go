@@ -5,21 +5,22 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/miekg/dns"
 )
 
 // forward queries the upstreams. Their answer is passed on as it is, but for the parts that concern one hop
 // only.
-func (s *Server) forward(r *dns.Msg, overUDP bool) *dns.Msg {
+func (s *Server) forward(r *request) *dns.Msg {
 	if len(s.opts.Upstreams) == 0 || !r.RecursionDesired {
-		return reply(r, dns.RcodeRefused)
+		return reply(r.Msg, dns.RcodeRefused)
 	}
-	in := s.ask(r, overUDP)
+	in := s.ask(r, r.Msg, r.overUDP)
 	if in == nil {
-		return reply(r, dns.RcodeServerFailure)
+		return reply(r.Msg, dns.RcodeServerFailure)
 	}
-	m := reply(r, in.Rcode)
+	m := reply(r.Msg, in.Rcode)
 	m.Answer, m.Ns = in.Answer, in.Ns
 	m.Truncated = in.Truncated
 	for _, rr := range in.Extra {
@@ -30,21 +31,50 @@ func (s *Server) forward(r *dns.Msg, overUDP bool) *dns.Msg {
 	return m
 }
 
-// ask finds the answer of an upstream, kept or new; nil means none had one. It must not be changed.
-func (s *Server) ask(r *dns.Msg, overUDP bool) *dns.Msg {
-	key := keyOf(r)
+// ask finds the answer of an upstream to a query on behalf of a request, cached or new; nil means none had
+// one. It must not be changed.
+func (s *Server) ask(r *request, q *dns.Msg, overUDP bool) *dns.Msg {
+	key := keyOf(q)
 	in, ending := s.cache.get(key)
+	if ending && s.take() {
+		s.background.Go(func() {
+			defer s.give()
+			s.fetch(q.Question[0].Name, key, overUDP)
+		})
+	}
+	if in == nil && r.local {
+		r.missed = true
+		return nil
+	}
 	if s.opts.Metrics.Cached != nil {
 		s.opts.Metrics.Cached(in != nil)
-	}
-	if ending {
-		s.background.Go(func() { s.fetch(r.Question[0].Name, key, overUDP) })
 	}
 	if in != nil {
 		return in
 	}
-	return s.fetch(r.Question[0].Name, key, overUDP)
+	if !r.waits {
+		if !s.take() {
+			return nil
+		}
+		defer s.give()
+	}
+	return s.fetch(q.Question[0].Name, key, overUDP)
 }
+
+// take lets a query wait for upstreams until give, or returns false if too many do.
+func (s *Server) take() bool {
+	select {
+	case s.forwards <- struct{}{}:
+		return true
+	default:
+	}
+	if now := time.Now().Unix(); s.overloaded.Swap(now) != now { // once a second
+		s.log.Warn("query refused: too many queries wait for upstream resolvers", "max", s.opts.MaxForwards)
+	}
+	return false
+}
+
+func (s *Server) give() { <-s.forwards }
 
 // flights are the exchanges under way. Safe for concurrent use.
 type flights struct {
@@ -91,13 +121,6 @@ func (s *Server) fetch(name string, key cacheKey, overUDP bool) *dns.Msg {
 		return f.msg
 	}
 	defer s.flights.end(fk, f)
-	select {
-	case s.forwards <- struct{}{}:
-		defer func() { <-s.forwards }()
-	default:
-		s.log.Warn("query refused: too many queries wait for upstream resolvers", "max", s.opts.MaxForwards)
-		return nil
-	}
 	q := new(dns.Msg)
 	q.SetQuestion(name, key.qtype)
 	q.CheckingDisabled = key.unproven
@@ -141,13 +164,13 @@ func answers(in, q *dns.Msg) bool {
 }
 
 // follow resolves where an external name leads to; it is all right to find nothing: the client has the CNAME.
-func (s *Server) follow(name string, qtype uint16) []dns.RR {
+func (s *Server) follow(r *request, name string, qtype uint16) []dns.RR {
 	if len(s.opts.Upstreams) == 0 {
 		return nil
 	}
 	q := new(dns.Msg)
 	q.SetQuestion(name, qtype)
-	if in := s.ask(q, false); in != nil { // over TCP: the answer must be whole
+	if in := s.ask(r, q, false); in != nil { // over TCP: the answer must be whole
 		return in.Answer
 	}
 	return nil

@@ -166,7 +166,7 @@ func TestPrefetch(t *testing.T) {
 func TestEqualQueriesShareAnExchange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newInternet(map[string]time.Duration{"192.0.2.1:53": 100 * time.Millisecond})
-		s := forwarding(t, n, Options{Upstreams: []string{"192.0.2.1"}, MaxForwards: 2})
+		s := forwarding(t, n, Options{Upstreams: []string{"192.0.2.1"}, MaxForwards: 100})
 		var wg sync.WaitGroup
 		for range 50 {
 			for name, rcode := range map[string]int{"x.example.": dns.RcodeSuccess, "broken.example.": dns.RcodeServerFailure} {

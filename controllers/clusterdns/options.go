@@ -42,8 +42,8 @@ type Options struct {
 	Upstreams []string
 	// UpstreamTimeout is the total time for the queries of all upstreams; 0 means 2 s.
 	UpstreamTimeout time.Duration
-	// MaxForwards is the maximum number of queries that wait for upstreams; further ones fail immediately. 0
-	// means 500.
+	// MaxForwards is the maximum number of queries that wait for upstreams, equal ones included; further ones
+	// fail immediately. 0 means 500.
 	MaxForwards int
 	// TTL of all records, in whole seconds; 0 means 5 s.
 	TTL time.Duration

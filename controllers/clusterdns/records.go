@@ -40,45 +40,45 @@ type result struct {
 func unknown(err error) result { return result{failed: err != nil && !apierrors.IsNotFound(err)} }
 
 // answer decides who knows the name.
-func (s *Server) answer(r *dns.Msg, overUDP bool) (m *dns.Msg, forwarded bool) {
+func (s *Server) answer(r *request) (m *dns.Msg, forwarded bool) {
 	q := r.Question[0]
 	name := dns.CanonicalName(q.Name)
 	switch {
 	case dns.IsSubDomain(s.opts.Domain, name):
 		if !s.synced() {
-			return reply(r, dns.RcodeServerFailure), false
+			return reply(r.Msg, dns.RcodeServerFailure), false
 		}
 		return s.own(r, name), false
 	case dns.IsSubDomain("in-addr.arpa.", name), dns.IsSubDomain("ip6.arpa.", name):
 		if !s.synced() {
-			return reply(r, dns.RcodeServerFailure), false
+			return reply(r.Msg, dns.RcodeServerFailure), false
 		}
 		res := s.reverse(q, name)
 		if res.exists {
-			m := reply(r, dns.RcodeSuccess)
+			m := reply(r.Msg, dns.RcodeSuccess)
 			m.Authoritative, m.Answer = true, res.answer
 			return m, false
 		}
 		if res.failed {
-			return reply(r, dns.RcodeServerFailure), false
+			return reply(r.Msg, dns.RcodeServerFailure), false
 		}
 		if len(s.opts.Upstreams) == 0 {
-			return reply(r, dns.RcodeNameError), false
+			return reply(r.Msg, dns.RcodeNameError), false
 		}
 	}
-	return s.forward(r, overUDP), true
+	return s.forward(r), true
 }
 
 // own answers a name of the cluster's domain.
-func (s *Server) own(r *dns.Msg, name string) *dns.Msg {
+func (s *Server) own(r *request, name string) *dns.Msg {
 	q := r.Question[0]
-	m := reply(r, dns.RcodeSuccess)
+	m := reply(r.Msg, dns.RcodeSuccess)
 	m.Authoritative = true
 	seen := map[string]bool{}
 	for owner := q.Name; ; {
 		res := s.lookup(owner, name, q.Qtype)
 		if res.failed {
-			return reply(r, dns.RcodeServerFailure)
+			return reply(r.Msg, dns.RcodeServerFailure)
 		}
 		if !res.exists && len(m.Answer) == 0 {
 			m.Rcode = dns.RcodeNameError
@@ -94,7 +94,7 @@ func (s *Server) own(r *dns.Msg, name string) *dns.Msg {
 			break
 		}
 		if !dns.IsSubDomain(s.opts.Domain, name) {
-			m.Answer = append(m.Answer, s.follow(owner, q.Qtype)...)
+			m.Answer = append(m.Answer, s.follow(r, owner, q.Qtype)...)
 			break
 		}
 	}

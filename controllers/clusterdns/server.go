@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+	"golang.org/x/net/netutil"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
@@ -33,6 +34,9 @@ var (
 // udpSize is the size of UDP messages that is offered to those who ask: it passes every network unfragmented.
 const udpSize = 1232
 
+// maxConns is the maximum number of TCP connections of an address; further ones wait.
+const maxConns = 1000
+
 // Server is a DNS server. It is a dns.Handler; its methods may be called concurrently.
 type Server struct {
 	opts       Options
@@ -42,6 +46,7 @@ type Server struct {
 	synced     func() bool
 	kept       serviceCache
 	forwards   chan struct{} // a token for each query that waits for an upstream
+	overloaded atomic.Int64  // when a query failed for lack of a token, in seconds
 	resolvers  *resolvers
 	cache      *cache
 	flights    flights
@@ -182,20 +187,23 @@ func (s *Server) Run(ctx context.Context) error {
 			return fmt.Errorf("clusterdns: %w", err)
 		}
 	}
-	var servers []*dns.Server
-	for _, c := range udp {
-		servers = append(servers, &dns.Server{PacketConn: c, Handler: s, UDPSize: udpSize, MsgAcceptFunc: accept})
-	}
-	for _, l := range tcp {
-		servers = append(servers, &dns.Server{Listener: l, Handler: s, MsgAcceptFunc: accept, ReadTimeout: 5 * time.Second})
-	}
-	return s.serve(ctx, servers, func() { closeAll(udp, tcp) })
+	return s.serve(ctx, udp, tcp)
 }
 
-func (s *Server) serve(ctx context.Context, servers []*dns.Server, closeAll func()) error {
-	failed := make(chan error, len(servers))
+func (s *Server) serve(ctx context.Context, udp []net.PacketConn, tcp []net.Listener) error {
+	failed := make(chan error, len(udp)+len(tcp))
 	var wg, starting sync.WaitGroup
-	for _, srv := range servers {
+	for _, c := range udp {
+		wg.Go(func() {
+			if err := s.servePackets(c); err != nil {
+				failed <- err
+			}
+		})
+	}
+	var servers []*dns.Server
+	for _, l := range tcp {
+		srv := &dns.Server{Listener: netutil.LimitListener(l, maxConns), Handler: s, MsgAcceptFunc: accept, ReadTimeout: 5 * time.Second}
+		servers = append(servers, srv)
 		starting.Add(1)
 		srv.NotifyStartedFunc = sync.OnceFunc(starting.Done)
 		wg.Go(func() {
@@ -218,7 +226,7 @@ func (s *Server) serve(ctx context.Context, servers []*dns.Server, closeAll func
 	for _, srv := range servers {
 		_ = srv.Shutdown() // one that has ended says so; it is closed below
 	}
-	closeAll()
+	closeAll(udp, tcp)
 	wg.Wait()
 	if ctx.Err() != nil {
 		return nil
@@ -259,6 +267,11 @@ func (s *Server) ServeDNS(w dns.ResponseWriter, r *dns.Msg) {
 	if err := w.WriteMsg(m); err != nil && !errors.Is(err, net.ErrClosed) {
 		s.log.Debug("send response failed", "to", w.RemoteAddr(), "err", err)
 	}
+	s.answered(r, m, forwarded, began)
+}
+
+// answered counts a response.
+func (s *Server) answered(r, m *dns.Msg, forwarded bool, began time.Time) {
 	if s.opts.Metrics.Answered != nil {
 		qtype := "none"
 		if len(r.Question) == 1 {
@@ -268,31 +281,53 @@ func (s *Server) ServeDNS(w dns.ResponseWriter, r *dns.Msg) {
 	}
 }
 
+// request is a query of a client.
+type request struct {
+	*dns.Msg
+	overUDP bool
+	// local answers from memory only. If that does not do, missed is set and the answer is of no use.
+	local, missed bool
+	// waits reports that the request may wait for upstreams: see Server.take.
+	waits bool
+}
+
 // respond returns the answer to r, fit for its transport, or nil if there must be none.
 func (s *Server) respond(r *dns.Msg, overUDP bool) (m *dns.Msg, forwarded bool) {
+	return s.respondTo(&request{Msg: r, overUDP: overUDP})
+}
+
+func (s *Server) respondTo(r *request) (m *dns.Msg, forwarded bool) {
 	if r.Response {
 		return nil, false
 	}
-	size := dns.MaxMsgSize
-	if overUDP {
-		size = dns.MinMsgSize
-	}
 	opt := r.IsEdns0()
-	if opt != nil && overUDP {
-		size = min(max(int(opt.UDPSize()), dns.MinMsgSize), udpSize)
-	}
 	switch {
 	case r.Opcode != dns.OpcodeQuery:
-		m = reply(r, dns.RcodeNotImplemented)
+		m = reply(r.Msg, dns.RcodeNotImplemented)
 	case len(r.Question) != 1:
-		m = reply(r, dns.RcodeFormatError)
+		m = reply(r.Msg, dns.RcodeFormatError)
 	case opt != nil && opt.Version() != 0:
-		m = reply(r, dns.RcodeBadVers)
+		m = reply(r.Msg, dns.RcodeBadVers)
 	case r.Question[0].Qclass != dns.ClassINET && r.Question[0].Qclass != dns.ClassANY,
 		r.Question[0].Qtype == dns.TypeAXFR, r.Question[0].Qtype == dns.TypeIXFR:
-		m = reply(r, dns.RcodeRefused)
+		m = reply(r.Msg, dns.RcodeRefused)
 	default:
-		m, forwarded = s.answer(r, overUDP)
+		m, forwarded = s.answer(r)
+	}
+	if !r.missed {
+		s.finish(r, m)
+	}
+	return m, forwarded
+}
+
+// finish makes an answer fit for its transport and for what the client supports.
+func (s *Server) finish(r *request, m *dns.Msg) {
+	size, opt := dns.MaxMsgSize, r.IsEdns0()
+	if r.overUDP {
+		size = dns.MinMsgSize
+		if opt != nil {
+			size = min(max(int(opt.UDPSize()), dns.MinMsgSize), udpSize)
+		}
 	}
 	m.RecursionAvailable = len(s.opts.Upstreams) > 0
 	m.Compress = true
@@ -301,7 +336,6 @@ func (s *Server) respond(r *dns.Msg, overUDP bool) (m *dns.Msg, forwarded bool) 
 		m.IsEdns0().SetExtendedRcode(uint16(m.Rcode))
 	}
 	m.Truncate(size)
-	return m, forwarded
 }
 
 func reply(r *dns.Msg, rcode int) *dns.Msg {
