@@ -41,6 +41,9 @@ func (e *NotSyncedError) Error() string {
 	return fmt.Sprintf("informers: %s not synced: %v", e.Resource, e.Err)
 }
 
+// Public returns the resource, for the page of a health server.
+func (e *NotSyncedError) Public() string { return e.Resource }
+
 // Unwrap returns Err.
 func (e *NotSyncedError) Unwrap() error { return e.Err }
 

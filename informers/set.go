@@ -226,12 +226,37 @@ func (s *Set) waitAll(ctx context.Context, list []member, wait func(member, cont
 }
 
 // Ready returns nil if every current informer of the set has synced or its resource is not served, and
-// otherwise an error that names an informer that has not, with its last failure. It does not wait; it is for
+// otherwise an error that names those that have not, with their last failures. It does not wait; it is for
 // readiness checks.
 func (s *Set) Ready() error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("not yet"))
-	return s.WaitForSyncOrAbsent(ctx)
+	var errs []error
+	for _, m := range s.members() {
+		errs = append(errs, m.waitForSyncOrAbsent(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// ErrNotServed is the Err of a *NotSyncedError of [Set.Served].
+var ErrNotServed = errors.New("the server does not serve it: its CustomResourceDefinition is not installed, or the resource has another name")
+
+// Served returns nil if the server serves the resources of all current informers, as far as they have found
+// out, and otherwise an error that wraps a *NotSyncedError for each other one. It does not wait.
+func (s *Set) Served() error {
+	var errs []error
+	for _, m := range s.members() {
+		if st := m.status(); st.NotServed {
+			errs = append(errs, &NotSyncedError{Resource: st.Resource, Err: ErrNotServed})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Set) members() []member {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.order
 }
 
 // InformerStatus is the state of an informer of a set at one moment.

@@ -1,9 +1,8 @@
 // Package health serves liveness and readiness endpoints for the kubelet's probes, made of named checks.
 //
 //	h := health.New(health.Options{Addr: ":8081"})
-//	h.Live("leader-election", func(context.Context) error { return elector.Healthy(20 * time.Second) })
-//	h.Ready("informers", func(context.Context) error { return m.Informers().Ready() })
-//	m.AddWithoutLeaderElection("health", h)
+//	h.Ready("database", func(ctx context.Context) error { return db.PingContext(ctx) })
+//	m.AddHealth(h) // the manager's own checks: leader election, informers, mistakes that were logged
 //
 // It guarantees that
 //

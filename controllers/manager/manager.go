@@ -80,7 +80,10 @@ type Options struct {
 	// transforms. Unless it has its own Logger or OnError, failures of informers are logged to Logger.
 	Informers informers.SetOptions
 	// Logger receives what controllers and informers log, such as missing permissions. If nil, warnings and
-	// errors are logged to slog.Default(); use slog.DiscardHandler to log nothing.
+	// errors are logged to slog.Default(); use slog.DiscardHandler to log nothing. Warnings of one cause that
+	// stays until someone changes it (a missing right, a certificate or token that is not accepted, a missing
+	// namespace, a server that cannot be reached) are logged once a minute, with the number of the further
+	// ones as repeated; these have level Debug.
 	Logger *slog.Logger
 	// Grace is how long reconciles in progress may continue after the end of Run's context before their own
 	// contexts are canceled. 0 means 10 s; a negative value cancels them immediately.
@@ -132,6 +135,7 @@ type Manager struct {
 	elector *leaderelection.Elector
 	err     error
 	log     *slog.Logger
+	causes  *causes  // of warnings in log
 	parent  *Manager // of a Manager returned by As
 
 	all, led, events *group // all: the runnables without leader election
@@ -145,6 +149,8 @@ func New(conn client.Conn, opts Options) *Manager {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(warnings{})
 	}
+	limited := newRepeats(opts.Logger.Handler())
+	opts.Logger = slog.New(limited)
 	if opts.Grace == 0 {
 		opts.Grace = DefaultGrace
 	}
@@ -159,10 +165,13 @@ func New(conn client.Conn, opts Options) *Manager {
 		opts.Monitor.InformerSet(set)
 	}
 	m := &Manager{
-		conn: set.Conn(), set: set, opts: opts, log: opts.Logger, all: &group{}, led: &group{}, events: &group{}, recorders: map[string]*events.Recorder{},
+		conn: set.Conn(), set: set, opts: opts, log: opts.Logger, causes: limited.seen, all: &group{}, led: &group{}, events: &group{}, recorders: map[string]*events.Recorder{},
 	}
 	if opts.Lease.Name != "" {
 		m.elect()
+	}
+	if len(m.namespaces()) > 0 {
+		m.AddWithoutLeaderElection("namespaces", Func(m.checkNamespaces))
 	}
 	return m
 }
@@ -171,7 +180,7 @@ func New(conn client.Conn, opts Options) *Manager {
 // of m, but writes and records events through conn. What is added to it runs with m; its own Run fails.
 func (m *Manager) As(conn client.Conn) *Manager {
 	return &Manager{
-		conn: m.set.Observe(conn), set: m.set, opts: m.opts, log: m.log, parent: m, all: m.all, led: m.led, events: m.events,
+		conn: m.set.Observe(conn), set: m.set, opts: m.opts, log: m.log, causes: m.causes, parent: m, all: m.all, led: m.led, events: m.events,
 		recorders: map[string]*events.Recorder{},
 	}
 }
@@ -199,7 +208,8 @@ func (m *Manager) OnEvent() func(controller string, req any, e Event) {
 	return m.opts.OnEvent
 }
 
-// Logger returns Options.Logger or its default. It is never nil.
+// Logger returns a logger to Options.Logger or its default, which limits warnings as that says. It is never
+// nil.
 func (m *Manager) Logger() *slog.Logger { return m.log }
 
 // Recorder returns the event recorder of a component, which the manager runs. Calls with the same name return

@@ -284,7 +284,8 @@ func TestAMissingRightHoldsUpOneController(t *testing.T) {
 			Subjects: []rbacv1.Subject{{Kind: "User", APIGroup: "rbac.authorization.k8s.io", Name: "ops"}}})
 		c.Settle() // the authorizer knows the binding: a refused list would be tried again later
 		var log logged
-		m := manager.New(c.Conn(client.User{Name: "ops"}), manager.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		debug := &slog.HandlerOptions{Level: slog.LevelDebug} // of a cause that was logged before
+		m := manager.New(c.Conn(client.User{Name: "ops"}), manager.Options{Logger: slog.New(slog.NewTextHandler(&log, debug))})
 		d := &diary{}
 		add := func(name string, sources ...controllers.Source) {
 			_, err := controllers.Add(m, name, reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
