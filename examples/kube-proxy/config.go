@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/http"
 	"net/netip"
 	"os"
 	"runtime"
@@ -403,15 +402,4 @@ func (c *configuration) write(path string) error {
 		return err
 	}
 	return os.WriteFile(path, b, 0o644)
-}
-
-// serve writes the effective configuration.
-func (c *configuration) serve(w http.ResponseWriter, _ *http.Request) {
-	b, err := codec.Marshal(c)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(w, `{"kubeproxy.config.k8s.io":%s}`, b)
 }

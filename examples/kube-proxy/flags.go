@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,11 +18,14 @@ import (
 type flags struct {
 	config, writeTo, master    string
 	cleanup, initOnly, version bool
+
+	set *pflag.FlagSet
 }
 
 // register registers the flags with those of a configuration.
 func (o *flags) register(c *configuration) *pflag.FlagSet {
 	f := pflag.NewFlagSet("kube-proxy", pflag.ContinueOnError)
+	o.set = f
 	f.StringVar(&o.config, "config", "", "KubeProxyConfiguration file (kubeproxy.config.k8s.io/v1alpha1); flags override it")
 	f.StringVar(&o.writeTo, "write-config-to", "", "write the effective configuration to this file, and exit")
 	f.StringVar(&o.master, "master", "", "address of the API server, instead of the kubeconfig's")
@@ -31,11 +33,7 @@ func (o *flags) register(c *configuration) *pflag.FlagSet {
 	f.BoolVar(&o.initOnly, "init-only", false, "set the kernel parameters, which takes all privileges of root, and exit; with CAP_NET_ADMIN the proxy runs then")
 	f.BoolVar(&o.version, "version", false, "print the version, and exit")
 	c.flags(f)
-	for name, why := range refusedFlags {
-		f.Var(refused(why), name, "")
-		f.Lookup(name).Hidden = true
-		f.Lookup(name).NoOptDefVal = "true"
-	}
+	component.Refuse(f, refusedFlags)
 	return f
 }
 
@@ -52,7 +50,8 @@ func parse(args []string) (*flags, *configuration, error) {
 			return nil, nil, err
 		}
 		// The flags are parsed once more, over the file.
-		if err := component.Parse(new(flags).register(c), what, args); err != nil {
+		o = &flags{}
+		if err := component.Parse(o.register(c), what, args); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -83,7 +82,7 @@ func (c *configuration) commonFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.ClientConnection.Kubeconfig, "kubeconfig", c.ClientConnection.Kubeconfig, "kubeconfig file of the API server (empty: in-cluster configuration)")
 	f.StringVar(&c.HostnameOverride, "hostname-override", c.HostnameOverride, "name of the Node the proxy runs on (empty: the host name)")
 	f.StringVar(&c.HealthzBindAddress, "healthz-bind-address", c.HealthzBindAddress, "address of the health server, /healthz and /livez; empty turns it off")
-	f.StringVar(&c.MetricsBindAddress, "metrics-bind-address", c.MetricsBindAddress, "address of the server of /metrics, /proxyMode and /configz; empty turns it off")
+	f.StringVar(&c.MetricsBindAddress, "metrics-bind-address", c.MetricsBindAddress, "address of the server of /metrics, /proxyMode, /configz, /flagz and /statusz; empty turns it off")
 	f.StringVar(&c.Mode, "proxy-mode", c.Mode, "iptables, nftables or ipvs (empty: iptables, which ipvs falls back to where the kernel lacks it)")
 }
 
@@ -136,18 +135,6 @@ var refusedFlags = map[string]string{
 	"boot-id-file":                    "the ID of the boot is not reported",
 	"machine-id-file":                 "the ID of the machine is not reported",
 }
-
-// refused is a flag that cannot be set, for a reason.
-type refused string
-
-// String is empty.
-func (refused) String() string { return "" }
-
-// Type is shown in the help.
-func (refused) Type() string { return "refused" }
-
-// Set fails with the reason.
-func (r refused) Set(string) error { return errors.New(string(r)) }
 
 // gates is a flag of pairs name=true or name=false.
 type gates struct{ m *map[string]bool }

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/spf13/pflag"
 
 	"github.com/keelson-dev/keelson/client/kubeconfig"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/controllers/manager"
-	"github.com/keelson-dev/keelson/controllers/profiles"
 	"github.com/keelson-dev/keelson/controllers/proxy"
 	"github.com/keelson-dev/keelson/examples/internal/component"
 )
@@ -70,7 +70,7 @@ func run(args []string) error {
 	}
 	defer conn.Close()
 	m := manager.New(conn, manager.Options{Logger: log})
-	if err := c.add(m, opts, log); err != nil {
+	if err := c.add(m, opts, o.set, log); err != nil {
 		return err
 	}
 	log.Info("proxy runs", "node", opts.NodeName, "mode", opts.Mode)
@@ -86,8 +86,8 @@ func version() string {
 	return "kube-proxy of Keelson " + info.Main.Version
 }
 
-// add adds the proxy and its servers to a manager.
-func (c *configuration) add(m *manager.Manager, opts proxy.Options, log *slog.Logger) error {
+// add adds the proxy and its servers, which show the flags, to a manager.
+func (c *configuration) add(m *manager.Manager, opts proxy.Options, set *pflag.FlagSet, log *slog.Logger) error {
 	metrics := newMetrics(opts.Mode)
 	opts.Metrics = metrics.functions()
 	p, err := proxy.New(m, opts)
@@ -103,10 +103,7 @@ func (c *configuration) add(m *manager.Manager, opts proxy.Options, log *slog.Lo
 	status.Handle("/healthz", p.Livez())
 	status.Handle("/metrics", metrics.handler())
 	status.HandleFunc("/proxyMode", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, p.Mode()) })
-	status.HandleFunc("/configz", c.serve)
-	if c.EnableProfiling {
-		status.Handle(profiles.Path, profiles.Handler())
-	}
+	c.pages(set).Register(status.Handle)
 	for name, s := range map[string]server{"health": {c.HealthzBindAddress, healthz}, "metrics": {c.MetricsBindAddress, status}} {
 		if s.address == "" {
 			continue
@@ -116,6 +113,12 @@ func (c *configuration) add(m *manager.Manager, opts proxy.Options, log *slog.Lo
 		}))
 	}
 	return nil
+}
+
+// pages show the flags, the configuration in force and how the program runs.
+func (c *configuration) pages(set *pflag.FlagSet) *component.Pages {
+	return &component.Pages{Name: "kube-proxy", Version: version(), Flags: set, Profiles: c.EnableProfiling, Paths: []string{"/healthz", "/metrics", "/proxyMode"},
+		Config: func() map[string]any { return map[string]any{"kubeproxy.config.k8s.io": c} }}
 }
 
 // server is an HTTP server of the proxy.
