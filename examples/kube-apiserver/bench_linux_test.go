@@ -29,14 +29,15 @@ type process struct {
 	host string
 	etcd *storetest.Etcd // nil: the memory store
 	dir  string
+	more []string // further flags
 
 	prepared bool // the load's namespace exists
 }
 
-// startProcess starts a server over the memory store, or over etcd.
-func startProcess(b *testing.B, etcd *storetest.Etcd) *process {
+// startProcess starts a server over the memory store, or over etcd, with further flags.
+func startProcess(b *testing.B, etcd *storetest.Etcd, more ...string) *process {
 	b.Helper()
-	p := &process{dir: b.TempDir(), etcd: etcd, host: freeAddress(b)}
+	p := &process{dir: b.TempDir(), etcd: etcd, host: freeAddress(b), more: more}
 	require.NoError(b, os.WriteFile(filepath.Join(p.dir, "tokens"), []byte(`secret,admin,1,"system:masters"`+"\nbusy,busy,2\nsmall,small,3\n"), 0o600))
 	p.start(b)
 	b.Cleanup(p.kill)
@@ -53,7 +54,7 @@ func (p *process) start(b *testing.B) {
 	} else {
 		args = append(args, "--generate-service-account-key", "--etcd-servers="+p.etcd.Endpoint)
 	}
-	p.cmd = exec.Command(os.Args[0], args...)
+	p.cmd = exec.Command(os.Args[0], append(args, p.more...)...)
 	p.cmd.Env = append(os.Environ(), asServer+"=1")
 	require.NoError(b, p.cmd.Start())
 }
