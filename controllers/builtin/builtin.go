@@ -63,6 +63,9 @@ type Options struct {
 	// TokenKey signs the tokens in secrets of service accounts; without one there are none. RootCA is in the
 	// secrets too.
 	TokenKey crypto.Signer
+	// UnusedTokens is how long a token in a secret is not used before it is refused, and then until it is
+	// deleted; 0 means 365 days.
+	UnusedTokens time.Duration
 	// Concurrency is the number of objects that a controller reconciles concurrently, by its name; others
 	// have their own default. It is an error for a controller that does not have the choice.
 	Concurrency map[string]int
@@ -110,6 +113,9 @@ var all = []entry{
 			return nil
 		}
 		return serviceaccount.AddTokens(m, serviceaccount.TokenOptions{Key: o.TokenKey, RootCA: o.RootCA, Concurrency: workers})
+	}},
+	{"legacy-serviceaccount-token-cleaner-controller", "legacy-service-account-token-cleaner", func(m *manager.Manager, o *Options, _ int) error {
+		return serviceaccount.AddCleaner(m, serviceaccount.CleanerOptions{Unused: o.UnusedTokens})
 	}},
 	{"root-ca-certificate-publisher-controller", "root-ca-cert-publisher", func(m *manager.Manager, o *Options, _ int) error {
 		if len(o.RootCA) == 0 {
@@ -244,23 +250,24 @@ var hasConcurrency = []string{
 
 // aliases are names of earlier versions of Kubernetes that differ in more than the ending.
 var aliases = map[string]string{
-	"attachdetach":              "persistentvolume-attach-detach-controller",
-	"bootstrapsigner":           "bootstrap-signer-controller",
-	"csrapproving":              "certificatesigningrequest-approving-controller",
-	"csrcleaner":                "certificatesigningrequest-cleaner-controller",
-	"csrsigning":                "certificatesigningrequest-signing-controller",
-	"endpoint":                  "endpoints-controller",
-	"endpointslicemirroring":    "endpointslice-mirroring-controller",
-	"garbagecollector":          "garbage-collector-controller",
-	"horizontalpodautoscaling":  "horizontal-pod-autoscaler-controller",
-	"nodeipam":                  "node-ipam-controller",
-	"nodelifecycle":             "node-lifecycle-controller",
-	"podgc":                     "pod-garbage-collector-controller",
-	"pv-protection":             "persistentvolume-protection-controller",
-	"pvc-protection":            "persistentvolumeclaim-protection-controller",
-	"resource-claim-controller": "resourceclaim-controller",
-	"root-ca-cert-publisher":    "root-ca-certificate-publisher-controller",
-	"tokencleaner":              "token-cleaner-controller",
+	"attachdetach":                         "persistentvolume-attach-detach-controller",
+	"bootstrapsigner":                      "bootstrap-signer-controller",
+	"csrapproving":                         "certificatesigningrequest-approving-controller",
+	"csrcleaner":                           "certificatesigningrequest-cleaner-controller",
+	"csrsigning":                           "certificatesigningrequest-signing-controller",
+	"endpoint":                             "endpoints-controller",
+	"endpointslicemirroring":               "endpointslice-mirroring-controller",
+	"legacy-service-account-token-cleaner": "legacy-serviceaccount-token-cleaner-controller",
+	"garbagecollector":                     "garbage-collector-controller",
+	"horizontalpodautoscaling":             "horizontal-pod-autoscaler-controller",
+	"nodeipam":                             "node-ipam-controller",
+	"nodelifecycle":                        "node-lifecycle-controller",
+	"podgc":                                "pod-garbage-collector-controller",
+	"pv-protection":                        "persistentvolume-protection-controller",
+	"pvc-protection":                       "persistentvolumeclaim-protection-controller",
+	"resource-claim-controller":            "resourceclaim-controller",
+	"root-ca-cert-publisher":               "root-ca-certificate-publisher-controller",
+	"tokencleaner":                         "token-cleaner-controller",
 }
 
 // Names returns the names of all controllers.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	"errors"
 	"fmt"
 	"net/netip"
@@ -78,7 +80,6 @@ var refusedFlags = map[string]string{
 	"external-cloud-volume-plugin":                    noCloud + ": volumes are provisioned by drivers",
 	"leader-migration-config":                         "one program runs these controllers, under one lease",
 	"concurrent-device-taint-eviction-syncs":          "there is no device-taint-eviction-controller",
-	"legacy-service-account-token-clean-up-period":    "there is no controller that deletes unused tokens",
 	"flex-volume-plugin-dir":                          "no flex volumes are attached or provisioned",
 	"pv-recycler-increment-timeout-nfs":               noRecycler,
 	"pv-recycler-minimum-timeout-hostpath":            noRecycler,
@@ -101,6 +102,7 @@ func controllerFlags(f *pflag.FlagSet, c *builtin.Options) {
 	f.Float64Var(&c.NodeLifecycle.SecondaryEvictionRate, "secondary-node-eviction-rate", 0, "nodes per second that get NoExecute taints in a large zone of which --unhealthy-zone-threshold are not ready (default 0.01)")
 	f.Float64Var(&c.NodeLifecycle.UnhealthyThreshold, "unhealthy-zone-threshold", 0, "fraction of nodes that are not ready from which a zone is unhealthy (default 0.55)")
 	f.IntVar(&c.NodeLifecycle.LargeZone, "large-cluster-size-threshold", 0, "number of nodes above which a zone is large; in smaller unhealthy zones no node gets a taint (default 50)")
+	f.DurationVar(&c.UnusedTokens, "legacy-service-account-token-clean-up-period", 365*24*time.Hour, "time without use after which a token in a secret is refused, and then until it is deleted")
 	f.IntVar(&c.TerminatedPods, "terminated-pod-gc-threshold", 12500, "number of terminated pods that are kept; 0 or less keeps all")
 	f.DurationVar(&c.QuotaResyncPeriod, "resource-quota-sync-period", 0, "time between recalculations of a quota (default 5m)")
 	f.IntVar(&c.MaxEndpoints, "max-endpoints-per-slice", 100, "maximum number of endpoints in an EndpointSlice, 1 to 1000")

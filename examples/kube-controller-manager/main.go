@@ -73,6 +73,9 @@ func (o *options) complete() (err error) {
 	if o.noCollector {
 		c.Controllers = append(c.Controllers, "-garbage-collector-controller")
 	}
+	if c.UnusedTokens <= 0 {
+		return fmt.Errorf("--legacy-service-account-token-clean-up-period: %v: want a positive time", c.UnusedTokens)
+	}
 	if c.TerminatedPods <= 0 {
 		c.TerminatedPods = -1
 	}

@@ -1,6 +1,8 @@
 package controlplane
 
 import (
+	"time"
+
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/flowcontrolv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/networkingv1"
@@ -66,5 +68,14 @@ func clusterObjects(s *apiserver.Server) []metav1.Object {
 	} {
 		objs = append(objs, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: c.name}, Value: c.value, Description: c.text})
 	}
-	return objs
+	return append(objs, tokenTracking())
+}
+
+// tokenTracking records since when the last use of tokens in secrets is recorded, which those that delete
+// unused ones have to know.
+func tokenTracking() *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "kube-apiserver-legacy-service-account-token-tracking"},
+		Data:       map[string]string{"since": time.Now().UTC().Format(time.DateOnly)},
+	}
 }
