@@ -89,6 +89,9 @@ func NewBackend(mode Mode, f Family, opts BackendOptions) (Backend, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
+	if opts.Running == mode {
+		opts.Running = "" // Clean removes everything
+	}
 	switch mode {
 	case NFTables:
 		return &nftBackend{family: f, kernel: opts.Kernel, log: opts.Logger}, nil

@@ -26,7 +26,9 @@ import (
 // onFake runs a proxy on a kernel that is not there, on virtual time.
 func onFake(t *testing.T, opts proxy.Options) (c *controllertest.Cluster, p *proxy.Proxy, k *proxytest.Kernel, stop func()) {
 	t.Helper()
-	c = controllertest.Start(t, controllertest.Options{})
+	dual := controllertest.Options{}
+	dual.Server.Builtin.ServiceCIDR = "10.96.0.0/16,fd00:96::/112"
+	c = controllertest.Start(t, dual)
 	controllertest.Create(c, &corev1.Node{ObjectMeta: controllertest.Name("", "here")})
 	controllertest.UpdateStatus(c, "", "here", func(n *corev1.Node) {
 		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: nodeIP.String()}}
@@ -197,6 +199,41 @@ func TestLeftoversOfAFamilyWithoutServices(t *testing.T) {
 		require.True(t, k.HasTable(proxy.IPv4))
 		require.False(t, k.HasTable(proxy.IPv6))
 	})
+}
+
+// Rules of an IPv6 Service that was deleted while no proxy ran go in every mode, with other Services of the
+// family and without.
+func TestRulesOfServicesDeletedMeanwhile(t *testing.T) {
+	for _, mode := range modes {
+		for _, others := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				c, _, k, stop := onFake(t, proxy.Options{Mode: mode, KeepRules: true})
+				add := func(name, ip string) {
+					svc := proxytest.Service(name, ip, func(s *corev1.Service) {
+						s.Namespace, s.Spec.IPFamilies = "default", []corev1.IPFamily{corev1.IPv6Protocol}
+					}, proxytest.Port("t", tcp, 80, 0))
+					controllertest.Create(c, svc)
+					controllertest.Create(c, proxytest.Slice(svc, discoveryv1.AddressTypeIPv6, proxytest.Endpoint{IP: "fd00:244::2", Node: "here"}))
+				}
+				createWeb(c, 1, here(0))
+				add("six", "fd00:96::6")
+				if others {
+					add("seven", "fd00:96::7")
+				}
+				c.Sleep(2 * time.Second)
+				require.Contains(t, k.Dump(), "fd00:96::6", mode)
+				stop()
+				controllertest.Delete[*corev1.Service](c, "default", "six")
+				c.Run(c.Manager("again", func(m *manager.Manager) error {
+					return proxy.Add(m, proxy.Options{NodeName: "here", Kernel: k, Mode: mode})
+				}))
+				c.Sleep(2 * time.Second)
+				require.NotContains(t, k.Dump(), "fd00:96::6", mode)
+				require.Equal(t, others, strings.Contains(k.Dump(), "fd00:96::7"), mode)
+				require.Contains(t, k.Dump(), "10.96.1.1", mode)
+			})
+		}
+	}
 }
 
 // sticky is a Service whose clients stay with their endpoint for so long.

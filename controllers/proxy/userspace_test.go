@@ -289,3 +289,12 @@ func TestUserspaceOnLocalhost(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "hello", string(text))
 }
+
+// TestUserspaceRefusesSCTP with an error that names the port.
+func TestUserspaceRefusesSCTP(t *testing.T) {
+	u := proxy.NewUserspace(proxy.UserspaceOptions{})
+	defer u.Close()
+	table := proxy.NewTable(proxy.IPv4, proxy.Node{Name: "here"})
+	proxytest.Set(table, proxytest.Service("assoc", "10.96.0.60", nil, proxytest.Port("s", corev1.ProtocolSCTP, 80, 0)), here(0))
+	require.ErrorContains(t, u.Write(t.Context(), table.All()), "SCTP")
+}
