@@ -120,6 +120,53 @@ func TestFailedWritesKeepTheLastRules(t *testing.T) {
 	})
 }
 
+// TestFullWrites: everything is written at the start and once an hour, and changes alone in between.
+func TestFullWrites(t *testing.T) {
+	for _, mode := range modes {
+		synctest.Test(t, func(t *testing.T) {
+			all, some := 0, 0
+			c, _, k, _ := onFake(t, proxy.Options{Mode: mode, Metrics: proxy.Metrics{Synced: func(f proxy.Family, _ time.Duration, full bool) {
+				if full {
+					all++
+				} else {
+					some++
+				}
+			}}})
+			c.Sleep(time.Minute)
+			require.Equal(t, 1, all, mode)
+			createWeb(c, 1, here(0))
+			c.Sleep(58 * time.Minute)
+			require.Equal(t, 1, all, mode)
+			require.NotZero(t, some, mode)
+			before := k.Dump()
+			c.Sleep(2 * time.Minute)
+			require.Equal(t, 2, all, mode)
+			require.Equal(t, before, k.Dump(), mode)
+		})
+	}
+}
+
+// TestLargeTablesHaveNoComments: with more than 1,000 endpoints, rules of iptables have no comments, and
+// changes add up to a full write there too.
+func TestLargeTablesHaveNoComments(t *testing.T) {
+	const comment = "ns/s00001 -> 10.200.0.1:8080"
+	write := func(d *proxy.Delta, b *proxytest.OnKernel) string {
+		b.Configure(proxytest.Config(proxy.IPTables, proxy.IPv4))
+		require.NoError(t, b.Write(t.Context(), d))
+		return b.Dump()
+	}
+	small, large := many(100, 10), many(101, 10)
+	require.Contains(t, write(small.All(), proxytest.NewOnKernel(t, proxy.IPTables, proxy.IPv4)), comment)
+	b := proxytest.NewOnKernel(t, proxy.IPTables, proxy.IPv4)
+	require.NotContains(t, write(large.All(), b), comment)
+	large.Take()
+	setMany(large, 1, 9)
+	changed := write(large.Take(), b)
+	again := many(101, 10)
+	setMany(again, 1, 9)
+	require.Equal(t, write(again.All(), proxytest.NewOnKernel(t, proxy.IPTables, proxy.IPv4)), changed)
+}
+
 // A Service that the kernel refuses keeps its previous rules and costs the others nothing. It is named in an
 // event, counted, and tried again.
 func TestARefusedServiceCostsItselfOnly(t *testing.T) {
