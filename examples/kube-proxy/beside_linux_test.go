@@ -47,18 +47,19 @@ func TestProxyBeside(t *testing.T) {
 	fmt.Fprintf(&table, "\n%-8s %-8s %-10s | %8s %8s %8s | %8s %8s | %9s %9s %6s | %9s %9s\n", "Services", "mode", "proxy",
 		"start s", "own CPU", "all CPU", "restart", "all CPU", "change ms", "all ms", "syncs", "RSS MiB", "floor ms")
 	for _, n := range []int{1000, 10_000} {
-		c := controllertest.Start(t, controllertest.Options{})
-		b := &beside{t: t, c: c, n: n}
-		b.fill()
 		for _, mode := range []proxy.Mode{proxy.IPTables, proxy.NFTables} {
-			for _, p := range programs {
-				f := b.measure(p.path, mode)
-				if p.path == ours {
-					f.floor = b.bare(mode)
+			t.Run(fmt.Sprintf("%d/%s", n, mode), func(t *testing.T) {
+				b := &beside{t: t, c: controllertest.Start(t, controllertest.Options{}), n: n}
+				b.fill()
+				for _, p := range programs {
+					f := b.measure(p.path, mode)
+					if p.path == ours {
+						f.floor = b.bare(mode)
+					}
+					fmt.Fprintf(&table, "%-8d %-8s %-10s | %s\n", n, mode, p.name, f)
 				}
-				fmt.Fprintf(&table, "%-8d %-8s %-10s | %s\n", n, mode, p.name, f)
 				t.Log(table.String()) // as far as it is
-			}
+			})
 		}
 	}
 }
