@@ -18,6 +18,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -411,13 +412,14 @@ func TestRandomHistories(t *testing.T) {
 
 // history is one history of [TestRandomHistories].
 type history struct {
-	t    *testing.T
-	rng  *rand.Rand
-	m    *model
-	set  *Set
-	inf  *Informer[*corev1.ConfigMap]
-	byV  Index[*corev1.ConfigMap]
-	regs []*Registration
+	t     *testing.T
+	rng   *rand.Rand
+	m     *model
+	set   *Set
+	inf   *Informer[*corev1.ConfigMap]
+	byV   Index[*corev1.ConfigMap]
+	regs  []*Registration
+	waits *seeds.Draws // how long the informer waits
 
 	fast, slow, late *follower
 }
@@ -430,7 +432,7 @@ func newHistory(t *testing.T, seed uint64) *history {
 	for range rng.IntN(10) {
 		m.step()
 	}
-	h := &history{t: t, rng: rng, m: m}
+	h := &history{t: t, rng: rng, m: m, waits: seeds.NewDraws(seed)}
 	h.set, h.inf = modelInformer(m, SetOptions{NoWatchList: rng.IntN(4) == 0, Decoded: rng.IntN(4) == 0, DetectMutations: rng.IntN(4) == 0}, Options[*corev1.ConfigMap]{})
 	h.byV = h.inf.Index(DefineIndex("v", func(cm *corev1.ConfigMap) []string { return []string{cm.Data["v"]} }))
 	h.fast, h.slow, h.late = newFollower(t), newFollower(t), newFollower(t)
@@ -440,7 +442,7 @@ func newHistory(t *testing.T, seed uint64) *history {
 }
 
 func (h *history) run() {
-	ctx, cancel := context.WithCancel(h.t.Context())
+	ctx, cancel := context.WithCancel(backoff.WithJitter(h.t.Context(), func() float64 { return h.waits.For("wait").Float64() }))
 	done := make(chan struct{})
 	h.inf.AddHandler(h.fast.handle, HandlerOptions{})
 	h.regs = []*Registration{h.inf.AddHandler(h.slow.handle, HandlerOptions{Resync: time.Duration(h.rng.IntN(2)) * 7 * time.Second})}
