@@ -167,6 +167,9 @@ func init() {
 	} {
 		definitions[prefix+name] = &d
 	}
+	for _, name := range []string{"groupName", "versionName"} {
+		definitions[name] = &definition{places: ofPackage}
+	}
 	for _, name := range []string{"optional", "required", "k8s:optional", "k8s:required"} {
 		definitions[name] = &definition{places: ofField}
 	}

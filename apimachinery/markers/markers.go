@@ -11,6 +11,9 @@
 // and markers are added to it. What is printed of the result with package manifest is what controller-gen
 // prints, but for the descriptions of types that are not in the source, which Options.Texts has.
 //
+// [Source.Roots] has the names of the kinds, for programs that register them; the command examples/manifests
+// is one.
+//
 // A marker that begins with +kubebuilder: and is not known, or stands where it has no effect, is an error
 // with file and line. Markers of other programs, such as +genclient, are skipped. The package does no I/O of
 // its own; a Source is immutable and can be used from several goroutines.
@@ -42,6 +45,8 @@ type Source struct {
 type packageSource struct {
 	// optional is whether fields without a marker are optional.
 	optional bool
+	// name is that of the package; group and version are those of the markers +groupName and +versionName.
+	name, group, version string
 }
 
 // typeSource is the comment of a type.
@@ -124,6 +129,7 @@ func (r *reader) file(file *ast.File, importPath string) {
 		in = &packageSource{}
 		r.source.packages[importPath] = in
 	}
+	in.name = file.Name.Name
 	r.used, r.all = map[*ast.CommentGroup]bool{}, file.Comments
 	after := file.Name.End()
 	for _, decl := range file.Decls {
@@ -223,9 +229,8 @@ func (r *reader) loose(group *ast.CommentGroup, in *packageSource) {
 		switch {
 		case m.anywhere():
 			r.source.rest = append(r.source.rest, m)
-		case !r.allowed(m, ofPackage):
-		case m.name == prefix+"validation:Optional":
-			in.optional = true
+		case r.allowed(m, ofPackage):
+			in.packageMark(m)
 		}
 	}
 }

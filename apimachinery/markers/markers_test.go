@@ -66,6 +66,43 @@ func TestSameAsControllerGen(t *testing.T) {
 	}
 }
 
+// The markers have the names of the kinds, for a program that registers them.
+func TestRoots(t *testing.T) {
+	roots, err := read(t).Roots()
+	require.NoError(t, err)
+	names := scheme.Kind{Resource: "orders", Namespaced: true, ShortNames: []string{"od", "ord"}, Categories: []string{"all"}}
+	require.Equal(t, []markers.Root{
+		{ImportPath: fixture + "/v1", Package: "v1", Type: "Order", GroupVersion: schema.GroupVersion{Group: group, Version: "v1"}, Kind: names},
+		{ImportPath: fixture + "/v1beta1", Package: "v1beta1", Type: "Order", GroupVersion: schema.GroupVersion{Group: group, Version: "v1beta1"}, Kind: names},
+	}, roots)
+
+	const head = "// Package p is one.\n// +groupName=example.com\n// +versionName=v2\npackage p\n\n"
+	for text, want := range map[string]scheme.Kind{
+		"// +kubebuilder:object:root=true\ntype Policy struct{}\n":                                                                                                                      {Resource: "policies", Namespaced: true},
+		"// +kubebuilder:object:root\n// +kubebuilder:resource:scope=Cluster\ntype Box struct{}\n":                                                                                      {Resource: "boxes"},
+		"// +kubebuilder:object:root=true\n// +kubebuilder:resource:path=oxen,singular=bull\ntype Ox struct{}\n":                                                                        {Resource: "oxen", Singular: "bull", Namespaced: true},
+		"// +kubebuilder:object:root=true\ntype Day struct{}\n":                                                                                                                         {Resource: "days", Namespaced: true},
+		"// +kubebuilder:object:root=true\ntype A struct{}\n\n// +kubebuilder:object:root=true\ntype AList struct{ Items []A }\n\n// +kubebuilder:object:root=false\ntype B struct{}\n": {Resource: "as", Namespaced: true},
+	} {
+		s, err := parse(head + text)
+		require.NoError(t, err)
+		roots, err := s.Roots()
+		require.NoError(t, err)
+		require.Len(t, roots, 1, text)
+		require.Equal(t, want, roots[0].Kind)
+		require.Equal(t, schema.GroupVersion{Group: "example.com", Version: "v2"}, roots[0].GroupVersion)
+	}
+	for text, want := range map[string]string{
+		"package p\n\n// +kubebuilder:object:root=true\ntype A struct{}\n":                                "the package example.com/p has no marker +groupName=GROUP",
+		head + "// +kubebuilder:object:root=true\n// +kubebuilder:resource:scope=Node\ntype A struct{}\n": "scope is Node, but must be Namespaced or Cluster",
+	} {
+		s, err := parse(text)
+		require.NoError(t, err)
+		_, err = s.Roots()
+		require.ErrorContains(t, err, want)
+	}
+}
+
 // Types outside the source are described by Options.Texts.
 func TestTexts(t *testing.T) {
 	definitions, err := read(t).Definitions(kinds(t), group, markers.Options{Texts: explain.Text})
