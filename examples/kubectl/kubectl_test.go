@@ -172,7 +172,7 @@ func TestCustomResourcesAndFiles(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "below", "cm.json"), []byte(`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"<b>"}}]}`), 0o600))
 	require.Equal(t, "website.demo.keelson.dev/hello serverside-applied (server dry run)\n", k.ok("", "", "apply", "-f", dir, "--dry-run=server"))
 	require.Equal(t, "configmap/c serverside-applied\nwebsite.demo.keelson.dev/hello serverside-applied\n", k.ok("", "", "apply", "-R", "-f", dir))
-	require.Regexp(t, `NAME +IMAGE +REPLICAS +READY +URL +AGE\nhello +web:1 +2 `, k.ok("", "", "get", "site"))
+	require.Regexp(t, `NAME +IMAGE +HOST +REPLICAS +READY +AGE\nhello +web:1 +<none> +2 `, k.ok("", "", "get", "site"))
 	require.Contains(t, k.ok("", "", "get", "cm/c", "-o", "json"), `"<b>"`)
 	k.ok("website.demo.keelson.dev/hello scaled", "", "scale", "website/hello", "--replicas=5")
 	require.Equal(t, "5", k.ok("", "", "get", "-f", filepath.Join(dir, "site.yaml"), "-o", "jsonpath={.spec.replicas}"))
