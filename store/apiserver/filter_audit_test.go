@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/auditv1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
-	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/audit"
@@ -278,57 +276,4 @@ func TestAuditExamplePolicyHidesSecrets(t *testing.T) {
 	s.do("POST", pods, pod("p")).ok(201)
 	require.Contains(t, log.String(), `"image":"app:1"`)
 	require.NotContains(t, log.String(), "managedFields")
-}
-
-// Requests of a random history by many clients have each stage exactly once, as a model says.
-func TestAuditHistory(t *testing.T) {
-	for _, seed := range seeds.Of(t, 10) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			r := seeds.Rand(seed)
-			trail := &auditTrail{}
-			policy := auditPolicy(t, "rules: [{level: None, verbs: [list]}, {level: Request, verbs: [create], omitStages: [RequestReceived]}, {level: Metadata}]")
-			s := start(t, callers(apiserver.Options{Audit: audit.Options{Policy: policy, Backend: trail}}))
-			want := map[string][]auditv1.Stage{}
-			var clients sync.WaitGroup
-			for c := range 4 {
-				var plan []func()
-				for i := range 25 {
-					id, name := fmt.Sprintf("%d-%d", c, i), fmt.Sprintf("m%d", r.IntN(5))
-					user := []string{"ann", "mallory", ""}[r.IntN(3)]
-					request := func(method, path string, body any) {
-						plan = append(plan, func() { s.do(method, path, body, "Audit-ID", id, "X-User", user) })
-					}
-					both := []auditv1.Stage{auditv1.StageRequestReceived, auditv1.StageResponseComplete}
-					switch r.IntN(5) {
-					case 0:
-						request("GET", configMaps, nil)
-						both = nil
-					case 1:
-						request("POST", configMaps, configMap(name))
-						both = both[1:]
-					case 2:
-						request("DELETE", configMaps+"/"+name, nil)
-					case 3:
-						request("PUT", configMaps+"/"+name, configMap(name))
-					default:
-						request("GET", configMaps+"/"+name, nil)
-					}
-					if user == "" && both != nil {
-						both = []auditv1.Stage{auditv1.StageResponseStarted}
-					}
-					want[id] = both
-				}
-				clients.Go(func() {
-					for _, f := range plan {
-						f()
-					}
-				})
-			}
-			clients.Wait()
-			s.stop()
-			for id, stages := range want {
-				require.Equal(t, stages, slices.Clip(trail.stages(id)), id)
-			}
-		})
-	}
 }
