@@ -126,14 +126,17 @@ func resourceMatches(list []string, resource, sub string) bool {
 
 func pathMatches(patterns []string, path string) bool {
 	for _, p := range patterns {
-		if p == "*" || p == path {
-			return true
-		}
-		if prefix, ok := strings.CutSuffix(p, "*"); ok && strings.HasPrefix(path, prefix) {
+		if matchesPath(p, path) {
 			return true
 		}
 	}
 	return false
+}
+
+// matchesPath reports whether a path is that of a pattern, or begins like one that ends in asterisks, of
+// which several are as one.
+func matchesPath(pattern, path string) bool {
+	return pattern == path || strings.HasSuffix(pattern, "*") && strings.HasPrefix(path, strings.TrimRight(pattern, "*"))
 }
 
 // Covers reports whether what wanted allows is all allowed by have, and if not, which parts are missing. It
@@ -179,20 +182,14 @@ func coversAtom(have, atom *rbacv1.PolicyRule) bool {
 	}
 	if len(atom.NonResourceURLs) > 0 {
 		p := atom.NonResourceURLs[0]
-		for _, h := range have.NonResourceURLs {
-			prefix, wild := strings.CutSuffix(h, "*")
-			if h == p || wild && strings.HasPrefix(p, prefix) {
-				return true
-			}
-		}
-		return false
+		return pathMatches(have.NonResourceURLs, p)
 	}
 	if !has(have.APIGroups, atom.APIGroups[0]) {
 		return false
 	}
-	resource, sub, _ := strings.Cut(atom.Resources[0], "/")
+	_, sub, isSub := strings.Cut(atom.Resources[0], "/")
 	covered := slices.Contains(have.Resources, "*") || slices.Contains(have.Resources, atom.Resources[0]) ||
-		sub != "" && resource != "" && slices.Contains(have.Resources, "*/"+sub)
+		isSub && slices.Contains(have.Resources, "*/"+sub)
 	if !covered {
 		return false
 	}
