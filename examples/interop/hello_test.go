@@ -22,16 +22,16 @@ import (
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 )
 
-// helloProgram is one of the two programs in folder hello, built without symbols.
-type helloProgram struct {
+// program is one of those in the folders hello and backup, built without symbols.
+type program struct {
 	path    string
 	size    int64
 	modules int // third-party modules with code in it
 }
 
-func buildHello(t testing.TB, name string) helloProgram {
-	p := helloProgram{path: filepath.Join(t.TempDir(), name)}
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", p.path, "./hello/"+name).CombinedOutput()
+func buildProgram(t testing.TB, folder string) program {
+	p := program{path: filepath.Join(t.TempDir(), filepath.Base(folder))}
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", p.path, "./"+folder).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	stat, err := os.Stat(p.path)
 	require.NoError(t, err)
@@ -56,7 +56,7 @@ type started struct {
 var helloRuns atomic.Int32
 
 // start runs the program against a cluster until it has answered a ConfigMap, and ends it.
-func (p helloProgram) start(t testing.TB, c *controllertest.Cluster, kubeconfig string) started {
+func (p program) start(t testing.TB, c *controllertest.Cluster, kubeconfig string) started {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	maps, name := client.For[*corev1.ConfigMap](c.Conn()), fmt.Sprintf("hello-%d", helloRuns.Add(1))
@@ -100,8 +100,8 @@ func mostMemory(t testing.TB, pid int) int64 {
 func TestHelloOperators(t *testing.T) {
 	c := controllertest.Start(t, controllertest.Options{})
 	kubeconfig := c.Kubeconfig()
-	ours, theirs := buildHello(t, "keelson"), buildHello(t, "upstream")
-	for _, p := range []helloProgram{ours, theirs} {
+	ours, theirs := buildProgram(t, "hello/keelson"), buildProgram(t, "hello/upstream")
+	for _, p := range []program{ours, theirs} {
 		s := p.start(t, c, kubeconfig)
 		t.Logf("%s: %d bytes, %d modules, answered after %v with %d MiB", filepath.Base(p.path), p.size, p.modules, s.took, s.rss>>20)
 	}
@@ -114,7 +114,7 @@ func BenchmarkHelloOperator(b *testing.B) {
 	c := controllertest.Start(b, controllertest.Options{})
 	kubeconfig := c.Kubeconfig()
 	for _, name := range []string{"keelson", "upstream"} {
-		p := buildHello(b, name)
+		p := buildProgram(b, "hello/"+name)
 		b.Run(name, func(b *testing.B) {
 			var rss int64
 			for b.Loop() {
