@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -30,13 +31,20 @@ func NewKernel(netns string) (Kernel, error) {
 	return &linux{netns: netns}, nil
 }
 
-type linux struct{ netns string }
+type linux struct {
+	netns string
+	paths sync.Map // of programs that were run, by name
+}
 
 // sbin is where the tools are if PATH does not say.
 var sbin = []string{"/usr/sbin", "/sbin", "/usr/local/sbin"}
 
 func (k *linux) Run(ctx context.Context, stdin []byte, name string, args ...string) ([]byte, error) {
-	path, ok := lookPath(name)
+	known, ok := k.paths.Load(name)
+	path, _ := known.(string)
+	if !ok {
+		path, ok = lookPath(name)
+	}
 	argv := append([]string{path}, args...)
 	if !ok {
 		return nil, &CommandError{Command: strings.Join(argv, " "), Err: exec.ErrNotFound}
@@ -44,7 +52,13 @@ func (k *linux) Run(ctx context.Context, stdin []byte, name string, args ...stri
 	if k.netns != "" {
 		argv = append([]string{"nsenter", "--net=" + k.netns, "--"}, argv...)
 	}
-	return run(ctx, stdin, argv)
+	out, err := run(ctx, stdin, argv)
+	if err == nil {
+		k.paths.Store(name, path)
+	} else {
+		k.paths.Delete(name) // it may have been moved
+	}
+	return out, err
 }
 
 func lookPath(name string) (path string, ok bool) {
