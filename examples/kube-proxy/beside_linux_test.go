@@ -112,16 +112,14 @@ func (f figures) String() string {
 func (b *beside) measure(program string, mode proxy.Mode) (f figures) {
 	b.t.Logf("%s %s %d", program, mode, b.n)
 	n := newNode(b.t, b.c)
-	p := n.run(program, besideConfig(mode))
-	f.start, f.first = p.started, p.settle()
-	b.rules(n, mode, b.n*besideEndpoints)
+	p := n.start(program, besideConfig(mode))
+	f.start, f.first = b.complete(p, mode)
 	p.end(syscall.SIGTERM)
-	p = n.run(program, besideConfig(mode))
-	f.restart, f.second = p.started, p.settle()
-	b.rules(n, mode, b.n*besideEndpoints)
+	p = n.start(program, besideConfig(mode))
+	f.restart, f.second = b.complete(p, mode)
 
 	before := p.syncs()
-	p.settle()
+	p.settle(changeQuiet)
 	usage, own := p.usage(), p.precise()
 	for i := range besideChanges {
 		// One endpoint less, and in the next round the same one more.
@@ -129,12 +127,12 @@ func (b *beside) measure(program string, mode proxy.Mode) (f figures) {
 		_, slice := b.objects(b.n/2, eps)
 		controllertest.Update(b.c, slice.Namespace, slice.Name, func(s *discoveryv1.EndpointSlice) { s.Endpoints = slice.Endpoints })
 		<-time.After(1200 * time.Millisecond) // the least time between writes
-		p.settle()
+		p.settle(changeQuiet)
 	}
 	after := p.usage()
 	f.change = load.Usage{CPU: p.precise() - own, Children: after.Children - usage.Children}
 	f.syncs = fmt.Sprint(p.syncs() - before)
-	b.rules(n, mode, b.n*besideEndpoints)
+	require.Equal(b.t, b.n*besideEndpoints, b.rules(n, mode))
 	p.end(syscall.SIGTERM)
 	b.node = n
 	return f
@@ -170,20 +168,38 @@ func set(table *proxy.Table, svc *corev1.Service, slice *discoveryv1.EndpointSli
 	table.Set(types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}, svc, []*discoveryv1.EndpointSlice{slice})
 }
 
-// rules compares the number of endpoints in the kernel.
-func (b *beside) rules(n *node, mode proxy.Mode, want int) {
-	b.t.Helper()
+// rules is the number of endpoints in the kernel.
+func (b *beside) rules(n *node, mode proxy.Mode) (found int) {
 	argv, words := []string{"iptables-save", "-t", "nat"}, []string{" -j DNAT "}
 	if mode == proxy.NFTables {
 		argv, words = []string{"nft", "list", "table", "ip", "kube-proxy"}, []string{" . 8080", ":8080"}
 	}
 	out, err := exec.CommandContext(b.t.Context(), "nsenter", append([]string{"--net=" + n.ns, "--"}, argv...)...).Output()
-	require.NoError(b.t, err)
-	found := 0
+	if err != nil {
+		return 0 // there is no table yet, or it changes
+	}
 	for _, word := range words {
 		found += bytes.Count(out, []byte(word))
 	}
-	require.Equal(b.t, want, found, "%q of %s", words, argv)
+	return found
+}
+
+// startQuiet and changeQuiet are how long a proxy does nothing when it has started, and after a change.
+const startQuiet, changeQuiet = 3 * time.Second, 500 * time.Millisecond
+
+// complete waits until a proxy that was just started is done and all rules are there. It returns how long that
+// took and what it cost.
+func (b *beside) complete(p *running, mode proxy.Mode) (took time.Duration, usage load.Usage) {
+	begun := time.Now()
+	for end := begun.Add(time.Hour); ; {
+		usage, last := p.settle(startQuiet)
+		healthy, _ := p.get("http://127.0.0.1:10256/healthz")
+		found := b.rules(p.node, mode)
+		if healthy == http.StatusOK && found == b.n*besideEndpoints {
+			return last.Sub(begun), usage
+		}
+		require.True(b.t, time.Now().Before(end), "health %d, %d endpoints\n%s", healthy, found, &p.log)
+	}
 }
 
 // syncs is how many times the proxy has written rules.
@@ -222,14 +238,14 @@ func (p *running) precise() (sum time.Duration) {
 	return sum
 }
 
-// settle waits until the process and its children do nothing for half a second.
-func (p *running) settle() load.Usage {
-	last, since := p.usage(), time.Now()
-	for time.Since(since) < 500*time.Millisecond {
+// settle waits until the process and its children have done nothing for a while, and returns since when.
+func (p *running) settle(quiet time.Duration) (last load.Usage, since time.Time) {
+	last, since = p.usage(), time.Now()
+	for time.Since(since) < quiet {
 		<-time.After(50 * time.Millisecond)
 		if now := p.usage(); now.CPU+now.Children != last.CPU+last.Children {
 			last, since = now, time.Now()
 		}
 	}
-	return last
+	return last, since
 }
