@@ -57,8 +57,8 @@ func TestProxyBeside(t *testing.T) {
 						f.floor = b.bare(mode)
 					}
 					fmt.Fprintf(&table, "%-8d %-8s %-10s | %s\n", n, mode, p.name, f)
+					t.Log(table.String()) // as far as it is
 				}
-				t.Log(table.String()) // as far as it is
 			})
 		}
 	}
@@ -129,10 +129,10 @@ func (b *beside) measure(program string, mode proxy.Mode) (f figures) {
 		<-time.After(1200 * time.Millisecond) // the least time between writes
 		p.settle(changeQuiet)
 	}
+	b.complete(p, mode) // with many Services, one that is slow is behind
 	after := p.usage()
 	f.change = load.Usage{CPU: p.precise() - own, Children: after.Children - usage.Children}
 	f.syncs = fmt.Sprint(p.syncs() - before)
-	require.Equal(b.t, b.n*besideEndpoints, b.rules(n, mode))
 	p.end(syscall.SIGTERM)
 	b.node = n
 	return f
@@ -187,8 +187,8 @@ func (b *beside) rules(n *node, mode proxy.Mode) (found int) {
 // startQuiet and changeQuiet are how long a proxy does nothing when it has started, and after a change.
 const startQuiet, changeQuiet = 3 * time.Second, 500 * time.Millisecond
 
-// complete waits until a proxy that was just started is done and all rules are there. It returns how long that
-// took and what it cost.
+// complete waits until a proxy that was just started is done and all rules are there. It returns how long
+// that took and what it cost.
 func (b *beside) complete(p *running, mode proxy.Mode) (took time.Duration, usage load.Usage) {
 	begun := time.Now()
 	for end := begun.Add(time.Hour); ; {
