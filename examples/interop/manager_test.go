@@ -148,7 +148,7 @@ func TestClientGoInformerOnVirtualTime(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
 		cs := clientset(t, clientGo(c, protoType))
 		ctx, cancel := context.WithCancel(t.Context())
-		f := informers.NewSharedInformerFactory(cs, 10*time.Minute)
+		f := informers.NewSharedInformerFactoryWithOptions(cs, 10*time.Minute, informers.WithNamespace("default"))
 		defer f.Shutdown()
 		defer cancel()
 		inf := f.Core().V1().ConfigMaps()
