@@ -76,9 +76,9 @@ func TestFamilies(t *testing.T) {
 		`apiserver_resource_objects{group="",resource="namespaces"} 4`,
 		`apiserver_requested_deprecated_apis{group="",removed_release="",resource="endpoints",subresource="",version="v1"} 1`,
 		`apiserver_watch_cache_initializations_total{group="",resource="namespaces"} 1`,
-		`apiserver_storage_objects{resource="configmaps"} 1`,
+		`apiserver_storage_objects{resource="configmaps"} 2`, // and that about tokens in secrets
 		`etcd_requests_total{group="",operation="create",resource="configmaps"} 1`,
-		`etcd_requests_total{group="",operation="get",resource="configmaps"} 1`,
+		`etcd_requests_total{group="",operation="get",resource="configmaps"} 2`,
 		`etcd_request_errors_total{group="",operation="create",resource="configmaps"} 0`,
 		`etcd_request_duration_seconds_count{group="",operation="create",resource="configmaps"} 1`,
 		`apiserver_flowcontrol_current_executing_seats{flow_schema="exempt",priority_level="exempt"} 1`,
