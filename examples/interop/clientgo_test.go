@@ -114,7 +114,7 @@ func TestSharedInformers(t *testing.T) {
 			_, err := cs.CoreV1().ConfigMaps("default").Create(ctx, configMap(fmt.Sprintf("c%03d", i), nil), metav1.CreateOptions{})
 			require.NoError(t, err)
 		}
-		f := informers.NewSharedInformerFactory(cs, 0)
+		f := informers.NewSharedInformerFactoryWithOptions(cs, 0, informers.WithNamespace("default"))
 		defer f.Shutdown()
 		defer cancel()
 		inf := f.Core().V1().ConfigMaps()
