@@ -194,6 +194,9 @@ var all = []entry{
 	{"persistentvolume-protection-controller", "pv-protection-controller", func(m *manager.Manager, _ *Options, workers int) error {
 		return volumeprotection.AddVolumes(m, volumeprotection.Options{Concurrency: workers})
 	}},
+	{"volumeattributesclass-protection-controller", "volumeattributesclass-protection-controller", func(m *manager.Manager, _ *Options, workers int) error {
+		return volumeprotection.AddClasses(m, volumeprotection.Options{Concurrency: workers})
+	}},
 	{"garbage-collector-controller", "generic-garbage-collector", func(m *manager.Manager, _ *Options, workers int) error {
 		return garbagecollector.Add(m, garbagecollector.Options{Concurrency: workers})
 	}},

@@ -289,6 +289,7 @@ func (b *Bootstrap) controllers() {
 			on(verbs("create,delete,get,patch,update"), ":pods"), on(verbs("create,delete,get,list,patch,update,watch"), "apps:controllerrevisions"), on(verbs("create,delete,get,list,update,watch"), ":persistentvolumeclaims"))},
 		{"ttl-after-finished-controller", on(verbs("delete,get,list,watch"), "batch:jobs")},
 		{"ttl-controller", rules(on(read, ":nodes"), on(verbs("patch,update"), ":nodes"))},
+		{"volumeattributesclass-protection-controller", rules(on(read, ":persistentvolumeclaims,persistentvolumes"), on(verbs("get,list,update,watch"), "storage.k8s.io:volumeattributesclasses"))},
 		{"validatingadmissionpolicy-status-controller", rules(on(read, "admissionregistration.k8s.io:validatingadmissionpolicies"), on(verbs("get,patch,update"), "admissionregistration.k8s.io:validatingadmissionpolicies/status"))},
 		{"service-cidrs-controller", rules(on(verbs("get,list,patch,update,watch"), "networking.k8s.io:servicecidrs"), on(verbs("patch,update"), "networking.k8s.io:servicecidrs/finalizers,servicecidrs/status"), on(read, "networking.k8s.io:ipaddresses"))},
 	} {

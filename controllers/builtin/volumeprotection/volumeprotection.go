@@ -1,7 +1,8 @@
 // Package volumeprotection protects volumes in use from deletion: the deletion of a PersistentVolumeClaim
-// waits until no pod on a node uses it, that of a PersistentVolume until it is no longer bound. They have
-// finalizers, which the admission plugin StorageObjectInUseProtection adds at creation; the controllers add
-// missing finalizers and remove those no longer needed.
+// waits until no pod on a node uses it, that of a PersistentVolume until it is no longer bound, and that of a
+// VolumeAttributesClass until no claim and no volume names it. They have finalizers, which the admission
+// plugin StorageObjectInUseProtection adds at creation; the controllers add missing finalizers and remove
+// those no longer needed.
 package volumeprotection
 
 import (
