@@ -133,14 +133,15 @@ func TestFullWrites(t *testing.T) {
 				}
 			}}})
 			c.Sleep(time.Minute)
-			require.Equal(t, 1, all, mode)
+			first := all // the node, which may be read after the first write, causes another one
+			require.Positive(t, first, mode)
 			createWeb(c, 1, here(0))
 			c.Sleep(58 * time.Minute)
-			require.Equal(t, 1, all, mode)
+			require.Equal(t, first, all, mode)
 			require.NotZero(t, some, mode)
 			before := k.Dump()
 			c.Sleep(2 * time.Minute)
-			require.Equal(t, 2, all, mode)
+			require.Equal(t, first+1, all, mode)
 			require.Equal(t, before, k.Dump(), mode)
 		})
 	}
