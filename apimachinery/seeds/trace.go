@@ -79,8 +79,8 @@ func traceAtEnd(t testing.TB, caller int) {
 	}
 	pkg := "?"
 	if pc, _, _, ok := runtime.Caller(caller + 1); ok {
-		slash := strings.LastIndex(runtime.FuncForPC(pc).Name(), "/")
 		name := runtime.FuncForPC(pc).Name()
+		slash := strings.LastIndex(name, "/")
 		dot := strings.Index(name[slash+1:], ".")
 		pkg = strings.NewReplacer("/", "_").Replace(name[:slash+1+dot])
 	}

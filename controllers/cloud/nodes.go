@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
@@ -150,7 +151,7 @@ func initialized(n *corev1.Node, i *Instance) (*corev1.Node, error) {
 // reserved reports whether the prefix of a label is of Kubernetes.
 func reserved(label string) bool {
 	domain, _, prefixed := strings.Cut(label, "/")
-	return prefixed && slices.ContainsFunc([]string{"kubernetes.io", "k8s.io"}, func(d string) bool { return domain == d || strings.HasSuffix(domain, "."+d) })
+	return prefixed && apiextensionsv1.IsProtectedGroup(domain)
 }
 
 // addressesOf returns the addresses of a node: those of its instance, with the host name that the kubelet has

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/store/authn"
@@ -267,7 +268,7 @@ func (b *Bootstrap) controllers() {
 			on(verbs("get,update"), "*:*/scale"), on([]string{"list"}, ":pods"), on([]string{"list"}, "metrics.k8s.io:pods"), on(verbs("get,list"), "custom.metrics.k8s.io:*", "external.metrics.k8s.io:*"))},
 		{"job-controller", rules(on(verbs("get,list,patch,update,watch"), "batch:jobs"), on([]string{"update"}, "batch:jobs/finalizers,jobs/status"),
 			on(verbs("create,delete,list,patch,watch"), ":pods"), on([]string{"patch"}, ":pods/finalizers"))},
-		{"legacy-service-account-token-cleaner", rules(named(on([]string{"get"}, ":configmaps"), "kube-apiserver-legacy-service-account-token-tracking"), on(verbs("delete,patch"), ":secrets"))},
+		{"legacy-service-account-token-cleaner", rules(named(on([]string{"get"}, ":configmaps"), corev1.TokenTrackingName), on(verbs("delete,patch"), ":secrets"))},
 		{"namespace-controller", rules(on(verbs("delete,get,list,watch"), ":namespaces"), on([]string{"update"}, ":namespaces/finalize,namespaces/status"), on(verbs("delete,deletecollection,get,list"), "*:*"))},
 		{"node-controller", rules(on(verbs("delete,get,list,patch,update,watch"), ":nodes"), on(verbs("patch,update"), ":nodes/status"), on(verbs("patch,update"), ":pods/status"),
 			on(verbs("delete,get,list,watch"), ":pods"), on(read, "coordination.k8s.io:leases"))},

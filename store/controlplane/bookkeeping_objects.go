@@ -75,7 +75,7 @@ func clusterObjects(s *apiserver.Server) []metav1.Object {
 // unused ones have to know.
 func tokenTracking() *corev1.ConfigMap {
 	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "kube-apiserver-legacy-service-account-token-tracking"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: corev1.TokenTrackingName},
 		Data:       map[string]string{"since": time.Now().UTC().Format(time.DateOnly)},
 	}
 }

@@ -16,13 +16,6 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// Labels of secrets with tokens: the day of the last use, as in 2026-11-24, and the day since when the token
-// is refused because it had not been used for long.
-const (
-	lastUsedLabel     = "kubernetes.io/legacy-token-last-used"
-	invalidSinceLabel = "kubernetes.io/legacy-token-invalid-since"
-)
-
 // secretTokens checks the tokens in secrets, and records on which day they were last used.
 type secretTokens struct {
 	access registry.Access
@@ -52,9 +45,9 @@ func (t *secretTokens) check(ctx context.Context, c *authn.LegacyClaims, token s
 		return err
 	}
 	t.used(ctx, secret)
-	if secret.Labels[invalidSinceLabel] != "" {
+	if secret.Labels[corev1.TokenInvalidSinceLabel] != "" {
 		return fmt.Errorf("the token in secret %v for service account %s/%s has been marked invalid: use tokens from the TokenRequest API or manually created secret-based tokens, or remove the label %s from the secret to temporarily allow use of this token",
-			key, c.Namespace, c.ServiceAccount.Name, invalidSinceLabel)
+			key, c.Namespace, c.ServiceAccount.Name, corev1.TokenInvalidSinceLabel)
 	}
 	return nil
 }
@@ -64,7 +57,7 @@ func (t *secretTokens) used(ctx context.Context, secret *corev1.Secret) {
 	now := time.Now().UTC()
 	today, tomorrow := now.Format(time.DateOnly), now.AddDate(0, 0, 1).Format(time.DateOnly)
 	known := func(s *corev1.Secret) bool {
-		return s.Labels[lastUsedLabel] == today || s.Labels[lastUsedLabel] == tomorrow
+		return s.Labels[corev1.TokenLastUsedLabel] == today || s.Labels[corev1.TokenLastUsedLabel] == tomorrow
 	}
 	if known(secret) {
 		return
@@ -77,7 +70,7 @@ func (t *secretTokens) used(ctx context.Context, secret *corev1.Secret) {
 		if current.Labels == nil {
 			current.Labels = map[string]string{}
 		}
-		current.Labels[lastUsedLabel] = today
+		current.Labels[corev1.TokenLastUsedLabel] = today
 		return nil
 	}, registry.Write{})
 	if err != nil {

@@ -20,15 +20,8 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// Labels of secrets with tokens, each a day as 2026-11-24: that of the last use, which API servers write, and
-// that since which they refuse the token.
-const (
-	lastUsedLabel     = "kubernetes.io/legacy-token-last-used"
-	invalidSinceLabel = "kubernetes.io/legacy-token-invalid-since"
-)
-
 // tracking is the ConfigMap in which API servers keep the day since when they record the use of tokens.
-var tracking = types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: "kube-apiserver-legacy-service-account-token-tracking"}
+var tracking = types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: corev1.TokenTrackingName}
 
 // CleanerOptions are the options of the controller that ends unused tokens.
 type CleanerOptions struct {
@@ -85,14 +78,14 @@ func (c *cleaner) reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if kept, err := c.kept(ctx, secret, now); kept || err != nil {
 		return again, err
 	}
-	since, err := time.Parse(time.DateOnly, secret.Labels[invalidSinceLabel])
+	since, err := time.Parse(time.DateOnly, secret.Labels[corev1.TokenInvalidSinceLabel])
 	switch {
 	case err != nil:
 		next := codec.DeepCopy(secret)
 		if next.Labels == nil {
 			next.Labels = map[string]string{}
 		}
-		next.Labels[invalidSinceLabel] = now.Format(time.DateOnly)
+		next.Labels[corev1.TokenInvalidSinceLabel] = now.Format(time.DateOnly)
 		_, err := client.PatchFrom(ctx, c.secretsAPI, secret, next, client.PatchFromOptions{Lock: true})
 		return again, apierrors.IgnoreNotFound(err)
 	case !before(since, now.Add(-c.unused)):
@@ -108,7 +101,7 @@ func unusedSince(secret *corev1.Secret, t time.Time) bool {
 	if !secret.CreationTimestamp.Time.Before(t) {
 		return false
 	}
-	last, used := secret.Labels[lastUsedLabel]
+	last, used := secret.Labels[corev1.TokenLastUsedLabel]
 	if !used {
 		return true
 	}

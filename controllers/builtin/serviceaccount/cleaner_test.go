@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	lastUsed     = "kubernetes.io/legacy-token-last-used"
-	invalidSince = "kubernetes.io/legacy-token-invalid-since"
+	lastUsed     = corev1.TokenLastUsedLabel
+	invalidSince = corev1.TokenInvalidSinceLabel
 	day          = 24 * time.Hour
 )
 
@@ -78,7 +78,7 @@ func TestUnusedTokens(t *testing.T) {
 func TestTokensOfWhichTheUseIsNotRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startCleaner(t)
-		controllertest.Update(c, "kube-system", "kube-apiserver-legacy-service-account-token-tracking", func(m *corev1.ConfigMap) { m.Data["since"] = "always" })
+		controllertest.Update(c, "kube-system", corev1.TokenTrackingName, func(m *corev1.ConfigMap) { m.Data["since"] = "always" })
 		robot := &corev1.ServiceAccount{ObjectMeta: controllertest.Name("default", "robot")}
 		robot.Secrets = []corev1.ObjectReference{{Name: "unused"}}
 		controllertest.Create(c, robot)
