@@ -48,7 +48,7 @@ type Authenticator struct {
 	cache *reviewCache[[sha256.Size]byte, *authenticationv1.UserInfo]
 }
 
-// NewAuthenticator returns an authenticator that reviews tokens through conn.
+// NewAuthenticator returns an authenticator that reviews tokens through conn, which may be nil with NoTokens.
 func NewAuthenticator(conn client.Conn, opts AuthenticatorOptions) *Authenticator {
 	if opts.TTL <= 0 {
 		opts.TTL = 2 * time.Minute
@@ -56,7 +56,11 @@ func NewAuthenticator(conn client.Conn, opts AuthenticatorOptions) *Authenticato
 	if opts.Timeout <= 0 {
 		opts.Timeout = 10 * time.Second
 	}
-	return &Authenticator{opts: opts, reviews: client.For[*authenticationv1.TokenReview](conn), cache: newReviewCache[[sha256.Size]byte, *authenticationv1.UserInfo]()}
+	a := &Authenticator{opts: opts, cache: newReviewCache[[sha256.Size]byte, *authenticationv1.UserInfo]()}
+	if !opts.NoTokens {
+		a.reviews = client.For[*authenticationv1.TokenReview](conn)
+	}
+	return a
 }
 
 // ErrInvalidToken is the error for a bearer token that the API server does not accept.

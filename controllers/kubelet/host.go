@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"context"
 	goruntime "runtime"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -19,6 +20,10 @@ type Host interface {
 	PIDs() (most, running uint64)
 	// CPU returns the CPU time that all processes of the machine have used, in nanoseconds.
 	CPU() uint64
+	// WatchDir calls changed after every change of what is directly in a directory, until ctx ends, and
+	// returns an error if the directory cannot be watched or not any longer, because it has been removed for
+	// example. A file that is being written has changed when it is closed. changed must not block.
+	WatchDir(ctx context.Context, dir string, changed func()) error
 }
 
 // Disk is the use of a file system. Two paths are on one file system if Device is equal.

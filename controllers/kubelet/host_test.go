@@ -1,6 +1,8 @@
 package kubelet_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"sync"
 
@@ -14,6 +16,9 @@ type host struct {
 	// images is the file system of paths below /images, node that of all others.
 	images, node func() uint64 // what is available; nil: half of it
 	running      uint64        // processes
+	// watching makes directories watchable; changed is called for a change in the one that is.
+	watching bool
+	changed  func()
 }
 
 const (
@@ -57,3 +62,24 @@ func (h *host) PIDs() (most, running uint64) {
 
 // CPU implements kubelet.Host.
 func (h *host) CPU() uint64 { return 1e9 }
+
+// WatchDir implements kubelet.Host. Changes are those that a test reports with touch.
+func (h *host) WatchDir(ctx context.Context, _ string, changed func()) error {
+	h.mu.Lock()
+	watching := h.watching
+	h.changed = changed
+	h.mu.Unlock()
+	if !watching {
+		return errors.ErrUnsupported
+	}
+	changed()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// touch reports a change in the directory that is watched.
+func (h *host) touch() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.changed()
+}

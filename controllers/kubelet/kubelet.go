@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -24,10 +25,12 @@ import (
 // Kubelet runs the pods of one node. Use [New].
 type Kubelet struct {
 	opts Options
-	log  *slog.Logger
-	m    *manager.Manager
-	rt   *runtime
-	pleg *pleg
+	// alone is true without an API server.
+	alone bool
+	log   *slog.Logger
+	m     *manager.Manager
+	rt    *runtime
+	pleg  *pleg
 
 	pods     *client.Client[*corev1.Pod]
 	apiPods  *informers.Informer[*corev1.Pod]
@@ -65,24 +68,33 @@ type Kubelet struct {
 	staticPoked chan struct{} // capacity 1; a static pod has ended, or there are other manifests
 }
 
-// New returns a kubelet that uses conn to access the API server. It does nothing before Run.
+// New returns a kubelet that uses conn to access the API server. It does nothing before Run. With a nil conn
+// it runs standalone: the pods of the manifests only, without a Node object, mirror pods and events.
 func New(conn client.Conn, opts Options) (*Kubelet, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
 	}
+	var reads informers.SetOptions
+	alone := conn == nil
+	if alone {
+		if opts.Listener != nil && (opts.Authenticate == nil || opts.Authorize == nil) {
+			return nil, errors.New("kubelet: Options.Listener without an API server needs Authenticate and Authorize")
+		}
+		conn, reads.NoWatchList = noServer{}, true
+	}
 	policy, thresholds, err := opts.Eviction.parse()
 	if err != nil {
 		return nil, err
 	}
-	k := &Kubelet{opts: opts, log: opts.Logger, workers: map[types.UID]*worker{}, static: map[types.UID]*corev1.Pod{},
+	k := &Kubelet{opts: opts, alone: alone, log: opts.Logger, workers: map[types.UID]*worker{}, static: map[types.UID]*corev1.Pod{},
 		staticPoked: make(chan struct{}, 1)}
 	k.metrics = newMetrics(k)
 	rt, err := newRuntime(opts, k.metrics.call)
 	if err != nil {
 		return nil, err
 	}
-	m := manager.New(conn, manager.Options{Logger: opts.Logger})
+	m := manager.New(conn, manager.Options{Logger: opts.Logger, Informers: reads})
 	k.m, k.rt = m, rt
 	k.pods = client.For[*corev1.Pod](m.Conn())
 	k.apiPods = informers.For[*corev1.Pod](m.Informers(), informers.Options[*corev1.Pod]{
@@ -174,7 +186,9 @@ func (k *Kubelet) Run(ctx context.Context) error {
 
 // startLoops starts everything that runs until ctx ends. fail ends the kubelet.
 func (k *Kubelet) startLoops(ctx context.Context, loops *sync.WaitGroup, fail context.CancelCauseFunc) {
-	loops.Go(func() { k.node.run(ctx) })
+	if !k.alone {
+		loops.Go(func() { k.node.run(ctx) })
+	}
 	loops.Go(func() { k.pleg.run(ctx) })
 	loops.Go(func() { k.openLedger(ctx) })
 	loops.Go(func() { k.housekeeping(ctx) })
@@ -244,6 +258,9 @@ func (k *Kubelet) podEvent(e informers.Event[*corev1.Pod]) {
 	pod := e.Object()
 	if isMirror(pod) {
 		// The manifest decides what runs; the mirror only shows it.
+		if e.Type == informers.Deleted {
+			k.pokeStatic() // it comes back
+		}
 		switch uid := k.staticOf(pod); {
 		case uid == "" || e.Type == informers.Deleted:
 		case e.Type == informers.Added:

@@ -38,6 +38,7 @@ type rig struct {
 	// intercept lets requests of the kubelet fail.
 	intercept func(context.Context, *client.Request) error
 	wrap      func(client.Conn) client.Conn // the kubelet's connection
+	alone     bool                          // it has none
 	stop      func()
 }
 
@@ -47,7 +48,8 @@ func bubble(t *testing.T, prepare func(*rig), f func(*rig)) {
 		r := &rig{t: t, c: controllertest.Start(t, controllertest.Options{}), rt: fakecri.New("img"), host: &host{}}
 		dir := t.TempDir()
 		r.opts = kubelet.Options{NodeName: "n1", RootDir: filepath.Join(dir, "kubelet"), LogDir: filepath.Join(dir, "logs"), NoCgroups: true, StopPods: true, DiskForMemory: true, Host: r.host,
-			Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi")}}
+			StaticPodInterval: 2 * time.Second,
+			Capacity:          corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi")}}
 		if prepare != nil {
 			prepare(r)
 		}
@@ -72,6 +74,9 @@ func (r *rig) start() {
 	}
 	if r.wrap != nil {
 		conn = r.wrap(conn)
+	}
+	if r.alone {
+		conn = nil
 	}
 	k, err := kubelet.New(conn, r.opts)
 	require.NoError(r.t, err)

@@ -40,8 +40,8 @@ type Options struct {
 	RuntimeEndpoint, ImageEndpoint string
 	// RuntimeDial, if not nil, connects to the endpoints.
 	RuntimeDial func(ctx context.Context, endpoint string) (net.Conn, error)
-	// StaticPodDir is a directory with pod manifests, which is read every StaticPodInterval (0 means 2 s).
-	// Empty means no static pods from files.
+	// StaticPodDir is a directory with pod manifests, which is read after each change, if Host can watch it,
+	// and every StaticPodInterval (0 means 20 s). Empty means no static pods from files.
 	StaticPodDir      string
 	StaticPodInterval time.Duration
 	// StaticPodURL is an http or https URL with a Pod or a PodList in YAML or JSON, which is read every
@@ -188,7 +188,7 @@ func (opts Options) withDefaults() (Options, error) {
 			*d = value
 		}
 	}
-	duration(&opts.StaticPodInterval, 2*time.Second)
+	duration(&opts.StaticPodInterval, 20*time.Second)
 	duration(&opts.StaticPodURLInterval, 20*time.Second)
 	duration(&opts.SyncInterval, time.Minute)
 	duration(&opts.NodeStatusInterval, 10*time.Second)

@@ -49,8 +49,8 @@ func isStatic(annotations map[string]string) bool {
 }
 
 // watchStatic keeps the pods of the manifests and their mirrors as the manifests say. It reads the folder
-// every so often, and does not wait for the API server, which may be one of these pods, nor for the server of
-// the other manifests.
+// when it changes and every so often, and does not wait for the API server, which may be one of these pods,
+// nor for the server of the other manifests.
 func (k *Kubelet) watchStatic(ctx context.Context) {
 	m := &manifests{dir: k.opts.StaticPodDir, parse: k.staticPod, log: k.log, good: map[string]*corev1.Pod{}, complained: map[string]string{}}
 	remote := newRemoteManifests(k)
@@ -59,12 +59,20 @@ func (k *Kubelet) watchStatic(ctx context.Context) {
 	if remote.url != "" {
 		ends.running.Go(func() { remote.run(ctx) })
 	}
-	tick := time.NewTicker(k.opts.StaticPodInterval)
+	if m.dir != "" {
+		ends.running.Go(func() { k.watchManifests(ctx, m.dir) })
+	}
+	tick := time.NewTicker(min(mirrorInterval, k.opts.StaticPodInterval))
 	defer tick.Stop()
 	var files map[types.UID]*corev1.Pod // nil until they have been read
+	var read time.Time
+	poked := true
 	for {
-		if found, ok := m.read(); ok {
-			files = found
+		if poked || time.Since(read) >= k.opts.StaticPodInterval {
+			read = time.Now()
+			if found, ok := m.read(); ok {
+				files = found
+			}
 		}
 		fetched, known := remote.last()
 		wanted := k.withoutDoubles(files, fetched)
@@ -87,7 +95,33 @@ func (k *Kubelet) watchStatic(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			poked = false
 		case <-k.staticPoked:
+			poked = true
+		}
+	}
+}
+
+// mirrorInterval is how often the mirrors are compared with the pods at least.
+const mirrorInterval = 2 * time.Second
+
+// watchManifests pokes watchStatic after changes in the folder. While it cannot be watched, because it does
+// not exist yet for example, it is read as often as the options say.
+func (k *Kubelet) watchManifests(ctx context.Context, dir string) {
+	complained := ""
+	for {
+		err := k.opts.Host.WatchDir(ctx, dir, k.pokeStatic)
+		if ctx.Err() != nil {
+			return
+		}
+		if complained != err.Error() {
+			complained = err.Error()
+			k.log.Info("the folder of static pods cannot be watched, it is read periodically", "interval", k.opts.StaticPodInterval, "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(k.opts.StaticPodInterval):
 		}
 	}
 }

@@ -224,3 +224,27 @@ func TestStatusOfAMirrorThatIsSeenLate(t *testing.T) {
 		require.True(t, ready(s.get("static-n1")))
 	})
 }
+
+// A change of the folder is seen at once, where it can be watched, and otherwise with the next look.
+func TestManifestsAreReadWhenTheyChange(t *testing.T) {
+	staticBubble(t, intact, func(s *staticRig) {
+		s.stop()
+		s.opts.StaticPodInterval = 10 * time.Minute
+		s.host.set(func() { s.host.watching = true })
+		s.start()
+		time.Sleep(time.Minute)
+		s.write(manifest("a"))
+		s.host.touch()
+		time.Sleep(time.Second)
+		require.Equal(t, one, s.rt.Running())
+		s.delete("static-n1", 0)
+		time.Sleep(5 * time.Second)
+		require.True(t, ready(s.get("static-n1")), "its mirror comes back without a look at the folder")
+
+		s.remove() // the event is lost
+		time.Sleep(5 * time.Minute)
+		require.Equal(t, one, s.rt.Running())
+		time.Sleep(6 * time.Minute)
+		require.Empty(t, s.rt.Running())
+	})
+}

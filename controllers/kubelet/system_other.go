@@ -3,6 +3,7 @@
 package kubelet
 
 import (
+	"context"
 	"errors"
 	goruntime "runtime"
 
@@ -25,3 +26,6 @@ func (machine) PIDs() (most, running uint64) { return 0, 0 }
 
 // CPU implements Host.
 func (machine) CPU() uint64 { return 0 }
+
+// WatchDir implements Host.
+func (machine) WatchDir(context.Context, string, func()) error { return errors.ErrUnsupported }

@@ -79,6 +79,14 @@ func connect(o *flags, c *kubeletconfig.Configuration, node string, log *slog.Lo
 	return &connection{Conn: conn, first: first, certs: source.Manager}, nil
 }
 
+// use is the connection as others use it; nil without an API server.
+func (c *connection) use() client.Conn {
+	if c == nil {
+		return nil
+	}
+	return c.Conn
+}
+
 // close ends the connection.
 func (c *connection) close() {
 	_ = c.Close()
@@ -148,7 +156,7 @@ func writeKubeconfig(path string, cfg *rest.Config, cert string) error {
 
 // runWith calls run, and renews the certificate meanwhile.
 func (c *connection) runWith(ctx context.Context, run func(context.Context) error) error {
-	if c.certs == nil {
+	if c == nil || c.certs == nil {
 		return run(ctx)
 	}
 	renewing, stop := context.WithCancel(ctx)

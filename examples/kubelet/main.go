@@ -26,7 +26,11 @@ import (
 	"github.com/keelson-dev/keelson/store/certs"
 )
 
-func main() { component.Exit("kubelet", run(os.Args[1:])) }
+func main() {
+	ctx, stop := component.Context()
+	defer stop()
+	component.Exit("kubelet", run(ctx, os.Args[1:]))
+}
 
 // flags are those that are not part of the configuration file.
 type flags struct {
@@ -42,7 +46,7 @@ type flags struct {
 func (o *flags) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.config, "config", "", "KubeletConfiguration file (kubelet.config.k8s.io/v1beta1); flags override it")
 	f.StringVar(&o.configDir, "config-dir", "", "folder of further configuration files (*.conf), which override parts of --config in the order of their names")
-	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file of the API server")
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file of the API server; empty: standalone, the pods of manifests only")
 	f.StringVar(&o.bootstrap, "bootstrap-kubeconfig", "", "kubeconfig file whose credentials request the client certificate if --kubeconfig does not exist, which is then written")
 	f.StringVar(&o.hostname, "hostname-override", "", "name of the node (empty: the host's name)")
 	f.StringVar(&o.rootDir, "root-dir", "/var/lib/kubelet", "folder of volumes and other files of pods")
@@ -83,19 +87,37 @@ func parse(args []string) (*flags, *kubeletconfig.Configuration, error) {
 	if !f.Changed("v") {
 		o.verbosity = int(c.Logging.Verbosity)
 	}
-	if o.kubeconfig == "" {
-		return nil, nil, errors.New("--kubeconfig is required")
-	}
-	return o, c, errors.Join(check(), c.Check())
+	return o, c, errors.Join(check(), c.Check(), checkAlone(o, c))
 }
 
-func run(args []string) error {
+// checkAlone refuses what needs an API server where there is none.
+func checkAlone(o *flags, c *kubeletconfig.Configuration) error {
+	if o.kubeconfig != "" {
+		return nil
+	}
+	var errs []error
+	for _, r := range []struct {
+		demand bool
+		what   string
+	}{
+		{o.bootstrap != "", "--bootstrap-kubeconfig needs --kubeconfig, where the credentials are written to"},
+		{*c.EnableServer && *c.Authentication.Webhook.Enabled, "authentication.webhook.enabled: without --kubeconfig there is no API server that reviews tokens; set it to false"},
+		{*c.EnableServer && c.Authorization.Mode == kubeletconfig.ModeWebhook, "authorization.mode: without --kubeconfig there is no API server that reviews access; set it to AlwaysAllow, or enableServer to false"},
+		{c.RotateCertificates, "rotateCertificates: without --kubeconfig there is no API server that issues certificates; set it to false"},
+		{c.StaticPodPath == "" && c.StaticPodURL == "", "without --kubeconfig pods come from staticPodPath or staticPodURL; set one of them"},
+	} {
+		if r.demand {
+			errs = append(errs, errors.New(r.what))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func run(ctx context.Context, args []string) error {
 	o, c, err := parse(args)
 	if err != nil {
 		return err
 	}
-	ctx, stop := component.Context()
-	defer stop()
 	log, level := logger(o, c)
 	if err := prepareProcess(c); err != nil {
 		return err
@@ -104,11 +126,13 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	conn, err := connect(o, c, ko.NodeName, log)
-	if err != nil {
-		return err
+	var conn *connection // nil: standalone
+	if o.kubeconfig != "" {
+		if conn, err = connect(o, c, ko.NodeName, log); err != nil {
+			return err
+		}
+		defer conn.close()
 	}
-	defer conn.close()
 	ko.Logger = log
 	if *c.EnableDebugFlagsHandler {
 		ko.SetVerbosity = level
@@ -116,14 +140,16 @@ func run(args []string) error {
 	if ko.TLS, err = serving(o, c, ko.NodeName, ko.NodeIP); err != nil {
 		return err
 	}
-	access(&ko, c, conn)
+	if *c.EnableServer {
+		access(&ko, c, conn.use())
+	}
 	end, err := listen(&ko, c)
 	if err != nil {
 		return err
 	}
 	defer end()
 	start := func(ctx context.Context) error {
-		k, err := kubelet.New(conn, ko)
+		k, err := kubelet.New(conn.use(), ko)
 		if err != nil {
 			return err
 		}
@@ -225,13 +251,14 @@ func access(ko *kubelet.Options, c *kubeletconfig.Configuration, conn client.Con
 	pool, webhook := ko.TLS.ClientCAs, c.Authorization.Webhook
 	ko.Authenticate = delegated.NewAuthenticator(conn, delegated.AuthenticatorOptions{
 		ClientCAs: func() *x509.CertPool { return pool }, NoTokens: !*c.Authentication.Webhook.Enabled, TTL: c.Authentication.Webhook.CacheTTL.Duration}).Authenticate
-	ko.Authorize = delegated.NewAuthorizer(conn, delegated.AuthorizerOptions{
-		AllowedTTL: webhook.CacheAuthorizedTTL.Duration, DeniedTTL: webhook.CacheUnauthorizedTTL.Duration}).Authorize
 	if c.Authorization.Mode == kubeletconfig.ModeAlwaysAllow {
 		ko.Authorize = func(context.Context, authorizationv1.SubjectAccessReviewSpec) (bool, string, error) {
 			return true, "", nil
 		}
+		return
 	}
+	ko.Authorize = delegated.NewAuthorizer(conn, delegated.AuthorizerOptions{
+		AllowedTTL: webhook.CacheAuthorizedTTL.Duration, DeniedTTL: webhook.CacheUnauthorizedTTL.Duration}).Authorize
 }
 
 // serving is the TLS configuration of the kubelet API.

@@ -1,14 +1,21 @@
 package main
 
 import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/controllers/kubelet/fakecri"
 )
 
 func TestFlagsWinOverTheFile(t *testing.T) {
@@ -67,8 +74,87 @@ func TestWhatIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "--lock-file=/run/lock: an alpha feature")
 	_, _, err = parse([]string{"--kubeconfig=x", "--minimum-container-ttl-duration=0s", "--cloud-provider=external"})
 	require.NoError(t, err)
-	_, _, err = parse(nil)
-	require.ErrorContains(t, err, "--kubeconfig is required")
+}
+
+// Without an API server, what needs one is refused.
+func TestStandaloneFlags(t *testing.T) {
+	_, _, err := parse([]string{"--bootstrap-kubeconfig=x", "--rotate-certificates"})
+	for _, want := range []string{"--bootstrap-kubeconfig needs", "authentication.webhook.enabled", "authorization.mode", "rotateCertificates", "staticPodPath or staticPodURL"} {
+		require.ErrorContains(t, err, want)
+	}
+	_, _, err = parse([]string{"--enable-server=false", "--pod-manifest-path=/m"})
+	require.NoError(t, err)
+	_, _, err = parse([]string{"--authentication-token-webhook=false", "--authorization-mode=AlwaysAllow", "--manifest-url=http://m/"})
+	require.NoError(t, err)
+}
+
+// The program runs a static pod without an API server, from a manifest that is written while it runs, and
+// shows it on its ports.
+func TestStandaloneProgram(t *testing.T) {
+	dir := t.TempDir()
+	manifests, socket := filepath.Join(dir, "manifests"), filepath.Join(dir, "cri.sock")
+	require.NoError(t, os.Mkdir(manifests, 0o755))
+	serving, stop := context.WithCancel(context.Background())
+	rt := fakecri.New("img")
+	dial, wait := rt.Serve(serving)
+	defer wait()
+	defer stop()
+	l, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	defer l.Close()
+	go forward(l, dial)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	_, port, err := net.SplitHostPort(free.Addr().String())
+	require.NoError(t, err)
+	require.NoError(t, free.Close())
+
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- run(ctx, []string{"--pod-manifest-path=" + manifests, "--container-runtime-endpoint=unix://" + socket, "--root-dir=" + dir, "--cert-dir=" + dir, "--hostname-override=n1",
+			"--authentication-token-webhook=false", "--authorization-mode=AlwaysAllow", "--port=" + port, "--healthz-port=0", "--address=127.0.0.1", "--config=" + config(t, dir)})
+	}()
+	require.NoError(t, os.WriteFile(filepath.Join(manifests, "a.yaml"), []byte(
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: main, image: img, imagePullPolicy: IfNotPresent}]}\n"), 0o600))
+	require.Eventually(t, func() bool { return slices.Equal(rt.Running(), []string{"web-n1/main"}) }, time.Minute, 10*time.Millisecond)
+	c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // a generated certificate
+	resp, err := c.Get("https://127.0.0.1:" + port + "/pods")
+	require.NoError(t, err)
+	_ = resp.Body.Close()
+	require.Equal(t, http.StatusUnauthorized, resp.StatusCode, "clients need a certificate still")
+	cancel()
+	require.NoError(t, <-done)
+	require.Equal(t, []string{"web-n1/main"}, rt.Running(), "containers outlive the kubelet")
+}
+
+// config is a configuration file for what has no flag.
+func config(t *testing.T, dir string) string {
+	path := filepath.Join(dir, "config.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\npodLogsDir: "+filepath.Join(dir, "logs")+
+		"\ncgroupsPerQOS: false\nenforceNodeAllocatable: [none]\nfailSwapOn: false\nfailCgroupV1: false\noomScoreAdj: 0\nmaxOpenFiles: 1024\n"), 0o600))
+	return path
+}
+
+// forward serves on a socket what dial connects to.
+func forward(l net.Listener, dial func(context.Context, string) (net.Conn, error)) {
+	for {
+		from, err := l.Accept()
+		if err != nil {
+			return
+		}
+		to, err := dial(context.Background(), "")
+		if err != nil {
+			_ = from.Close()
+			continue
+		}
+		copyTo := func(a, b net.Conn) {
+			_, _ = io.Copy(a, b)
+			_ = a.Close()
+		}
+		go copyTo(from, to)
+		go copyTo(to, from)
+	}
 }
 
 // The configuration that installers write, with webhook authorization, is accepted.
