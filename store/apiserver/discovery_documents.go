@@ -42,7 +42,8 @@ type versionEntry struct {
 // newDiscovery returns the discovery of the routes and of what other servers serve, which may be nil.
 func newDiscovery(rt *routes, a *Aggregated) *discovery {
 	byGroup := map[string]map[string][]*route{}
-	for key, r := range rt.byGVR {
+	for r := range rt.all() {
+		key := r.info.GVR
 		if byGroup[key.Group] == nil {
 			byGroup[key.Group] = map[string][]*route{}
 		}

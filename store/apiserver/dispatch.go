@@ -34,9 +34,9 @@ func (s *Server) dispatch(r *request) {
 		s.serveBackend(r, to, host)
 		return
 	}
-	rt := s.table().byGVR[r.info.GVR]
+	rt := s.table().route(r.info.GVR)
 	if rt == nil && s.custom != nil && s.custom.Settle(r.Context(), r.info.GVR) {
-		rt = s.table().byGVR[r.info.GVR] // its definition was stored a moment ago
+		rt = s.table().route(r.info.GVR) // its definition was stored a moment ago
 	}
 	if rt == nil || !rt.matchesPath(&r.info) {
 		r.fail(errNoResource())

@@ -43,7 +43,7 @@ func (s *Server) seatsOf(r *request) int {
 	if r.info.Verb != "list" || r.info.Name != "" {
 		return 1
 	}
-	rt := s.table().byGVR[r.info.GVR]
+	rt := s.table().route(r.info.GVR)
 	if rt == nil || rt.res == nil {
 		return 1
 	}
@@ -75,7 +75,7 @@ func (s *Server) admitFlow(r *request, f flight) bool {
 }
 
 func (s *Server) reject(r *request) {
-	if rt := s.table().byGVR[r.info.GVR]; rt != nil && rt.matchesPath(&r.info) {
+	if rt := s.table().route(r.info.GVR); rt != nil && rt.matchesPath(&r.info) {
 		r.rt = rt // only measurements need it
 	}
 	if m := s.opts.Metrics.Rejected; m != nil {

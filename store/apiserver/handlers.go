@@ -12,9 +12,9 @@ import (
 
 // addHandlers registers the handlers of paths that are not API objects.
 func (s *Server) addHandlers() {
-	s.handlers = map[string]http.Handler{
-		"/version":  http.HandlerFunc(s.serveVersion),
-		"/version/": http.HandlerFunc(s.serveVersion),
+	s.handlers = make(map[string]http.Handler, 16+len(s.opts.Handlers))
+	for _, path := range []string{"/version", "/version/"} {
+		s.handlers[path] = http.HandlerFunc(s.serveVersion)
 	}
 	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
 		s.handlers[path] = http.HandlerFunc(s.serveHealth)

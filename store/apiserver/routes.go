@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"fmt"
+	"iter"
 	"sync"
 
 	"github.com/keelson-dev/keelson/apimachinery/fields"
@@ -13,16 +14,41 @@ import (
 
 // routes are the resources served at one time: immutable, rebuilt when the registry changes.
 type routes struct {
-	generation int64
-	byGVR      map[schema.GroupVersionResource]*route
-	discovery  func() *discovery // made when it is first requested
+	table     *registry.Table
+	stored    []route // by the rows of table
+	computed  map[schema.GroupVersionResource]*route
+	discovery func() *discovery // made when it is first requested
+}
+
+// route returns that of a resource, or nil.
+func (t *routes) route(gvr schema.GroupVersionResource) *route {
+	if row, ok := t.table.Row(gvr); ok {
+		return &t.stored[row]
+	}
+	return t.computed[gvr]
+}
+
+// all yields the routes, in no order.
+func (t *routes) all() iter.Seq[*route] {
+	return func(yield func(*route) bool) {
+		for i := range t.stored {
+			if !yield(&t.stored[i]) {
+				return
+			}
+		}
+		for _, rt := range t.computed {
+			if !yield(rt) {
+				return
+			}
+		}
+	}
 }
 
 // route is one resource at one version.
 type route struct {
 	info     *scheme.Info
-	res      *registry.Resource // nil for computed resources
-	computed Computed
+	res      *registry.Resource // nil for computed ones
+	computed *Computed          // nil for stored ones
 	table    *columns.Table
 	proto    bool // objects have a protobuf form
 
@@ -32,7 +58,7 @@ type route struct {
 // table returns the current routes.
 func (s *Server) table() *routes {
 	rt := s.routes.Load()
-	if rt != nil && rt.generation == s.registry.Generation() {
+	if rt != nil && rt.table == s.registry.Table() {
 		return rt
 	}
 	if err := s.rebuildRoutes(); err != nil {
@@ -45,32 +71,23 @@ func (s *Server) table() *routes {
 func (s *Server) rebuildRoutes() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next := &routes{generation: s.registry.Generation()}
-	before := s.routes.Load()
-	if before == nil {
-		before = &routes{}
-	}
+	table := s.registry.Table()
 	computed := append(s.builtinComputed(), s.opts.Computed...)
-	var added []route // together, which saves most of the allocations of a start
-	if len(before.byGVR) == 0 {
-		added = make([]route, 0, s.registry.Len()+len(computed))
-	}
-	next.byGVR = make(map[schema.GroupVersionResource]*route, s.registry.Len()+len(computed))
-	for res := range s.registry.All() {
+	next := &routes{table: table, stored: make([]route, table.Len()), computed: make(map[schema.GroupVersionResource]*route, len(computed))}
+	for row, res := range table.All() {
 		d := res.Definition()
-		if rt := before.byGVR[d.Info.GVR]; rt != nil && rt.res == res {
-			next.byGVR[d.Info.GVR] = rt
-			continue
-		}
-		added = append(added, route{info: d.Info, res: res, table: orDefault(&d.Table), deprecated: d.Deprecated, proto: res.Protobuf()})
-		next.byGVR[d.Info.GVR] = &added[len(added)-1]
+		next.stored[row] = route{info: d.Info, res: res, table: orDefault(&d.Table), deprecated: d.Deprecated, proto: res.Protobuf()}
 	}
 	for _, c := range computed {
 		if c.Info == nil {
 			return fmt.Errorf("apiserver: a Computed needs Info")
 		}
-		added = append(added, route{info: c.Info, computed: c, table: orDefault(&c.Table), deprecated: c.Deprecated, proto: hasProto(c.Info)})
-		next.byGVR[c.Info.GVR] = &added[len(added)-1]
+		rt := route{info: c.Info, computed: &c, table: orDefault(&c.Table), deprecated: c.Deprecated, proto: hasProto(c.Info)}
+		if row, stored := table.Row(c.Info.GVR); stored {
+			next.stored[row] = rt
+		} else {
+			next.computed[c.Info.GVR] = &rt
+		}
 	}
 	next.discovery = sync.OnceValue(func() *discovery { return newDiscovery(next, nil) })
 	s.routes.Store(next)

@@ -40,7 +40,7 @@ type Server struct {
 	documents *openapi.Documents
 	custom    *crd.Controller // nil if the scheme has no definitions of custom resources
 
-	resources       map[string]schema.GroupResource // built-in resources by the prefix of their keys
+	resources       func() map[string]schema.GroupResource // built-in resources by the prefix of their keys
 	routes          atomic.Pointer[routes]
 	limits          limits
 	turns           turns
@@ -99,10 +99,13 @@ func New(opts Options) (*Server, error) {
 	if _, err := s.registry.Add(defs...); err != nil {
 		return nil, err
 	}
-	s.resources = make(map[string]schema.GroupResource, s.registry.Len())
-	for res := range s.registry.All() {
-		s.resources[res.Prefix()] = res.Stored()
-	}
+	s.resources = sync.OnceValue(func() map[string]schema.GroupResource {
+		byPrefix := map[string]schema.GroupResource{}
+		for res := range s.registry.All() {
+			byPrefix[res.Prefix()] = res.Stored()
+		}
+		return byPrefix
+	})
 	if s.responseHeaders, err = newResponseHeaders(&opts); err != nil {
 		return nil, err
 	}
@@ -129,11 +132,12 @@ func New(opts Options) (*Server, error) {
 // there are no objects, such as allocations of ports.
 func (s *Server) resourceOf(key string) (gr schema.GroupResource, ok bool) {
 	first, rest, _ := strings.Cut(strings.TrimPrefix(key, "/"), "/")
-	if gr, ok := s.resources["/"+first+"/"]; ok {
+	resources := s.resources()
+	if gr, ok := resources["/"+first+"/"]; ok {
 		return gr, true
 	}
 	second, _, _ := strings.Cut(rest, "/")
-	if gr, ok := s.resources["/"+first+"/"+second+"/"]; ok {
+	if gr, ok := resources["/"+first+"/"+second+"/"]; ok {
 		return gr, true
 	}
 	// Only the keys of custom resources begin with a group, in which there is a dot.

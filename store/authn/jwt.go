@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
+	"sync/atomic"
 
 	_ "crypto/sha512" // ES384, ES512
 )
@@ -57,14 +58,28 @@ func newJWTKey(key any) (*jwtKey, error) {
 	default:
 		return nil, fmt.Errorf("authn: unsupported key type %T", key)
 	}
+	if last := lastKeyID.Load(); last != nil && last.public == key {
+		k.id = last.id
+		return k, nil
+	}
 	der, err := x509.MarshalPKIXPublicKey(k.public)
 	if err != nil {
 		return nil, fmt.Errorf("authn: %w", err)
 	}
 	sum := sha256.Sum256(der)
 	k.id = base64.RawURLEncoding.EncodeToString(sum[:])
+	lastKeyID.Store(&keyID{key, k.id})
 	return k, nil
 }
+
+// keyID is the id of a public key.
+type keyID struct {
+	public crypto.PublicKey
+	id     string
+}
+
+// lastKeyID is that of the last key: the servers of one program have mostly the same.
+var lastKeyID atomic.Pointer[keyID]
 
 // ParseKeys reads every RSA or ECDSA key, private or public, and every certificate's public key, of PEM data.
 func ParseKeys(data []byte) ([]any, error) {

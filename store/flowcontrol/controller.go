@@ -241,7 +241,7 @@ func (c *Controller) wait(ctx context.Context, s *Seat) *RejectedError {
 		c.mu.Unlock()
 		return nil
 	}
-	if l.queues == nil {
+	if l.size == 0 {
 		l.counts.rejected++
 		c.mu.Unlock()
 		return &RejectedError{ConcurrencyLimit}

@@ -23,7 +23,8 @@ type level struct {
 	limit          int // seats it may have at most, with borrowed ones
 	used           int
 	waiting        int
-	queues         []*queue // nil if requests do not wait; a queue is nil until its first request
+	size           int      // how many queues it has; 0 if requests do not wait
+	queues         []*queue // nil until the first request, as is each queue
 	hand           int
 	maxQueueLength int
 	clock          float64 // virtual time: the start of the request that started last
@@ -78,7 +79,7 @@ func (l *level) configure(p *flowcontrolv1.PriorityLevelConfiguration, seats, to
 	q := spec.LimitResponse.Queuing
 	if spec.LimitResponse.Type != flowcontrolv1.LimitResponseTypeQueue || q == nil {
 		l.release()
-		l.queues = nil
+		l.size, l.queues = 0, nil
 		return
 	}
 	l.hand, l.maxQueueLength = max(1, int(q.HandSize)), int(q.QueueLengthLimit)
@@ -93,6 +94,9 @@ func (l *level) configure(p *flowcontrolv1.PriorityLevelConfiguration, seats, to
 // resize changes the number of queues; the waiters of removed queues move to the others.
 func (l *level) resize(n int) {
 	old := l.queues
+	if l.size = n; old == nil {
+		return
+	}
 	l.queues = make([]*queue, n)
 	copy(l.queues, old)
 	for i := n; i < len(old); i++ {
@@ -134,11 +138,14 @@ func (l *level) aboveGuarantee(used int) int { return max(0, used-l.guaranteed) 
 
 // pick returns the queue of a flow: the shortest of its hand. Levels that do not queue have none.
 func (l *level) pick(hash uint64) *queue {
-	if len(l.queues) == 0 {
+	if l.size == 0 {
 		return nil
 	}
+	if l.queues == nil {
+		l.queues = make([]*queue, l.size)
+	}
 	first := -1
-	for i := range deal(hash, len(l.queues), l.hand) {
+	for i := range deal(hash, l.size, l.hand) {
 		if first < 0 || l.queues[i].length() < l.queues[first].length() {
 			first = i
 		}

@@ -87,7 +87,7 @@ func (c *Controller) Levels() []LevelState {
 	for _, name := range sortedNames(all) {
 		l := all[name]
 		s := LevelState{Name: name, Exempt: l.exempt, Nominal: l.nominal, Guaranteed: l.guaranteed, Limit: l.limit, Used: l.used,
-			Waiting: l.waiting, Queues: len(l.queues),
+			Waiting: l.waiting, Queues: l.size,
 			Dispatched: l.counts.dispatched, Rejected: l.counts.rejected, TimedOut: l.counts.timedOut, Cancelled: l.counts.cancelled}
 		for seat := l.running; seat != nil; seat = seat.next {
 			s.Executing++
@@ -128,9 +128,10 @@ func (c *Controller) Queues() []QueueState {
 		for s := l.running; s != nil; s = s.next {
 			seats[s.queue] += s.seats
 		}
-		for i, q := range l.queues {
-			if q == nil {
-				q = &queue{start: l.clock}
+		for i := range l.size {
+			q := &queue{start: l.clock}
+			if l.queues != nil && l.queues[i] != nil {
+				q = l.queues[i]
 			}
 			state := QueueState{Level: name, Index: i, Waiting: len(q.waiters), Executing: q.running, Seats: seats[q], Start: q.start}
 			for _, w := range q.waiters {

@@ -70,7 +70,7 @@ func (a access) resource(gvr schema.GroupVersionResource) (*Resource, error) {
 
 // ResourceOf implements Access.
 func (a access) ResourceOf(kind schema.GroupVersionKind) (gvr schema.GroupVersionResource, namespaced, ok bool) {
-	for _, res := range a.r.table.Load().byGVR {
+	for _, res := range a.r.table.Load().resources {
 		if res.info.GVK == kind {
 			return res.info.GVR, res.info.Namespaced, true
 		}

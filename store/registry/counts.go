@@ -11,7 +11,7 @@ import (
 // from the store; -1 if that fails.
 func (r *Registry) Counts(ctx context.Context) map[schema.GroupResource]int64 {
 	out := map[schema.GroupResource]int64{}
-	for _, res := range r.table.Load().byGVR {
+	for _, res := range r.table.Load().resources {
 		if _, known := out[res.gr]; known {
 			continue
 		}
@@ -43,7 +43,7 @@ type CacheState struct {
 func (r *Registry) Caches() []CacheState {
 	var out []CacheState
 	seen := map[*watched]bool{}
-	for _, res := range r.table.Load().byGVR {
+	for _, res := range r.table.Load().resources {
 		w := res.watched
 		if seen[w] {
 			continue

@@ -29,17 +29,18 @@ func (i *Image) Revision() int64 { return i.revision }
 func (r *Registry) Image(revision int64) *Image {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	image := &Image{revision: revision, caches: make(map[string]cached, len(r.watched))}
-	for prefix, w := range r.watched {
+	table := r.table.Load()
+	image := &Image{revision: revision, caches: make(map[string]cached, len(table.caches))}
+	for _, w := range table.caches {
 		if !w.running || w.stopped {
 			continue
 		}
 		c := w.cache.Load()
 		if state := c.Snapshot(); state.Revision() == revision && !c.Inconsistent() {
-			image.caches[prefix] = cached{w.source.info, w.fields, state}
+			image.caches[w.source.prefix] = cached{w.source.info, w.fields, state}
 		}
 	}
-	for _, res := range r.table.Load().byGVR {
+	for _, res := range table.resources {
 		if res.changesOnRead() {
 			delete(image.caches, res.prefix) // its encoded forms depend on the definition
 		}

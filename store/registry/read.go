@@ -83,10 +83,8 @@ func (r *Resource) readError(err error, name string) error {
 		return apierrors.NewResourceVersionTooLarge(uint64(e.Requested), uint64(e.Current), 1)
 	}
 	if errors.Is(err, cache.ErrStopped) {
-		select {
-		case <-r.watched.replaced: // the definition has changed under the request
+		if r.registry.isStopped(r.watched) { // the definition has changed under the request
 			return apierrors.NewTooManyRequests("storage is (re)initializing: the definition of "+r.gr.String()+" has changed", 1)
-		default:
 		}
 		return apierrors.NewServiceUnavailable("the server is shutting down")
 	}

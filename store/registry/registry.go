@@ -5,7 +5,6 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -47,21 +46,14 @@ type Registry struct {
 	logger  *slog.Logger
 	chain   *chain
 
-	table atomic.Pointer[table]
+	table atomic.Pointer[Table]
 
 	started chan struct{} // closed by Run
 	ended   chan struct{} // closed when Run's ctx has ended
 
-	mu       sync.Mutex // guards the fields below and swaps of table
-	watched  map[string]*watched
+	mu       sync.Mutex                            // guards the fields below and swaps of table
 	runCache func(*cache.Cache) context.CancelFunc // starts a cache; nil unless Run is running
 	changed  chan struct{}                         // closed when table is swapped
-}
-
-// table is an immutable set of resources.
-type table struct {
-	generation int64
-	byGVR      map[schema.GroupVersionResource]*Resource
 }
 
 // New returns a registry without resources over s. Reads wait until Run is called. The error is that of
@@ -72,7 +64,7 @@ func New(s store.Store, opts Options) (*Registry, error) {
 	}
 	r := &Registry{store: s, options: opts, logger: opts.Logger}
 	r.started, r.ended, r.changed = make(chan struct{}), make(chan struct{}), make(chan struct{})
-	r.table.Store(&table{})
+	r.table.Store(&Table{})
 	var plugins []admission.Plugin
 	if opts.Admission != nil {
 		var err error
@@ -109,7 +101,7 @@ func (r *Registry) Run(ctx context.Context) error {
 		})
 		return cancel
 	}
-	for _, w := range r.watched {
+	for _, w := range r.table.Load().caches {
 		r.start(w)
 	}
 	r.mu.Unlock()
@@ -124,14 +116,14 @@ func (r *Registry) Run(ctx context.Context) error {
 
 // Resource returns the resource of that version, or nil.
 func (r *Registry) Resource(gvr schema.GroupVersionResource) *Resource {
-	return r.table.Load().byGVR[gvr]
+	return r.table.Load().Resource(gvr)
 }
 
-// All returns the resources served now, in no order.
-func (r *Registry) All() iter.Seq[*Resource] { return maps.Values(r.table.Load().byGVR) }
+// Table returns the resources served now.
+func (r *Registry) Table() *Table { return r.table.Load() }
 
-// Len returns the number of resources served now.
-func (r *Registry) Len() int { return len(r.table.Load().byGVR) }
+// All returns the resources served now, in no order.
+func (r *Registry) All() iter.Seq[*Resource] { return slices.Values(r.table.Load().resources) }
 
 // Resources returns all resources, ordered by name.
 func (r *Registry) Resources() []*Resource {
@@ -148,53 +140,30 @@ func (r *Registry) Resources() []*Resource {
 func (r *Registry) Add(defs ...*Definition) ([]*Resource, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	next := r.table.Load().next()
-	if next.byGVR == nil {
-		next.byGVR = make(map[schema.GroupVersionResource]*Resource, len(defs))
-	}
-	if len(r.watched) == 0 {
-		r.watched = make(map[string]*watched, len(defs))
-	}
-	all := make([]Resource, len(defs))
-	out := make([]*Resource, 0, len(defs))
+	current := r.table.Load()
+	added := make([]Resource, len(defs))
+	out := make([]*Resource, len(defs))
 	for i, d := range defs {
 		if d == nil || d.Info == nil {
 			return nil, errors.New("registry: Definition.Info must not be nil")
 		}
-		res := &all[i]
-		*res = newResource(r, d)
-		res.watched = r.watchedFor(res, next.generation)
-		res.setForm(next.generation)
-		next.byGVR[d.Info.GVR] = res
-		out = append(out, res)
+		added[i] = newResource(r, d)
+		added[i].setForm(current.generation + 1)
+		out[i] = &added[i]
 	}
-	r.swap(next)
-	return out, nil
+	r.swap(current.with(out))
+	return slices.Clone(out), nil
 }
 
 // Remove stops serving resources. Their objects stay in the store; watches end.
 func (r *Registry) Remove(gvrs ...schema.GroupVersionResource) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	next := r.table.Load().next()
-	for _, gvr := range gvrs {
-		delete(next.byGVR, gvr)
-	}
-	r.swap(next)
-	used := map[string]bool{}
-	for _, res := range next.byGVR {
-		used[res.prefix] = true
-	}
-	for prefix, w := range r.watched {
-		if !used[prefix] {
-			w.stop()
-			delete(r.watched, prefix)
-		}
-	}
+	r.swap(r.table.Load().without(gvrs))
 }
 
 // swap makes a table current and closes changed. It is called with mu held.
-func (r *Registry) swap(next *table) {
+func (r *Registry) swap(next *Table) {
 	r.table.Store(next)
 	close(r.changed)
 	r.changed = make(chan struct{})
@@ -205,11 +174,6 @@ func (r *Registry) Changes() (generation int64, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.table.Load().generation, r.changed
-}
-
-// next returns a copy of the next generation.
-func (t *table) next() *table {
-	return &table{generation: t.generation + 1, byGVR: maps.Clone(t.byGVR)}
 }
 
 // Generation changes with every Add and Remove.

@@ -151,7 +151,7 @@ func (r *Resource) createOp(ctx context.Context, obj metav1.Object) (store.Op, e
 // forType returns the resource that stores objects of obj's Go type.
 func (r *Registry) forType(obj metav1.Object) *Resource {
 	t := typeOf(obj)
-	for _, res := range r.table.Load().byGVR {
+	for _, res := range r.table.Load().resources {
 		if res.info.Type == t && res.def.Stored == nil {
 			return res
 		}

@@ -30,7 +30,7 @@ func (v versions) find(kind schema.GroupVersionKind) (*Resource, error) {
 	if kind == v.res.info.GVK {
 		return v.res, nil
 	}
-	for _, res := range v.res.registry.table.Load().byGVR {
+	for _, res := range v.res.registry.table.Load().resources {
 		if res.prefix == v.res.prefix && res.info.GVK == kind {
 			return res, nil
 		}

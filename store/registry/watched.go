@@ -30,7 +30,7 @@ type watched struct {
 	// The generation of the table for which the cache was made, and the fields it keeps of each object.
 	generation int64
 	fields     []string
-	replaced   chan struct{} // closed when another cache replaces it or the resource is removed
+	replaced   chan struct{} // closed when the resource or this cache of it is replaced or removed; nil until awaited
 	written    atomic.Int64  // revision of the last write that went through this registry
 	reads      atomic.Int32  // of single objects while the cache did not run
 }
@@ -59,19 +59,9 @@ func (w *watched) recordWrite(revision int64) {
 	}
 }
 
-// watchedFor returns the cache of the resource's prefix. A cache that keeps other fields than the resource
-// selects by is replaced, which ends its watches, unless it was made for the same generation. It is called
-// with r.mu held.
-func (r *Registry) watchedFor(res *Resource, generation int64) *watched {
-	if w := r.watched[res.prefix]; w != nil {
-		if w.generation == generation || slices.Equal(w.fields, res.keptFields()) {
-			return w
-		}
-		w.stop()
-	}
-	w := &watched{source: res, generation: generation, fields: res.keptFields(), replaced: make(chan struct{})}
-	r.watched[res.prefix] = w
-	return w
+// init sets the fields of a cache of a table's generation.
+func (w *watched) init(source *Resource, generation int64) {
+	w.source, w.generation, w.fields = source, generation, source.keptFields()
 }
 
 // start makes the cache and runs it if it is wanted and Run is running, and reports whether it did. It is
@@ -102,7 +92,9 @@ func (r *Registry) newCache(res *Resource) *cache.Cache {
 func (w *watched) stop() {
 	if !w.stopped {
 		w.stopped = true
-		close(w.replaced)
+		if w.replaced != nil {
+			close(w.replaced)
+		}
 	}
 	if w.cancel != nil {
 		w.cancel()
@@ -117,12 +109,26 @@ func (r *Resource) countUncachedRead() {
 	}
 }
 
-// ensureStarted starts a cache unless it is running, and reports whether it did.
-func (r *Registry) ensureStarted(w *watched) bool {
+// ensureStarted starts a cache unless it is running, and reports whether it did. The channel is closed when
+// another cache replaces it or the resource is removed.
+func (r *Registry) ensureStarted(w *watched) (started bool, replaced <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w.wanted = true
-	return r.start(w)
+	if w.replaced == nil {
+		w.replaced = make(chan struct{})
+		if w.stopped {
+			close(w.replaced)
+		}
+	}
+	return r.start(w), w.replaced
+}
+
+// isStopped reports whether another cache has replaced w or the resource was removed.
+func (r *Registry) isStopped(w *watched) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return w.stopped
 }
 
 // maxWarmWait bounds the time that a request waits for a cache that is being filled. That usually takes
@@ -167,7 +173,7 @@ func (r *Resource) startReader(ctx context.Context) (c *cache.Cache, fresh bool,
 	case <-ctx.Done():
 		return nil, false, ctx.Err()
 	}
-	fresh = r.registry.ensureStarted(w)
+	fresh, replaced := r.registry.ensureStarted(w)
 	var ready <-chan struct{} // nil if the cache was stopped before its start
 	if c = w.cache.Load(); c != nil {
 		ready = c.Ready()
@@ -175,7 +181,7 @@ func (r *Resource) startReader(ctx context.Context) (c *cache.Cache, fresh bool,
 	select {
 	case <-ready:
 		return c, fresh, nil
-	case <-w.replaced:
+	case <-replaced:
 		return nil, false, cache.ErrStopped
 	case <-r.registry.ended:
 		return nil, false, apierrors.NewServiceUnavailable("the server is shutting down")
@@ -204,7 +210,7 @@ func (r *Registry) Delivered(revision int64, resources ...schema.GroupVersionRes
 func (r *Registry) Undelivered(revision int64) []string {
 	r.mu.Lock()
 	var running []*cache.Cache
-	for _, w := range r.watched {
+	for _, w := range r.table.Load().caches {
 		if w.running && !w.stopped {
 			running = append(running, w.cache.Load())
 		}
