@@ -30,7 +30,7 @@ type watched struct {
 	// The generation of the table for which the cache was made, and the fields it keeps of each object.
 	generation int64
 	fields     []string
-	replaced   chan struct{} // closed when the resource or this cache of it is replaced or removed; nil until awaited
+	replaced   chan struct{} // closed when this cache is replaced or its resource removed; nil until awaited
 	written    atomic.Int64  // revision of the last write that went through this registry
 	reads      atomic.Int32  // of single objects while the cache did not run
 }
