@@ -21,6 +21,10 @@ const (
 	bindWaitMax   = 5 * time.Second
 )
 
+// lateBinding is how long a binding without a response may still be written: a server ends requests after a
+// minute (--request-timeout of kube-apiserver).
+const lateBinding = time.Minute
+
 // binding is what became of a binding.
 type binding int
 
@@ -125,6 +129,7 @@ func (s *Scheduler) takeBack(pod *corev1.Pod, keep bool) {
 // pod is bound to another node.
 func (s *Scheduler) settle(ctx context.Context, pod *corev1.Pod, node string) (binding, error) {
 	wait := bindWaitFirst
+	var unanswered time.Time // when the last binding without a response was sent
 	for i := 1; ; i++ {
 		_, err := s.bind.Create(ctx, pod.Key(), &corev1.Binding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
@@ -136,26 +141,51 @@ func (s *Scheduler) settle(ctx context.Context, pod *corev1.Pod, node string) (b
 		case apierrors.IsNotFound(err):
 			return gone, err
 		case refused(err):
-			return unbound, err
+			return s.late(ctx, pod, node, unanswered, err)
+		case !apierrors.IsConflict(err):
+			unanswered = time.Now()
 		}
-		live, getErr := s.read(ctx, pod)
-		switch {
-		case apierrors.IsNotFound(getErr):
-			return gone, err
-		case getErr != nil:
-			return unbound, getErr // ctx has ended
-		case live.Spec.NodeName == node:
-			return bound, nil
-		case live.Spec.NodeName != "":
-			return bound, fmt.Errorf("the pod is bound to %s", live.Spec.NodeName)
-		case apierrors.IsConflict(err) || i == bindTries:
-			return unbound, err
+		if state, found := s.find(ctx, pod, node, err); state != unbound || apierrors.IsConflict(err) || ctx.Err() != nil {
+			return state, found
+		}
+		if i == bindTries {
+			return s.late(ctx, pod, node, unanswered, err)
 		}
 		if err := backoff.Sleep(ctx, wait); err != nil {
 			return unbound, err
 		}
 		wait = min(2*wait, bindWaitMax)
 	}
+}
+
+// late waits until no binding of the pod can be written any more: none was sent without a response, or one
+// was written, or the last of them is that old. cause is why no more are sent.
+func (s *Scheduler) late(ctx context.Context, pod *corev1.Pod, node string, unanswered time.Time, cause error) (binding, error) {
+	for wait := bindWaitFirst; time.Since(unanswered) < lateBinding; wait = min(2*wait, bindWaitMax) {
+		if err := backoff.Sleep(ctx, wait); err != nil {
+			return unbound, err
+		}
+		if state, err := s.find(ctx, pod, node, cause); state != unbound || ctx.Err() != nil {
+			return state, err
+		}
+	}
+	return unbound, cause
+}
+
+// find reads what became of a binding to a node, of which cause was the error.
+func (s *Scheduler) find(ctx context.Context, pod *corev1.Pod, node string, cause error) (binding, error) {
+	live, err := s.read(ctx, pod)
+	switch {
+	case apierrors.IsNotFound(err):
+		return gone, cause
+	case err != nil:
+		return unbound, err // ctx has ended
+	case live.Spec.NodeName == node:
+		return bound, nil
+	case live.Spec.NodeName != "":
+		return bound, fmt.Errorf("the pod is bound to %s", live.Spec.NodeName)
+	}
+	return unbound, cause
 }
 
 // read gets the pod, however long that takes; the error is that ctx has ended, or that the pod is no longer

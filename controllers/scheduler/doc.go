@@ -5,7 +5,8 @@
 // that fits on no node waits until an event that may satisfy one of the plugins that refused it. A placement
 // is assumed as soon as it is decided, so that concurrent bindings never overcommit a node; all profiles
 // share that state. The resources of a binding whose response was lost stay reserved until a read of the pod
-// or the watch shows its result.
+// or the watch shows its result, or until it is too old to be written any more, even when a later try was
+// refused.
 //
 // # Plugins
 //
