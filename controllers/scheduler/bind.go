@@ -34,13 +34,28 @@ const (
 	gone                   // the pod is no longer there
 )
 
+// prepare does what may take long before a pod is bound. If something refuses it, the placement is taken
+// back.
+func (s *Scheduler) prepare(ctx context.Context, t *try, o *outcome) bool {
+	st := s.permit(ctx, t, o)
+	if st.OK() && o.plan != nil {
+		st = s.volumes.bind(ctx, t, o)
+	}
+	if st.OK() {
+		st = o.profile.preBindAll(ctx, t.Pod, o.Node)
+	}
+	if ctx.Err() != nil {
+		return false // the next leader reads the API
+	}
+	if !st.OK() {
+		s.undo(ctx, t, o, st)
+	}
+	return st.OK()
+}
+
 // write binds the pod. A placement that certainly was not written is taken back; one whose fate is not known
 // keeps its resources reserved until a read of the pod or the watch shows the result.
 func (s *Scheduler) write(ctx context.Context, t *try, o *outcome) {
-	if st := o.profile.preBindAll(ctx, t.Pod, o.Node); !st.OK() {
-		s.undo(ctx, t, o, st)
-		return
-	}
 	pod := t.pod
 	state, err := s.bindTo(ctx, t, o)
 	if ctx.Err() != nil && state != bound {

@@ -34,6 +34,7 @@ type Cluster struct {
 	// and the preferred ones.
 	anti, affine, liked groups
 	images              map[string]*image
+	storage             storage
 	// next is where the search for feasible nodes begins, so that all nodes get their turn.
 	next int
 	// nominations is the room kept for pods that wait for others to go; see nominate.go.
@@ -114,6 +115,8 @@ type placed struct {
 	hitsAt uint64
 	// groups are those of its terms.
 	groups []*counter
+	// plan is what must be written of its volumes.
+	plan *volumePlan
 }
 
 // NewCluster returns an empty cluster that decides with the default profile. random returns a number below n
@@ -131,7 +134,7 @@ func NewCluster(random func(n int) int) *Cluster {
 func newCluster() *Cluster {
 	return &Cluster{byName: map[string]*Node{}, pods: map[types.UID]*placed{}, byNamespace: map[string]map[types.UID]*placed{},
 		namespaces: map[string]map[string]string{}, topologies: map[string]*topology{}, counters: newCounters(),
-		anti: newGroups(), affine: newGroups(), liked: newGroups(), images: map[string]*image{},
+		anti: newGroups(), affine: newGroups(), liked: newGroups(), images: map[string]*image{}, storage: newStorage(),
 		nominations: newNominations(), budgets: map[types.NamespacedName]*budget{}, spared: map[types.UID]time.Time{},
 		cycles: map[*Profile]*Cycle{}}
 }
@@ -327,9 +330,17 @@ func (c *Cluster) replace(p *placed, pod *corev1.Pod) {
 
 // place puts a pod on a node, known or not.
 func (c *Cluster) place(info *Pod, on string) {
+	var plan *volumePlan
+	if was := c.pods[info.pod.UID]; was != nil && was.node.name == on {
+		plan = was.plan // until the claims are seen as bound as the pod
+	}
 	c.displace(info.pod.UID)
 	c.unnominate(info.pod.UID)
-	c.insert(&placed{Pod: info, node: c.node(on)})
+	n := c.node(on)
+	if plan == nil && len(info.claims) > 0 && info.pod.Spec.NodeName == "" && n.obj != nil {
+		plan = c.storage.plan(info, n)
+	}
+	c.insert(&placed{Pod: info, node: n, plan: plan})
 }
 
 // insert adds a placed pod.
@@ -348,6 +359,7 @@ func (c *Cluster) index(p *placed) {
 	}
 	ns[p.pod.UID] = p
 	c.hold(p)
+	c.storage.promise(p.plan, p.node.name, 1)
 	if c.journal.open > 0 {
 		c.journal.log(func() { c.unindex(p) })
 	}
@@ -355,6 +367,7 @@ func (c *Cluster) index(p *placed) {
 
 func (c *Cluster) unindex(p *placed) {
 	c.release(p)
+	c.storage.promise(p.plan, p.node.name, -1)
 	delete(c.pods, p.pod.UID)
 	if ns := c.byNamespace[p.pod.Namespace]; len(ns) > 1 {
 		delete(ns, p.pod.UID)
@@ -441,6 +454,7 @@ func (c *Cluster) sum(p *placed, by int32) {
 	for _, k := range p.groups {
 		k.add(n, by)
 	}
+	c.storage.use(p.Pod, by)
 }
 
 // RemovePod removes a pod from its node, or its reservation if it has none.

@@ -200,8 +200,9 @@ func (c *Cluster) Fork() *Cluster {
 	for _, n := range c.order {
 		out.SetNode(n.obj)
 	}
+	out.storage = c.storage.clone()
 	for _, p := range c.pods {
-		out.place(p.Pod, p.node.name)
+		out.insert(&placed{Pod: p.Pod, node: out.node(p.node.name), plan: p.plan})
 	}
 	out.nominations = c.nominations.clone()
 	for _, nom := range out.nominations.byPod {

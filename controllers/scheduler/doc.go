@@ -11,8 +11,8 @@
 // # Plugins
 //
 // A [Profile] is a list of plugins with weights; [Default] has those of Kubernetes 1.36 with their names,
-// arguments and weights, except for volumes, dynamic resources, declared features and gangs, which do not
-// exist here yet. A plugin implements the points it wants. The points of kube-scheduler's framework are here:
+// arguments and weights, except for dynamic resources, declared features and gangs, which do not exist here
+// yet. A plugin implements the points it wants. The points of kube-scheduler's framework are here:
 //
 //	PreEnqueue, QueueSort                  PreEnqueuePlugin, QueueSortPlugin
 //	PreFilter, Filter                      PreFilterPlugin, with a NodeFilter; FilterPlugin
@@ -42,6 +42,13 @@
 // and those protected by a PodDisruptionBudget last. Its resources are reserved when that is decided, the
 // nomination is written before the first victim is marked, all victims are marked before the first is
 // deleted, and the pod is scheduled again when the last one is deleted.
+//
+// # Volumes
+//
+// A node must have all volumes of a pod, be they bound, free to be bound, or to be made there. What a pod is
+// to get is reserved with its place: two pods never count on one volume. Before the pod is bound, its volumes
+// refer to its claims, or its claims name the node for their provisioner, and all claims are bound; pods that
+// wait for that do not hold up others.
 //
 // # Differences from kube-scheduler
 //

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
 // EventKind is a set of kinds of events.
@@ -23,13 +24,28 @@ const (
 	AssignedPodDelete
 	// NamespaceUpdate is a namespace whose labels changed.
 	NamespaceUpdate
+	// ClaimEvent is a PersistentVolumeClaim that is new, has changed or is gone; the same for the others.
+	ClaimEvent
+	// VolumeEvent is that of a PersistentVolume.
+	VolumeEvent
+	// StorageClassEvent is that of a StorageClass.
+	StorageClassEvent
+	// CSINodeEvent is that of a CSINode.
+	CSINodeEvent
+	// CSIDriverEvent is that of a CSIDriver.
+	CSIDriverEvent
+	// StorageCapacityEvent is that of a CSIStorageCapacity.
+	StorageCapacityEvent
+	// VolumeAttachmentEvent is that of a VolumeAttachment.
+	VolumeAttachmentEvent
 	// OtherEvent is that of [Scheduler.Wake].
 	OtherEvent
 
-	// NodeEvents and AssignedPodEvents are all of a resource, AllEvents those of all.
+	// NodeEvents, AssignedPodEvents and StorageEvents are all of a resource or of several, AllEvents all.
 	NodeEvents        = NodeAdd | NodeUpdate | NodeDelete
 	AssignedPodEvents = AssignedPodAdd | AssignedPodUpdate | AssignedPodDelete
-	AllEvents         = NodeEvents | AssignedPodEvents | NamespaceUpdate | OtherEvent
+	StorageEvents     = ClaimEvent | VolumeEvent | StorageClassEvent | CSINodeEvent | CSIDriverEvent | StorageCapacityEvent | VolumeAttachmentEvent
+	AllEvents         = NodeEvents | AssignedPodEvents | NamespaceUpdate | StorageEvents | OtherEvent
 )
 
 // Event is a change that may make a waiting pod fit.
@@ -39,6 +55,8 @@ type Event struct {
 	OldNode, NewNode *corev1.Node
 	// OldPod and NewPod are set for events of pods, except for what was not there.
 	OldPod, NewPod *corev1.Pod
+	// Old and New are set for events of other objects, except for what was not there.
+	Old, New metav1.Object
 }
 
 // EnqueueExtensions says which events may make a pod fit that the plugin has refused; of a plugin without it,

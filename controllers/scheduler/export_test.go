@@ -35,6 +35,7 @@ func (c *Cluster) Dump() string {
 		n := c.nominations.byPod[uid]
 		fmt.Fprintln(&b, "nominated", uid, n.node, n.serial, n.planned, slices.Sorted(maps.Keys(n.victims)))
 	}
+	c.storage.dump(&b)
 	spent := map[string][]types.UID{}
 	for key, budget := range c.budgets {
 		spent[key.String()] = slices.Sorted(maps.Keys(budget.spent))
@@ -42,6 +43,36 @@ func (c *Cluster) Dump() string {
 	fmt.Fprintln(&b, "budgets", spent)
 	fmt.Fprintln(&b, c.namespaces, c.Check())
 	return b.String()
+}
+
+// PlannedVolumes are the volumes that the plan of a placed pod has for claims, with the claims.
+func (c *Cluster) PlannedVolumes(uid types.UID) map[string]string {
+	out := map[string]string{}
+	if p := c.pods[uid].plan; p != nil {
+		for _, b := range p.bind {
+			out[b.volume.Name] = b.claim.Name
+		}
+	}
+	return out
+}
+
+// dump writes what plans and users say of volumes.
+func (s *storage) dump(b *strings.Builder) {
+	for _, name := range slices.Sorted(maps.Keys(s.taken)) {
+		fmt.Fprintln(b, "taken", name, s.taken[name].claim.Name, s.taken[name].plans)
+	}
+	lines := []string{}
+	for key, p := range s.provisioned {
+		lines = append(lines, fmt.Sprintln("provisioned", key, p.node, p.plans))
+	}
+	for key, n := range s.users {
+		lines = append(lines, fmt.Sprintln("used", key, n))
+	}
+	for key, v := range s.volumes.all {
+		lines = append(lines, fmt.Sprintf("volume %s %p %v\n", key, v, s.volumes.of[v.Spec.StorageClassName][key] == v))
+	}
+	slices.Sort(lines)
+	fmt.Fprint(b, lines)
 }
 
 // Check counts again by hand what the counters hold, and returns what differs.

@@ -27,6 +27,9 @@ type Pod struct {
 	siblings    *labels.Selector
 	siblingsKey string
 	images      []string
+	claims      []claimUse
+	// disks are the volumes that few pods may share; see sharedDisk.
+	disks []*corev1.Volume
 	// choiceKey and tolerationKey are equal for pods with equal node selectors and affinities, and equal
 	// tolerations.
 	choiceKey, tolerationKey string
@@ -50,6 +53,7 @@ func NewPod(pod *corev1.Pod) *Pod {
 		p.siblingsKey = p.siblings.String()
 	}
 	p.images = imagesOf(pod)
+	p.claims, p.disks = claimsOf(pod), disksOf(pod)
 	return p
 }
 

@@ -144,6 +144,9 @@ func (p *waitingPod) decide(st *Status) {
 
 // permit calls the Permit plugins and waits for those that delay the pod.
 func (s *Scheduler) permit(ctx context.Context, t *try, o *outcome) *Status {
+	if len(o.profile.permit) == 0 {
+		return nil
+	}
 	w := &waitingPod{WaitingPod: WaitingPod{Pod: t.Pod, Node: o.Node}, verdict: make(chan *Status, 1)}
 	for _, p := range o.profile.permit {
 		w.Plugins = append(w.Plugins, p.Name())

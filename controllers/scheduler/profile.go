@@ -103,7 +103,8 @@ type scorer struct {
 func Default() *Profile {
 	p := &Profile{name: DefaultName, plugins: []weighted{
 		{SchedulingGates{}, 1, 0}, {PrioritySort{}, 1, 0}, {NodeUnschedulable{}, 1, 0}, {NodeName{}, 1, 0}, {TaintToleration{}, 3, 0},
-		{&NodeAffinity{}, 2, 0}, {NodePorts{}, 1, 0}, {&NodeResourcesFit{}, 1, 0}, {&PodTopologySpread{}, 2, 0},
+		{&NodeAffinity{}, 2, 0}, {NodePorts{}, 1, 0}, {&NodeResourcesFit{}, 1, 0}, {VolumeRestrictions{}, 1, 0},
+		{NodeVolumeLimits{}, 1, 0}, {&VolumeBinding{}, 1, 0}, {VolumeZone{}, 1, 0}, {&PodTopologySpread{}, 2, 0},
 		{&InterPodAffinity{HardPodAffinityWeight: 1}, 2, 0}, {&DefaultPreemption{}, 1, 0},
 		{&NodeResourcesBalancedAllocation{}, 1, 0}, {ImageLocality{}, 1, 0},
 	}}
@@ -182,6 +183,14 @@ func (p *Profile) Off(name string, at Point) *Profile {
 
 func (p *Profile) index(name string) int {
 	return slices.IndexFunc(p.plugins, func(w weighted) bool { return w.Name() == name })
+}
+
+// plugin returns a plugin by name, nil if there is none.
+func (p *Profile) plugin(name string) Plugin {
+	if i := p.index(name); i >= 0 {
+		return p.plugins[i].Plugin
+	}
+	return nil
 }
 
 // compile sorts the plugins by the points that they implement, which keep their order.

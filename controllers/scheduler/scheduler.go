@@ -70,6 +70,7 @@ type Scheduler struct {
 	handlers  []*informers.Registration // what cluster is fed by
 	waiting   waiting
 	first     *Profile
+	volumes   *volumeBinder
 
 	mu      sync.Mutex // guards what follows, and is taken before queue's; never held across I/O
 	cluster *Cluster
@@ -118,6 +119,7 @@ func New(m *manager.Manager, opts Options) (*Scheduler, error) {
 		informers.For[*corev1.Namespace](set).AddHandler(s.onNamespace, informers.HandlerOptions{}),
 		informers.For[*policyv1.PodDisruptionBudget](set).AddHandler(s.onBudget, informers.HandlerOptions{}),
 	}
+	s.followVolumes(m)
 	m.Add(runnable, s)
 	return s, nil
 }
@@ -257,6 +259,7 @@ func (s *Scheduler) onPod(e informers.Event[*corev1.Pod]) {
 // onPodGone handles the end of a pod; what it took, or what was kept for it, is free.
 func (s *Scheduler) onPodGone(uid types.UID) {
 	s.waiting.reject(uid, "the pod was deleted")
+	s.volumes.wake(podKey(uid))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue.remove(uid)
@@ -397,13 +400,10 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		if !ok {
 			continue
 		}
-		if o.Node != "" && len(o.profile.permit) > 0 {
+		if o.Node != "" && (o.plan != nil || len(o.profile.permit)+len(o.profile.prebind) > 0) {
 			// It may wait for long, and others must not wait for it.
 			wg.Go(func() {
-				if st := s.permit(ctx, t, &o); ctx.Err() != nil {
-					return
-				} else if !st.OK() {
-					s.undo(ctx, t, &o, st)
+				if !s.prepare(ctx, t, &o) {
 					return
 				}
 				slots <- struct{}{}
@@ -456,6 +456,8 @@ type outcome struct {
 	nominated string
 	// victims are the pods to end for that.
 	victims []*corev1.Pod
+	// plan is what is to be written of the pod's volumes before.
+	plan *volumePlan
 }
 
 // decide places the pod and assumes the placement, so that the next decision already counts it. For a pod
@@ -479,6 +481,7 @@ func (s *Scheduler) decide(t *try) (o outcome, ok bool) {
 		}
 		s.assumed[t.pod.UID] = assumption{o.Node, s.cluster.unnominate(t.pod.UID)}
 		s.cluster.place(t.Pod, o.Node)
+		o.plan = s.cluster.pods[t.pod.UID].plan
 		return o, true
 	}
 	o.Decision, o.failed = cy.decision(), cy.failed

@@ -268,6 +268,7 @@ var builders = map[string]func(data []byte) (scheduler.Plugin, error){
 	"NodeResourcesFit":                newNodeResourcesFit,
 	"NodeResourcesBalancedAllocation": newBalancedAllocation,
 	"PodTopologySpread":               newPodTopologySpread,
+	"VolumeBinding":                   newVolumeBinding,
 }
 
 func newDefaultPreemption(data []byte) (scheduler.Plugin, error) {
@@ -379,6 +380,28 @@ func newBalancedAllocation(data []byte) (scheduler.Plugin, error) {
 		return nil, err
 	}
 	return scheduler.NewNodeResourcesBalancedAllocation(weights(args.Resources))
+}
+
+func newVolumeBinding(data []byte) (scheduler.Plugin, error) {
+	args := struct {
+		metav1.TypeMeta    `json:",inline"`
+		BindTimeoutSeconds *int64 `json:"bindTimeoutSeconds,omitempty"`
+		Shape              []any  `json:"shape,omitempty"`
+	}{}
+	if err := strict(data, &args); err != nil {
+		return nil, err
+	}
+	out := &scheduler.VolumeBinding{}
+	if v := args.BindTimeoutSeconds; v != nil {
+		if *v < 1 {
+			return nil, fmt.Errorf("bindTimeoutSeconds: %d: want at least 1", *v)
+		}
+		out.Timeout = time.Duration(*v) * time.Second
+	}
+	if len(args.Shape) > 0 {
+		return nil, errors.New("shape: nodes are not scored by the capacity of their storage")
+	}
+	return out, nil
 }
 
 func newPodTopologySpread(data []byte) (scheduler.Plugin, error) {

@@ -97,7 +97,7 @@ func (b *binder) apply(ctx context.Context, c *corev1.PersistentVolumeClaim, p c
 
 // bind does what is left of a binding.
 func (b *binder) bind(ctx context.Context, c *corev1.PersistentVolumeClaim, v *corev1.PersistentVolume) (err error) {
-	if next := refer(v, c); next != v {
+	if next := volumematch.Refer(v, c); next != v {
 		if v, err = b.volumesAPI.Update(ctx, next); err != nil {
 			return fmt.Errorf("volumebinder: bind volume %s to claim %s: %w", next.Name, c.Key(), err)
 		}

@@ -199,20 +199,6 @@ func reclaim(v *corev1.PersistentVolume) volumePlan {
 	return volumePlan{phase: corev1.VolumeReleased}
 }
 
-// refer returns a copy of a volume that refers to a claim, or the volume if it does.
-func refer(v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
-	ref := v.Spec.ClaimRef
-	if ref != nil && ref.UID == c.UID {
-		return v
-	}
-	next := codec.DeepCopy(v)
-	next.Spec.ClaimRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: c.Namespace, Name: c.Name, UID: c.UID, ResourceVersion: c.ResourceVersion}
-	if ref == nil { // else a user reserved it
-		next.Annotations = annotated(next.Annotations, volumematch.BoundByController)
-	}
-	return next
-}
-
 // release returns a copy of a volume without its reference to a claim, as far as it is not a user's.
 func release(v *corev1.PersistentVolume) *corev1.PersistentVolume {
 	next := codec.DeepCopy(v)

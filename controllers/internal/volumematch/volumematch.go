@@ -11,6 +11,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/controllers/internal/nodefit"
@@ -68,6 +69,29 @@ func WaitsForConsumer(class *storagev1.StorageClass) bool {
 func IsReserved(v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) bool {
 	ref := v.Spec.ClaimRef
 	return ref != nil && ref.Name == c.Name && ref.Namespace == c.Namespace && (ref.UID == "" || ref.UID == c.UID)
+}
+
+// Refer returns a copy of a volume that refers to a claim, or the volume if it does.
+func Refer(v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
+	ref := v.Spec.ClaimRef
+	if ref != nil && ref.UID == c.UID {
+		return v
+	}
+	next := codec.DeepCopy(v)
+	next.Spec.ClaimRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: c.Namespace, Name: c.Name, UID: c.UID, ResourceVersion: c.ResourceVersion}
+	if ref == nil { // else a user reserved it
+		if next.Annotations == nil {
+			next.Annotations = map[string]string{}
+		}
+		next.Annotations[BoundByController] = "yes"
+	}
+	return next
+}
+
+// IsBound reports whether a claim is bound for good.
+func IsBound(c *corev1.PersistentVolumeClaim) bool {
+	_, done := c.Annotations[BindCompleted]
+	return done && c.Spec.VolumeName != ""
 }
 
 // SameMode reports whether a claim and a volume are both file systems or both block devices.
@@ -131,6 +155,9 @@ func (r *Request) Fits(v *corev1.PersistentVolume) bool {
 	return v.Spec.ClaimRef == nil && v.Status.Phase == corev1.VolumeAvailable &&
 		r.selector.Matches(v.Labels) && r.Mismatch(v) == ""
 }
+
+// MayTake reports whether a volume refers to the claim and can serve it, or is free and may be chosen for it.
+func (r *Request) MayTake(v *corev1.PersistentVolume) bool { return r.holds(v) || r.Fits(v) }
 
 // holds reports whether a volume that refers to the claim can serve it. Its class, labels and access modes
 // are up to the user that reserved it.
