@@ -3,6 +3,8 @@
 package nodefit
 
 import (
+	"strconv"
+
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 )
@@ -17,8 +19,23 @@ func Matches(t *corev1.Toleration, taint *corev1.Taint) bool {
 		return true
 	case "", corev1.TolerationOpEqual:
 		return t.Key != "" && t.Value == taint.Value
+	case corev1.TolerationOpGt, corev1.TolerationOpLt:
+		return t.Key != "" && compares(t.Operator, taint.Value, t.Value)
 	}
 	return false
+}
+
+// compares reports whether the value of a taint is greater or less than that of a toleration. Both must be
+// decimal integers without a plus sign or leading zeros.
+func compares(op corev1.TolerationOperator, taint, toleration string) bool {
+	a, ok := decimal(taint)
+	b, okB := decimal(toleration)
+	return ok && okB && (op == corev1.TolerationOpGt && a > b || op == corev1.TolerationOpLt && a < b)
+}
+
+func decimal(s string) (int64, bool) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil && strconv.FormatInt(n, 10) == s
 }
 
 // Tolerates reports whether a taint is tolerated.

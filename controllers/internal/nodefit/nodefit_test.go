@@ -24,6 +24,7 @@ func TestTolerates(t *testing.T) {
 		{corev1.Toleration{Key: "k", Value: "w", Operator: corev1.TolerationOpEqual}, false},
 		{corev1.Toleration{Value: "v"}, false},
 		{corev1.Toleration{Key: "k", Value: "v", Operator: "unknown"}, false},
+		{corev1.Toleration{Key: "k", Value: "1", Operator: corev1.TolerationOpGt}, false},
 	} {
 		require.Equal(t, c.want, nodefit.Tolerates([]corev1.Toleration{c.toleration}, taint), "%+v", c.toleration)
 	}
@@ -61,4 +62,29 @@ func TestTerms(t *testing.T) {
 	require.True(t, nodefit.MatchesAny(nodefit.CompileAll(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
 		name(corev1.NodeSelectorOpIn, "other"), label("zone", corev1.NodeSelectorOpExists)}}), node))
 	require.Nil(t, nodefit.Required(&corev1.PodSpec{Affinity: &corev1.Affinity{}}))
+}
+
+// The value of the taint is compared with that of the toleration, if both are numbers.
+func TestTolerationsOfNumbers(t *testing.T) {
+	for _, c := range []struct {
+		taint      string
+		operator   corev1.TolerationOperator
+		toleration string
+		want       bool
+	}{
+		{"950", corev1.TolerationOpGt, "900", true},
+		{"900", corev1.TolerationOpGt, "900", false},
+		{"899", corev1.TolerationOpLt, "900", true},
+		{"1000", corev1.TolerationOpLt, "900", false},
+		{"-5", corev1.TolerationOpLt, "0", true},
+		{"0950", corev1.TolerationOpGt, "900", false},
+		{"950", corev1.TolerationOpGt, "+900", false},
+		{"99999999999999999999", corev1.TolerationOpGt, "1", false},
+		{"", corev1.TolerationOpLt, "1", false},
+		{"high", corev1.TolerationOpGt, "1", false},
+	} {
+		taint := &corev1.Taint{Key: "k", Value: c.taint, Effect: corev1.TaintEffectNoSchedule}
+		toleration := corev1.Toleration{Key: "k", Operator: c.operator, Value: c.toleration}
+		require.Equal(t, c.want, nodefit.Matches(&toleration, taint), "%+v", c)
+	}
 }
