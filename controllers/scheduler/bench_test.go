@@ -10,6 +10,7 @@ import (
 // full is a cluster whose nodes are full of four unimportant pods each.
 func full(nodes int) *scheduler.Cluster {
 	c := scheduler.NewCluster(nil)
+	c.SetObject(replicaSet("web", "high"))
 	for i := range nodes {
 		name := fmt.Sprintf("n%04d", i)
 		c.SetNode(node(name, zone(fmt.Sprint(i%3))))

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -36,13 +38,7 @@ func podKey(uid types.UID) string              { return "pod " + string(uid) }
 func (s *Scheduler) followVolumes(m *manager.Manager) {
 	s.volumes = &volumeBinder{s: s, waiting: map[string]map[chan struct{}]bool{},
 		claims: client.For[*corev1.PersistentVolumeClaim](m.Conn()), volumes: client.For[*corev1.PersistentVolume](m.Conn())}
-	needed := false
-	for _, p := range s.profiles {
-		for _, name := range []string{"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"} {
-			needed = needed || p.index(name) >= 0
-		}
-	}
-	if !needed {
+	if !s.uses("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone") {
 		return
 	}
 	follow[*corev1.PersistentVolumeClaim](s, m, ClaimEvent)
@@ -54,7 +50,29 @@ func (s *Scheduler) followVolumes(m *manager.Manager) {
 	follow[*storagev1.VolumeAttachment](s, m, VolumeAttachmentEvent)
 }
 
-// follow lets the cluster hold the objects of a kind.
+// followGroupings lets the cluster hold what says which pods belong together.
+func (s *Scheduler) followGroupings(m *manager.Manager) {
+	if !s.uses("PodTopologySpread") {
+		return
+	}
+	follow[*corev1.Service](s, m, 0)
+	follow[*corev1.ReplicationController](s, m, 0)
+	follow[*appsv1.ReplicaSet](s, m, 0)
+	follow[*appsv1.StatefulSet](s, m, 0)
+}
+
+// uses reports whether a profile has one of the plugins.
+func (s *Scheduler) uses(plugins ...string) bool {
+	for _, p := range s.profiles {
+		if slices.ContainsFunc(plugins, func(name string) bool { return p.index(name) >= 0 }) {
+			return true
+		}
+	}
+	return false
+}
+
+// follow lets the cluster hold the objects of a kind. Their events are of the given kind; there are none with
+// 0.
 func follow[T interface {
 	metav1.Object
 	comparable
@@ -72,7 +90,9 @@ func follow[T interface {
 		s.mu.Lock()
 		event.Old, _ = s.cluster.putObject(obj, gone)
 		s.mu.Unlock()
-		s.queue.happened(event)
+		if kind != 0 {
+			s.queue.happened(event)
+		}
 		switch kind {
 		case ClaimEvent:
 			s.volumes.wake(claimKey(e.Key))

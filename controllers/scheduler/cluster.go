@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
@@ -23,6 +24,9 @@ type Cluster struct {
 	nodes []*Node
 	free  []int32
 	order []*Node
+	// turns are the nodes that exist in the order in which they are tried, one of each zone after the other;
+	// nil if that must be worked out again.
+	turns []*Node
 	pods  map[types.UID]*placed
 	// byNamespace are the placed pods of each namespace.
 	byNamespace map[string]map[types.UID]*placed
@@ -35,6 +39,7 @@ type Cluster struct {
 	anti, affine, liked groups
 	images              map[string]*image
 	storage             storage
+	groupings           groupings
 	// next is where the search for feasible nodes begins, so that all nodes get their turn.
 	next int
 	// nominations is the room kept for pods that wait for others to go; see nominate.go.
@@ -134,7 +139,7 @@ func NewCluster(random func(n int) int) *Cluster {
 func newCluster() *Cluster {
 	return &Cluster{byName: map[string]*Node{}, pods: map[types.UID]*placed{}, byNamespace: map[string]map[types.UID]*placed{},
 		namespaces: map[string]map[string]string{}, topologies: map[string]*topology{}, counters: newCounters(),
-		anti: newGroups(), affine: newGroups(), liked: newGroups(), images: map[string]*image{}, storage: newStorage(),
+		anti: newGroups(), affine: newGroups(), liked: newGroups(), images: map[string]*image{}, storage: newStorage(), groupings: newGroupings(),
 		nominations: newNominations(), budgets: map[types.NamespacedName]*budget{}, spared: map[types.UID]time.Time{},
 		cycles: map[*Profile]*Cycle{}}
 }
@@ -193,8 +198,8 @@ func (c *Cluster) refresh(n *Node) {
 func (c *Cluster) SetNode(obj *corev1.Node) {
 	n := c.node(obj.Name)
 	if n.obj == nil {
-		c.order = append(c.order, n)
-		c.journal.log(func() { c.order = slices.DeleteFunc(c.order, func(o *Node) bool { return o == n }) })
+		c.order, c.turns = append(c.order, n), nil
+		c.journal.log(func() { c.order, c.turns = slices.DeleteFunc(c.order, func(o *Node) bool { return o == n }), nil })
 	}
 	c.setObject(n, obj)
 }
@@ -206,6 +211,9 @@ func (c *Cluster) setObject(n *Node, obj *corev1.Node) {
 	c.eachCounter(func(k *counter) { k.exclude(n) })
 	c.countImages(n, -1)
 	n.obj = obj
+	if was != nil && obj != nil && zoneName(was) != zoneName(obj) {
+		c.turns = nil
+	}
 	c.version++
 	n.version = c.version
 	n.allocatable, n.maxPods, n.discouraged = amounts{}, 0, nil
@@ -220,6 +228,45 @@ func (c *Cluster) setObject(n *Node, obj *corev1.Node) {
 	c.countImages(n, 1)
 	c.refresh(n)
 	c.renumber()
+}
+
+// zoneName is the zone and region of a node.
+func zoneName(n *corev1.Node) string {
+	label := func(old, now string) string {
+		if v, ok := n.Labels[old]; ok {
+			return v
+		}
+		return n.Labels[now]
+	}
+	return label(corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyRegion) + "\x00" + label(corev1.LabelFailureDomainBetaZone, corev1.LabelTopologyZone)
+}
+
+// inTurns returns the nodes in the order in which they are tried, so that a search that stops early has
+// looked at all zones: the first of each zone, then the second, and so on.
+func (c *Cluster) inTurns() []*Node {
+	if c.turns != nil || len(c.order) == 0 {
+		return c.turns
+	}
+	number := map[string]int{}
+	var zones [][]*Node
+	for _, n := range c.order {
+		z, ok := number[zoneName(n.obj)]
+		if !ok {
+			z = len(zones)
+			number[zoneName(n.obj)] = z
+			zones = append(zones, nil)
+		}
+		zones[z] = append(zones[z], n)
+	}
+	c.turns = make([]*Node, 0, len(c.order))
+	for i := 0; len(c.turns) < len(c.order); i++ {
+		for _, z := range zones {
+			if i < len(z) {
+				c.turns = append(c.turns, z[i])
+			}
+		}
+	}
+	return c.turns
 }
 
 // renumber drops topologies most of whose values no node has any more.
@@ -259,8 +306,8 @@ func (c *Cluster) RemoveNode(name string) {
 		return
 	}
 	at := slices.Index(c.order, n)
-	c.order = slices.Delete(c.order, at, at+1)
-	c.journal.log(func() { c.order = slices.Insert(c.order, at, n) })
+	c.order, c.turns = slices.Delete(c.order, at, at+1), nil
+	c.journal.log(func() { c.order, c.turns = slices.Insert(c.order, at, n), nil })
 	c.setObject(n, nil)
 	c.dismissIdle(n)
 }
@@ -313,7 +360,18 @@ func (c *Cluster) SetPod(pod *corev1.Pod) {
 // samePlacement reports whether two states of a pod differ in nothing that counts.
 func samePlacement(a, b *corev1.Pod) bool {
 	return a.Generation == b.Generation && a.Generation != 0 && a.Spec.NodeName == b.Spec.NodeName && maps.Equal(a.Labels, b.Labels) &&
-		(a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil)
+		(a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil) && sameResources(a, b)
+}
+
+// sameResources reports whether the statuses of a pod say the same of its resources, which change without its
+// generation while it is resized.
+func sameResources(a, b *corev1.Pod) bool {
+	same := func(x, y corev1.ContainerStatus) bool {
+		return x.Name == y.Name && codec.Equal(&x.AllocatedResources, &y.AllocatedResources) && codec.Equal(&x.Resources, &y.Resources)
+	}
+	return infeasible(a) == infeasible(b) && slices.EqualFunc(a.Status.ContainerStatuses, b.Status.ContainerStatuses, same) &&
+		slices.EqualFunc(a.Status.InitContainerStatuses, b.Status.InitContainerStatuses, same) &&
+		codec.Equal(&a.Status.Resources, &b.Status.Resources) && codec.Equal(&a.Status.AllocatedResources, &b.Status.AllocatedResources)
 }
 
 // replace takes in a new state of a placed pod that differs in nothing that counts.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
@@ -14,6 +15,8 @@ import (
 func big(nodes, perNode int, edit func(p *corev1.Pod)) *Cluster {
 	c := NewCluster(nil)
 	c.random = nil
+	c.SetObject(&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
+		Spec: appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "new"}}}})
 	for i := range nodes {
 		name := fmt.Sprintf("n%04d", i)
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{hostnameLabel: name, corev1.LabelTopologyZone: fmt.Sprint("z", i%3)}}}

@@ -191,14 +191,14 @@ func (cy *Cycle) search() {
 		}
 		return
 	}
-	enough := cy.enough()
-	k := c.next % max(len(c.order), 1)
-	for range c.order {
-		if cy.visit(c.order[k]) && len(cy.feasible) >= enough {
-			c.next = (k + 1) % len(c.order)
+	enough, nodes := cy.enough(), c.inTurns()
+	k := c.next % max(len(nodes), 1)
+	for range nodes {
+		if cy.visit(nodes[k]) && len(cy.feasible) >= enough {
+			c.next = (k + 1) % len(nodes)
 			return
 		}
-		if k++; k == len(c.order) {
+		if k++; k == len(nodes) {
 			k = 0
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
@@ -93,6 +94,8 @@ func cluster(objs ...metav1.Object) *scheduler.Cluster {
 			c.SetNode(o)
 		case *corev1.Pod:
 			c.SetPod(o)
+		default:
+			c.SetObject(o)
 		}
 	}
 	return c
@@ -217,13 +220,26 @@ func TestScores(t *testing.T) {
 		"the node with image": {[]metav1.Object{node("a"), node("b", func(n *corev1.Node) {
 			n.Status.Images = []corev1.ContainerImage{{Names: []string{"big:1"}, SizeBytes: 2000 << 20}}
 		})}, pod("p", func(p *corev1.Pod) { p.Spec.Containers[0].Image = "big:1" })},
-		"the node without kins": {[]metav1.Object{node("a"), node("b"), pod("x", on("a"), app("web"), owned)}, pod("p", app("web"), owned)},
+		"the node without kins":      {[]metav1.Object{node("a"), node("b"), replicaSet("web", "web"), pod("x", on("a"), app("web"), owned)}, pod("p", app("web"), owned)},
+		"the node without endpoints": {[]metav1.Object{node("a"), node("b"), service("s", "web"), pod("x", on("a"), app("web"))}, pod("p", app("web"))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := cluster(v.objs...).Schedule(v.pod)
 			require.Equal(t, "b", d.Node, "%v", d.Feasible)
 		})
 	}
+}
+
+func replicaSet(name, app string) *appsv1.ReplicaSet {
+	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	rs.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
+	return rs
+}
+
+func service(name, app string) *corev1.Service {
+	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	s.Spec.Selector = map[string]string{"app": app}
+	return s
 }
 
 func owned(p *corev1.Pod) {

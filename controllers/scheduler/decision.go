@@ -200,7 +200,7 @@ func (c *Cluster) Fork() *Cluster {
 	for _, n := range c.order {
 		out.SetNode(n.obj)
 	}
-	out.storage = c.storage.clone()
+	out.storage, out.groupings = c.storage.clone(), c.groupings.clone()
 	for _, p := range c.pods {
 		out.insert(&placed{Pod: p.Pod, node: out.node(p.node.name), plan: p.plan})
 	}

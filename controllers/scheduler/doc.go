@@ -52,8 +52,5 @@
 //
 // # Differences from kube-scheduler
 //
-// Pods without spread constraints are spread over the pods of their controller by the labels that these
-// share, instead of the selectors of Services and of the controller. Ties are broken by the pod's UID, so
-// that an explanation equals the decision that follows. Nodes are tried in the order in which they came, not
-// interleaved by zone.
+// Ties are broken by the pod's UID, so that an explanation equals the decision that follows.
 package scheduler

@@ -18,7 +18,7 @@ const (
 	NodeDelete
 	// AssignedPodAdd is a pod that was placed on a node.
 	AssignedPodAdd
-	// AssignedPodUpdate is a pod on a node whose labels changed.
+	// AssignedPodUpdate is a pod on a node whose labels or resources changed.
 	AssignedPodUpdate
 	// AssignedPodDelete is a pod that ended, was deleted, or gave up room that was kept for it.
 	AssignedPodDelete

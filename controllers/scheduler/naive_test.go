@@ -38,6 +38,8 @@ type state interface {
 	SetNamespace(string, map[string]string)
 	SetBudget(*policyv1.PodDisruptionBudget)
 	RemoveBudget(types.NamespacedName)
+	SetObject(metav1.Object) bool
+	RemoveObject(metav1.Object) bool
 }
 
 func newWorld(seed uint64) *world {
@@ -185,7 +187,21 @@ func (w *world) change(states ...state) {
 			f(s)
 		}
 	}
-	switch w.IntN(9) {
+	switch w.IntN(10) {
+	case 8:
+		var obj metav1.Object = replicaSet("web", w.one("web", "db"))
+		if w.seldom(2) {
+			s := service(w.one("s1", "s2"), w.one("web", "db"))
+			if w.seldom(3) {
+				s.Spec.Selector["version"] = w.one("1", "2")
+			}
+			obj = s
+		}
+		if w.seldom(3) {
+			each(func(s state) { s.RemoveObject(obj) })
+		} else {
+			each(func(s state) { s.SetObject(obj) })
+		}
 	case 0, 1:
 		n := w.node()
 		w.nodes[n.Name] = true

@@ -22,6 +22,7 @@ var (
 	refusedAffinity      = refusal(UnschedulableAndUnresolvable, "NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
 	refusedAdded         = refusal(UnschedulableAndUnresolvable, "NodeAffinity", "node(s) didn't match scheduler-enforced node affinity")
 	refusedPorts         = refusal(Unschedulable, "NodePorts", "node(s) didn't have free ports for the requested pod ports")
+	refusedFeatures      = refusal(UnschedulableAndUnresolvable, "NodeDeclaredFeatures", "node(s) didn't match Pod's required features")
 	refusedGates         = refusal(UnschedulableAndUnresolvable, "SchedulingGates", "waiting for scheduling gates")
 )
 
@@ -283,6 +284,73 @@ func (f *portFilter) Filter(n *Node) *Status {
 		}
 	}
 	return nil
+}
+
+// NodeDeclaredFeatures refuses nodes that do not declare, in their status, the features that a pod needs of
+// them.
+type NodeDeclaredFeatures struct{}
+
+// Name returns "NodeDeclaredFeatures".
+func (NodeDeclaredFeatures) Name() string { return "NodeDeclaredFeatures" }
+
+// neededFeatures are those that pods can need from the beginning, with what needs them.
+var neededFeatures = []struct {
+	name string
+	by   func(spec *corev1.PodSpec) bool
+}{
+	{"RestartAllContainersOnContainerExits", func(spec *corev1.PodSpec) bool {
+		return slices.ContainsFunc(spec.Containers, restartsAll) || slices.ContainsFunc(spec.InitContainers, restartsAll)
+	}},
+	{"UserNamespacesHostNetworkSupport", func(spec *corev1.PodSpec) bool {
+		return spec.HostNetwork && spec.HostUsers != nil && !*spec.HostUsers
+	}},
+}
+
+func restartsAll(c corev1.Container) bool {
+	return slices.ContainsFunc(c.RestartPolicyRules, func(r corev1.ContainerRestartRule) bool {
+		return r.Action == corev1.ContainerRestartRuleActionRestartAllContainers
+	})
+}
+
+type featureFilter struct{ needs []string }
+
+// PreFilter implements PreFilterPlugin.
+func (a NodeDeclaredFeatures) PreFilter(cy *Cycle) (NodeFilter, *Status) {
+	f := Scratch[featureFilter](cy, a)
+	if f.needs = featuresOf(cy.pod, f.needs[:0]); len(f.needs) == 0 {
+		return nil, nil
+	}
+	return f, nil
+}
+
+func featuresOf(p *Pod, out []string) []string {
+	for i := range neededFeatures {
+		if f := &neededFeatures[i]; f.by(&p.pod.Spec) {
+			out = append(out, f.name)
+		}
+	}
+	return out
+}
+
+func (*featureFilter) monotone() {}
+
+// Filter implements NodeFilter.
+func (f *featureFilter) Filter(n *Node) *Status {
+	for _, name := range f.needs {
+		if !slices.Contains(n.obj.Status.DeclaredFeatures, name) {
+			return refusedFeatures
+		}
+	}
+	return nil
+}
+
+// EventsToRegister implements EnqueueExtensions.
+func (NodeDeclaredFeatures) EventsToRegister() EventKind { return NodeAdd | NodeUpdate }
+
+// QueueingHint implements QueueingHint.
+func (NodeDeclaredFeatures) QueueingHint(e *Event, p *Pod) bool {
+	f := featureFilter{featuresOf(p, nil)}
+	return e.NewNode != nil && f.Filter(&Node{obj: e.NewNode}).OK()
 }
 
 // Images below the first size save nothing worth a preference, and above the second all count alike, per

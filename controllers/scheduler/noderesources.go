@@ -140,12 +140,15 @@ func (a *NodeResourcesFit) PreFilter(cy *Cycle) (NodeFilter, *Status) {
 
 // EventsToRegister implements EnqueueExtensions.
 func (*NodeResourcesFit) EventsToRegister() EventKind {
-	return NodeAdd | NodeUpdate | AssignedPodDelete
+	return NodeAdd | NodeUpdate | AssignedPodDelete | AssignedPodUpdate
 }
 
-// QueueingHint implements QueueingHint: pods that end, and nodes that are new or have more, if they are large
-// enough at all.
+// QueueingHint implements QueueingHint: pods that end or request less, and nodes that are new or have more,
+// if they are large enough at all.
 func (a *NodeResourcesFit) QueueingHint(e *Event, p *Pod) bool {
+	if e.Kind == AssignedPodUpdate {
+		return shrinks(e.OldPod, e.NewPod)
+	}
 	if e.NewNode == nil {
 		return true
 	}
@@ -169,6 +172,21 @@ func (a *NodeResourcesFit) QueueingHint(e *Event, p *Pod) bool {
 		}
 	}
 	return n.maxPods > podsAllowed(e.OldNode.Status.Allocatable)
+}
+
+// shrinks reports whether a pod requests less of something than before.
+func shrinks(was, now *corev1.Pod) bool {
+	a, _ := requestOf(was)
+	b, _ := requestOf(now)
+	if b.cpu < a.cpu || b.memory < a.memory || b.ephemeral < a.ephemeral {
+		return true
+	}
+	for name, v := range a.others {
+		if b.others[name] < v {
+			return true
+		}
+	}
+	return false
 }
 
 func (a *NodeResourcesFit) ignores(name string) bool {

@@ -22,12 +22,10 @@ type Pod struct {
 	// pinned are the only nodes that the required node affinity allows, by name; nil if it names none.
 	pinned []string
 	spread []spreadConstraint
-	// siblings selects the pods that belong together with this one by their labels, for the cluster's default
-	// constraints. It is nil for a pod without owner or labels.
-	siblings    *labels.Selector
-	siblingsKey string
-	images      []string
-	claims      []claimUse
+	// kinKey says what the cluster's default constraints depend on; see groupings.
+	kinKey string
+	images []string
+	claims []claimUse
 	// disks are the volumes that few pods may share; see sharedDisk.
 	disks []*corev1.Volume
 	// choiceKey and tolerationKey are equal for pods with equal node selectors and affinities, and equal
@@ -48,10 +46,7 @@ func NewPod(pod *corev1.Pod) *Pod {
 	p.affinity = compilePodAffinity(pod)
 	p.choiceKey, p.tolerationKey = choiceKey(pod), tolerationKey(pod)
 	p.spread = compileSpread(p)
-	p.siblings = siblingsOf(pod)
-	if p.siblings != nil {
-		p.siblingsKey = p.siblings.String()
-	}
+	p.kinKey = kinKey(pod)
 	p.images = imagesOf(pod)
 	p.claims, p.disks = claimsOf(pod), disksOf(pod)
 	return p

@@ -31,8 +31,8 @@ var systemDefaults = []corev1.TopologySpreadConstraint{
 }
 
 // NewPodTopologySpread returns the plugin with constraints for pods that have none themselves, instead of the
-// usual ones. They have no label selector: they count the pods with the labels that the pods of one
-// controller share.
+// usual ones. They have no label selector: they count the pods that the Services of the pod and its
+// controller select.
 func NewPodTopologySpread(defaults []corev1.TopologySpreadConstraint) (*PodTopologySpread, error) {
 	for i, c := range defaults {
 		switch {
@@ -64,6 +64,7 @@ type spreading struct {
 	list    spreadFilters
 	// compiled are the default constraints of pods, by what they depend on.
 	compiled map[string][]spreadConstraint
+	version  uint64 // of the groupings that they are made of
 	key      []byte
 }
 
@@ -81,7 +82,7 @@ type spreadScore struct {
 }
 
 // constraintsOf returns the constraints of a pod, or the defaults.
-func (a *PodTopologySpread) constraintsOf(p *Pod, s *spreading) []spreadConstraint {
+func (a *PodTopologySpread) constraintsOf(c *Cluster, p *Pod, s *spreading) []spreadConstraint {
 	if len(p.spread) > 0 {
 		return p.spread
 	}
@@ -89,29 +90,36 @@ func (a *PodTopologySpread) constraintsOf(p *Pod, s *spreading) []spreadConstrai
 	if a.listed {
 		defaults = a.defaults
 	}
-	if p.siblings == nil || len(defaults) == 0 {
+	if p.kinKey == "" || len(defaults) == 0 {
 		return nil
 	}
-	s.key = append(append(append(append(s.key[:0], p.pod.Namespace...), 0), p.siblingsKey...), 0)
+	s.key = append(append(append(append(s.key[:0], p.pod.Namespace...), 0), p.kinKey...), 0)
 	s.key = append(append(append(s.key, p.choiceKey...), 0), p.tolerationKey...)
+	if s.version != c.groupings.version {
+		clear(s.compiled)
+		s.version = c.groupings.version
+	}
 	if list, ok := s.compiled[string(s.key)]; ok {
 		return list
 	}
 	if s.compiled == nil || len(s.compiled) > maxCounters {
 		s.compiled = map[string][]spreadConstraint{}
 	}
-	list := compileConstraints(p, defaults, p.siblings, a.listed)
+	var list []spreadConstraint
+	if kin := c.groupings.kin(p.pod); !kin.Empty() {
+		list = compileConstraints(p, defaults, &kin, a.listed)
+	}
 	s.compiled[string(s.key)] = list
 	return list
 }
 
 // PreFilter implements PreFilterPlugin.
 func (a *PodTopologySpread) PreFilter(cy *Cycle) (NodeFilter, *Status) {
-	if len(cy.pod.spread) == 0 && cy.pod.siblings == nil {
+	if len(cy.pod.spread) == 0 && cy.pod.kinKey == "" {
 		return nil, nil
 	}
 	s := Scratch[spreading](cy, a)
-	s.constraints = a.constraintsOf(cy.pod, s)
+	s.constraints = a.constraintsOf(cy.cluster, cy.pod, s)
 	s.filters = s.filters[:0]
 	for i := range s.constraints {
 		if c := &s.constraints[i]; c.hard {
@@ -146,11 +154,11 @@ func (f *spreadFilters) Filter(n *Node) *Status {
 
 // PreScore implements PreScorePlugin.
 func (a *PodTopologySpread) PreScore(cy *Cycle, feasible []*Node) (NodeScore, *Status) {
-	if len(cy.pod.spread) == 0 && cy.pod.siblings == nil {
+	if len(cy.pod.spread) == 0 && cy.pod.kinKey == "" {
 		return nil, nil
 	}
 	s := Scratch[spreading](cy, a)
-	s.constraints = a.constraintsOf(cy.pod, s)
+	s.constraints = a.constraintsOf(cy.cluster, cy.pod, s)
 	s.scores = s.scores[:0]
 	for i := range s.constraints {
 		if c := &s.constraints[i]; !c.hard {
@@ -245,7 +253,10 @@ func (*PodTopologySpread) EventsToRegister() EventKind { return NodeEvents | Ass
 // QueueingHint implements QueueingHint: pods that a constraint counts and that come, go or change, and nodes
 // with its label.
 func (a *PodTopologySpread) QueueingHint(e *Event, p *Pod) bool {
-	list := a.constraintsOf(p, &spreading{})
+	list := p.spread
+	if len(list) == 0 {
+		return true // what its default constraints select is known to the cluster only
+	}
 	if e.Kind&NodeEvents != 0 {
 		return slices.ContainsFunc(list, func(c spreadConstraint) bool {
 			return hasLabel(e.OldNode, c.topology) || hasLabel(e.NewNode, c.topology)

@@ -120,6 +120,7 @@ func New(m *manager.Manager, opts Options) (*Scheduler, error) {
 		informers.For[*policyv1.PodDisruptionBudget](set).AddHandler(s.onBudget, informers.HandlerOptions{}),
 	}
 	s.followVolumes(m)
+	s.followGroupings(m)
 	m.Add(runnable, s)
 	return s, nil
 }
@@ -196,7 +197,8 @@ func (s *Scheduler) reconsider(node string) {
 // nodeChangeMatters leaves out heartbeats.
 func nodeChangeMatters(old, now *corev1.Node) bool {
 	return !codec.Equal(&old.Status.Allocatable, &now.Status.Allocatable) || !codec.Equal(&old.Spec.Taints, &now.Spec.Taints) ||
-		old.Spec.Unschedulable != now.Spec.Unschedulable || !codec.Equal(&old.Labels, &now.Labels)
+		old.Spec.Unschedulable != now.Spec.Unschedulable || !codec.Equal(&old.Labels, &now.Labels) ||
+		!slices.Equal(old.Status.DeclaredFeatures, now.Status.DeclaredFeatures)
 }
 
 func (s *Scheduler) onNamespace(e informers.Event[*corev1.Namespace]) {
@@ -304,7 +306,7 @@ func (s *Scheduler) onBoundPod(old, pod *corev1.Pod) {
 	case ended(pod) || old == nil:
 	case old.Spec.NodeName == "":
 		s.queue.happened(&Event{Kind: AssignedPodAdd, NewPod: pod})
-	case !codec.Equal(&old.Labels, &pod.Labels) || (old.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil):
+	case !codec.Equal(&old.Labels, &pod.Labels) || old.Generation != pod.Generation || !sameResources(old, pod) || (old.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil):
 		s.queue.happened(&Event{Kind: AssignedPodUpdate, OldPod: old, NewPod: pod})
 	}
 }

@@ -75,8 +75,9 @@ func (s *storage) clone() storage {
 }
 
 // SetObject adds or replaces an object that volumes depend on: a PersistentVolumeClaim, PersistentVolume,
-// StorageClass, CSINode, CSIDriver, CSIStorageCapacity or VolumeAttachment. It is false for other kinds,
-// which have methods of their own or do not count.
+// StorageClass, CSINode, CSIDriver, CSIStorageCapacity or VolumeAttachment; or one whose selector says which
+// pods belong together: a Service, ReplicationController, ReplicaSet or StatefulSet. It is false for other
+// kinds, which have methods of their own or do not count.
 func (c *Cluster) SetObject(obj metav1.Object) bool {
 	_, ok := c.putObject(obj, false)
 	return ok
@@ -107,7 +108,7 @@ func (c *Cluster) putObject(obj metav1.Object, gone bool) (was metav1.Object, kn
 	case *storagev1.VolumeAttachment:
 		return putIn(c, s.attachments, o, gone), true
 	}
-	return nil, false
+	return c.putGrouping(obj, gone)
 }
 
 func putIn[T interface {

@@ -160,8 +160,8 @@ func compileSpread(p *Pod) []spreadConstraint {
 }
 
 // compileConstraints compiles constraints for a pod. Those of the cluster have no selectors of their own and
-// use siblings.
-func compileConstraints(p *Pod, list []corev1.TopologySpreadConstraint, siblings *labels.Selector, needKeys bool) (out []spreadConstraint) {
+// use kin.
+func compileConstraints(p *Pod, list []corev1.TopologySpreadConstraint, kin *labels.Selector, needKeys bool) (out []spreadConstraint) {
 	var keys [2][]string
 	for i := range list {
 		t := &list[i]
@@ -169,8 +169,8 @@ func compileConstraints(p *Pod, list []corev1.TopologySpreadConstraint, siblings
 			hard:           t.WhenUnsatisfiable == corev1.DoNotSchedule,
 			honourAffinity: t.NodeAffinityPolicy == nil || *t.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor,
 			honourTaints:   t.NodeTaintsPolicy != nil && *t.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor}
-		if siblings != nil {
-			c.selector = *siblings
+		if kin != nil {
+			c.selector = *kin
 		} else if t.LabelSelector != nil {
 			if s, err := selectorWithKeys(t.LabelSelector, p.pod.Labels, t.MatchLabelKeys, nil); err == nil {
 				c.selector = s
@@ -212,27 +212,4 @@ func spreadKey(p *Pod, c *spreadConstraint) string {
 		b.add("taints", p.tolerationKey)
 	}
 	return b.String()
-}
-
-// perPod are the labels that differ between the pods of one controller.
-var perPod = []string{"statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index",
-	"controller-revision-hash", "pod-template-generation"}
-
-// siblingsOf selects the pods that belong together with the pod: those of its labels which it shares with the
-// others of its controller. Nil for a pod without controller or such labels.
-func siblingsOf(pod *corev1.Pod) *labels.Selector {
-	if metav1.ControllerOf(pod) == nil {
-		return nil
-	}
-	shared := labels.Set{}
-	for k, v := range pod.Labels {
-		if !slices.Contains(perPod, k) {
-			shared[k] = v
-		}
-	}
-	if len(shared) == 0 {
-		return nil
-	}
-	sel := labels.SelectorFromSet(shared)
-	return &sel
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/controllers/internal/nodefit"
 )
@@ -34,6 +35,8 @@ type Cluster struct {
 	spared map[types.UID]time.Time
 	// nextPreempted is where the search for a node to preempt on begins, so that all nodes get their turn.
 	nextPreempted int
+	// selecting are the objects that say which pods belong together.
+	selecting []metav1.Object
 	// random breaks ties.
 	random func(n int) int
 }

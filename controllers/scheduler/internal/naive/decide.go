@@ -79,6 +79,37 @@ func (d *decision) prepare() {
 // Schedule selects a node for pod. It changes only the node at which the next search begins.
 func (c *Cluster) Schedule(pod *corev1.Pod) Decision { return c.schedule(inspect(pod)) }
 
+// zoneByZone takes one node of each zone in turn, the zones in the order in which their first nodes came.
+func (c *Cluster) zoneByZone() []*node {
+	zoneOf := func(n *node) [2]string {
+		return [2]string{n.obj.Labels[corev1.LabelTopologyRegion], n.obj.Labels[corev1.LabelTopologyZone]}
+	}
+	place := func(n *node) (turn, zone int) {
+		seen := map[[2]string]int{}
+		for _, o := range c.order {
+			if _, ok := seen[zoneOf(o)]; !ok {
+				seen[zoneOf(o)] = len(seen)
+			}
+		}
+		for _, o := range c.order {
+			if o == n {
+				return turn, seen[zoneOf(n)]
+			}
+			if zoneOf(o) == zoneOf(n) {
+				turn++
+			}
+		}
+		return turn, 0
+	}
+	out := slices.Clone(c.order)
+	slices.SortFunc(out, func(a, b *node) int {
+		turnA, zoneA := place(a)
+		turnB, zoneB := place(b)
+		return cmp.Or(cmp.Compare(turnA, turnB), cmp.Compare(zoneA, zoneB))
+	})
+	return out
+}
+
 func (c *Cluster) schedule(info *podInfo) Decision {
 	d := c.newDecision(info, false)
 	out := Decision{Nodes: len(c.order), Reasons: map[string]int{}}
@@ -90,8 +121,9 @@ func (c *Cluster) schedule(info *podInfo) Decision {
 	}
 	enough := enoughFeasible(len(c.order))
 	var feasible []*node
-	for i := range c.order {
-		n := c.order[(c.next+i)%len(c.order)]
+	order := c.zoneByZone()
+	for i := range order {
+		n := order[(c.next+i)%len(order)]
 		if names := info.pinned; names != nil && !slices.Contains(names, n.name) {
 			out.Reasons[reasonNodeAffinity]++
 			continue

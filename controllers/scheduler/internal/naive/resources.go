@@ -2,6 +2,7 @@ package naive
 
 import (
 	"maps"
+	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 )
@@ -73,48 +74,113 @@ const (
 )
 
 // requestOf is what a pod needs at most at one time: its containers and sidecars together, or an init
-// container beside the sidecars started before it; plus overhead. nonZero is the same with defaults for
-// containers that request nothing.
+// container beside the sidecars started before it; plus overhead. While a pod is resized, the larger of what
+// it requests, was allocated and has counts. nonZero is the same with defaults for containers that request
+// nothing.
 func requestOf(pod *corev1.Pod) (need, nonZero amounts) {
-	total := func(zero bool) amounts {
-		sum, sidecars, peak := amounts{}, amounts{}, amounts{}
-		of := func(c *corev1.Container) amounts {
-			a := amountsOf(c.Resources.Requests)
-			if zero {
-				if _, ok := c.Resources.Requests[corev1.ResourceCPU]; !ok {
-					a.cpu = defaultMilliCPU
-				}
-				if _, ok := c.Resources.Requests[corev1.ResourceMemory]; !ok {
-					a.memory = defaultMemory
-				}
-			}
-			return a
+	need = sumOf(pod, false, false)
+	whole := wholeRequests(pod)
+	return need, sumOf(pod, !whole || need.cpu == 0, !whole || need.memory == 0)
+}
+
+// sumOf adds up the requests of a pod, with defaults for containers without a request of CPU or memory.
+func sumOf(pod *corev1.Pod, fillCPU, fillMemory bool) (sum amounts) {
+	var sidecars, peak amounts
+	of := func(c *corev1.Container, statuses []corev1.ContainerStatus) amounts {
+		list := effective(pod, c, statuses)
+		a := amountsOf(list)
+		if _, ok := list[corev1.ResourceCPU]; !ok && fillCPU {
+			a.cpu = defaultMilliCPU
 		}
-		for i := range pod.Spec.Containers {
-			a := of(&pod.Spec.Containers[i])
-			sum.add(&a, 1)
+		if _, ok := list[corev1.ResourceMemory]; !ok && fillMemory {
+			a.memory = defaultMemory
 		}
-		for i := range pod.Spec.InitContainers {
-			c := &pod.Spec.InitContainers[i]
-			a := of(c)
-			if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-				sidecars.add(&a, 1)
-				sum.add(&a, 1)
-				peak.raise(sidecars)
-				continue
-			}
-			a.add(&sidecars, 1)
-			peak.raise(a)
-		}
-		sum.raise(peak)
-		if r := pod.Spec.Resources; r != nil {
-			sum.replace(r.Requests)
-		}
-		over := amountsOf(pod.Spec.Overhead)
-		sum.add(&over, 1)
-		return sum
+		return a
 	}
-	return total(false), total(true)
+	for i := range pod.Spec.Containers {
+		a := of(&pod.Spec.Containers[i], pod.Status.ContainerStatuses)
+		sum.add(&a, 1)
+	}
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			a := of(c, pod.Status.InitContainerStatuses)
+			sidecars.add(&a, 1)
+			sum.add(&a, 1)
+			peak.raise(sidecars)
+			continue
+		}
+		a := of(c, nil)
+		a.add(&sidecars, 1)
+		peak.raise(a)
+	}
+	sum.raise(peak)
+	if wholeRequests(pod) {
+		list := pod.Spec.Resources.Requests
+		if st := pod.Status.Resources; st != nil {
+			list = largest(infeasible(pod), list, st.Requests, pod.Status.AllocatedResources)
+		}
+		sum.replace(list, pod.Spec.Resources.Requests)
+	}
+	over := amountsOf(pod.Spec.Overhead)
+	sum.add(&over, 1)
+	return sum
+}
+
+// wholeRequests reports whether the requests of the pod as a whole are set.
+func wholeRequests(pod *corev1.Pod) bool {
+	if pod.Spec.Resources == nil {
+		return false
+	}
+	for name := range pod.Spec.Resources.Requests {
+		if ofWholePods(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// ofWholePods reports whether a pod as a whole can request a resource.
+func ofWholePods(name corev1.ResourceName) bool {
+	return name == corev1.ResourceCPU || name == corev1.ResourceMemory || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
+}
+
+// effective are the requests of a container that count: those of its status too if they differ.
+func effective(pod *corev1.Pod, c *corev1.Container, statuses []corev1.ContainerStatus) corev1.ResourceList {
+	for i := range statuses {
+		if st := &statuses[i]; st.Name == c.Name && st.Resources != nil {
+			return largest(infeasible(pod), c.Resources.Requests, st.Resources.Requests, st.AllocatedResources)
+		}
+	}
+	return c.Resources.Requests
+}
+
+// infeasible reports whether the node has refused to resize the pod.
+func infeasible(pod *corev1.Pod) bool {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodResizePending {
+			return c.Reason == corev1.PodReasonInfeasible
+		}
+	}
+	return false
+}
+
+// largest has the largest amounts of the lists; of the first only those that the others have too if a resize
+// to it was refused.
+func largest(refused bool, spec, actuated, allocated corev1.ResourceList) corev1.ResourceList {
+	lists := []corev1.ResourceList{spec, actuated, allocated}
+	if refused {
+		lists = lists[1:]
+	}
+	out := corev1.ResourceList{}
+	for _, list := range lists {
+		for name, q := range list {
+			if have, ok := out[name]; !ok || q.Cmp(have) > 0 {
+				out[name] = q
+			}
+		}
+	}
+	return out
 }
 
 func podsAllowed(list corev1.ResourceList) int {
@@ -125,26 +191,28 @@ func podsAllowed(list corev1.ResourceList) int {
 	return int(q.Value())
 }
 
-// replace takes in the requests of a whole pod, which win over the sum of its containers.
-func (a *amounts) replace(list corev1.ResourceList) {
+// replace takes in the requests of a whole pod, which win over the sum of its containers. names are those
+// that it requests.
+func (a *amounts) replace(list, names corev1.ResourceList) {
 	whole := amountsOf(list)
-	for name := range list {
-		switch name {
-		case corev1.ResourceCPU:
+	var others map[corev1.ResourceName]int64
+	for name := range names {
+		switch {
+		case name == corev1.ResourceCPU:
 			a.cpu = whole.cpu
-		case corev1.ResourceMemory:
+		case name == corev1.ResourceMemory:
 			a.memory = whole.memory
+		case ofWholePods(name):
+			if others == nil {
+				others = map[corev1.ResourceName]int64{}
+				maps.Copy(others, a.others)
+			}
+			others[name] = whole.others[name]
 		}
 	}
-	if len(whole.others) == 0 {
-		return
+	if others != nil {
+		a.others = others
 	}
-	sum := maps.Clone(a.others)
-	if sum == nil {
-		sum = map[corev1.ResourceName]int64{}
-	}
-	maps.Copy(sum, whole.others)
-	a.others = sum
 }
 
 func priorityOf(pod *corev1.Pod) int32 {

@@ -1,8 +1,10 @@
 package naive
 
 import (
-	"maps"
+	"reflect"
+	"slices"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -45,21 +47,53 @@ func compileSpread(pod *corev1.Pod) (out []spreadConstraint) {
 	return out
 }
 
+// SetObject adds or replaces a Service or ReplicaSet.
+func (c *Cluster) SetObject(obj metav1.Object) bool {
+	c.RemoveObject(obj)
+	c.selecting = append(c.selecting, obj)
+	return true
+}
+
+// RemoveObject removes one.
+func (c *Cluster) RemoveObject(obj metav1.Object) bool {
+	c.selecting = slices.DeleteFunc(c.selecting, func(o metav1.Object) bool {
+		return reflect.TypeOf(o) == reflect.TypeOf(obj) && o.GetName() == obj.GetName() && o.GetNamespace() == obj.GetNamespace()
+	})
+	return true
+}
+
+// kin selects the pods that all Services of a pod and its ReplicaSet select.
+func (c *Cluster) kin(pod *corev1.Pod) (out labels.Selector) {
+	owner := metav1.ControllerOf(pod)
+	add := func(set map[string]string) {
+		reqs, _ := labels.SelectorFromSet(set).Requirements()
+		out = out.Add(reqs...)
+	}
+	for _, obj := range c.selecting {
+		if obj.GetNamespace() != pod.Namespace {
+			continue
+		}
+		switch o := obj.(type) {
+		case *corev1.Service:
+			if len(o.Spec.Selector) > 0 && labels.SelectorFromSet(o.Spec.Selector).Matches(pod.Labels) {
+				add(o.Spec.Selector)
+			}
+		case *appsv1.ReplicaSet:
+			if owner != nil && owner.Kind == "ReplicaSet" && owner.Name == o.Name {
+				add(o.Spec.Selector.MatchLabels)
+			}
+		}
+	}
+	return out
+}
+
 // defaultSpread is what clusters use for pods without constraints that belong to something: softly over hosts
-// and zones. selector is that of the pod's own labels, which is what its siblings share with it.
-func defaultSpread(pod *corev1.Pod) []spreadConstraint {
-	if metav1.ControllerOf(pod) == nil || len(pod.Labels) == 0 {
+// and zones.
+func (c *Cluster) defaultSpread(pod *corev1.Pod) []spreadConstraint {
+	sel := c.kin(pod)
+	if sel.Empty() {
 		return nil
 	}
-	shared := maps.Clone(pod.Labels)
-	for _, k := range []string{"statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index",
-		"controller-revision-hash", "pod-template-generation"} {
-		delete(shared, k)
-	}
-	if len(shared) == 0 {
-		return nil
-	}
-	sel := labels.SelectorFromSet(shared)
 	return []spreadConstraint{
 		{topology: hostnameLabel, selector: sel, maxSkew: 3, minDomains: 1, honourAffinity: true, selfMatch: 1},
 		{topology: corev1.LabelTopologyZone, selector: sel, maxSkew: 5, minDomains: 1, honourAffinity: true, selfMatch: 1},
@@ -78,7 +112,7 @@ func (d *decision) prepareSpread() {
 	list := d.info.spread
 	d.softDefaults = false
 	if len(list) == 0 && !d.filterOnly {
-		list = defaultSpread(d.info.pod)
+		list = d.cluster.defaultSpread(d.info.pod)
 		d.softDefaults = true
 	}
 	// The default constraints share one selector, so their siblings are counted once.
