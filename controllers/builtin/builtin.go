@@ -26,6 +26,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/builtin/cronjob"
 	"github.com/keelson-dev/keelson/controllers/builtin/daemonset"
 	"github.com/keelson-dev/keelson/controllers/builtin/deployment"
+	"github.com/keelson-dev/keelson/controllers/builtin/devicetainteviction"
 	"github.com/keelson-dev/keelson/controllers/builtin/disruption"
 	"github.com/keelson-dev/keelson/controllers/builtin/endpointslice"
 	"github.com/keelson-dev/keelson/controllers/builtin/ephemeralvolume"
@@ -88,8 +89,9 @@ type Options struct {
 	AttachDetach attachdetach.Options
 	// Signing are the options of the signing controllers; without a certificate nothing is signed.
 	Signing certificates.SigningOptions
-	// StorageVersionMigrator adds storage-version-migrator-controller too. Its API has to be served.
-	StorageVersionMigrator bool
+	// Gated are the features, as in api.AllGated, whose kinds are served because they were switched on. The
+	// controllers of the others are not added.
+	Gated []string
 	// Connect, if not nil, returns the connection by which a controller writes, as a service account of the
 	// namespace kube-system. Informers use the manager's connection, as do writes if it is nil.
 	Connect func(account string) (client.Conn, error)
@@ -230,20 +232,26 @@ var all = []entry{
 		return admissionpolicystatus.Add(m, admissionpolicystatus.Options{})
 	}},
 	{"storage-version-migrator-controller", "storage-version-migrator-controller", func(m *manager.Manager, o *Options, _ int) error {
-		if !o.StorageVersionMigrator {
+		if !o.serves("StorageVersionMigrator") {
 			return nil
 		}
 		return storageversionmigrator.Add(m, storageversionmigrator.Options{})
 	}},
+	{"device-taint-eviction-controller", "device-taint-eviction-controller", func(m *manager.Manager, o *Options, workers int) error {
+		return devicetainteviction.Add(m, devicetainteviction.Options{Concurrency: workers, Rules: o.serves("DRADeviceTaintRules")})
+	}},
 	{"taint-eviction-controller", "node-controller", func(m *manager.Manager, _ *Options, _ int) error { return tainteviction.Add(m) }},
 }
+
+// serves reports whether the kinds of a feature are served.
+func (o *Options) serves(feature string) bool { return slices.Contains(o.Gated, feature) }
 
 // offByDefault are the controllers that "*" leaves out.
 var offByDefault = []string{"bootstrap-signer-controller", "token-cleaner-controller"}
 
 // hasConcurrency are the controllers whose concurrency is an option.
 var hasConcurrency = []string{
-	"cronjob-controller", "daemonset-controller", "deployment-controller", "disruption-controller", "endpoints-controller",
+	"cronjob-controller", "daemonset-controller", "deployment-controller", "device-taint-eviction-controller", "disruption-controller", "endpoints-controller",
 	"endpointslice-controller", "endpointslice-mirroring-controller", "ephemeral-volume-controller", "garbage-collector-controller",
 	"horizontal-pod-autoscaler-controller", "job-controller", "namespace-controller", "persistentvolume-expander-controller",
 	"persistentvolume-protection-controller", "persistentvolumeclaim-protection-controller", "replicaset-controller",

@@ -13,7 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/api"
 	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/controllers/builtin"
@@ -54,14 +56,14 @@ func (n names) Controller(name string, _ controller.QueueView) { *n.all = append
 func everything(t *testing.T) builtin.Options {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
-	return builtin.Options{Controllers: builtin.Names(), TokenKey: key, RootCA: []byte("ca"), StorageVersionMigrator: true,
+	return builtin.Options{Controllers: builtin.Names(), TokenKey: key, RootCA: []byte("ca"), Gated: gated(),
 		NodeIPAM: nodeipam.Options{ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}}, Signing: certificates.SigningOptions{Cert: &x509.Certificate{PublicKey: key.Public()}, Key: key}}
 }
 
 // The name of a controller in metrics is its name without -controller. Some controllers have further queues,
 // and the garbage collector has its name in full.
 func TestNamesInMetrics(t *testing.T) {
-	want := []string{"job-orphans", "persistentvolume-binder-volumes", "resourceclaim-release", "stale-pod-disruption"}
+	want := []string{"device-taint-eviction-rules", "job-orphans", "persistentvolume-binder-volumes", "resourceclaim-release", "stale-pod-disruption"}
 	for _, name := range builtin.Names() {
 		if name != "garbage-collector-controller" {
 			name = strings.TrimSuffix(name, "-controller")
@@ -78,7 +80,13 @@ func TestNamesInMetrics(t *testing.T) {
 // role.
 func TestAccountsHaveRoles(t *testing.T) {
 	policy := authz.BootstrapPolicy()
-	policy.AddMigrator()
+	for _, g := range api.AllGated() {
+		s := scheme.New()
+		require.NoError(t, g.AddToScheme(s))
+		for _, info := range s.All() {
+			policy.AddGated(info.GVR.Group, info.GVR.Resource)
+		}
+	}
 	opts := everything(t)
 	var accounts []string
 	opts.Connect = func(account string) (client.Conn, error) {

@@ -5,26 +5,31 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/api"
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/autoscalingv2"
 	"github.com/keelson-dev/keelson/apimachinery/api/batchv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1beta2"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/builtin"
 	"github.com/keelson-dev/keelson/controllers/builtin/attachdetach"
@@ -32,6 +37,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/builtin/nodeipam"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/authz"
 )
 
@@ -68,7 +74,7 @@ func (r *restart) start(c *controllertest.Cluster, name string, opts builtin.Opt
 // server makes if done is true; it does not end if n is negative.
 func (r *restart) run(t *testing.T, opts builtin.Options, n int, done bool) (state []string, ended bool) {
 	synctest.Test(t, func(t *testing.T) {
-		c := controllertest.Start(t, controllertest.Options{})
+		c := controllertest.Start(t, cluster())
 		var crash *controllertest.Crashed
 		if n >= 0 {
 			crash = c.Crash(process, n, done)
@@ -93,6 +99,39 @@ func (r *restart) run(t *testing.T, opts builtin.Options, n int, done bool) (sta
 		state = r.state(c)
 	})
 	return state, ended
+}
+
+// cluster are the options of a cluster that serves every kind that can be switched on.
+func cluster() controllertest.Options {
+	s := gatedSchemes()
+	return controllertest.Options{Scheme: s.known, Server: apiserver.Options{Scheme: s.served}}
+}
+
+// schemes are what a server has and what clients have of the kinds.
+type schemes struct{ served, known *scheme.Scheme }
+
+// gatedSchemes are frozen, so that the servers of the tests share what follows from them.
+var gatedSchemes = sync.OnceValue(func() (s schemes) {
+	s.known = api.Scheme().Clone()
+	served, err := apiserver.BuiltinScheme()
+	s.served = served
+	for _, g := range api.AllGated() {
+		err = errors.Join(err, g.AddToScheme(s.served), g.AddRules(s.served), g.AddToScheme(s.known))
+	}
+	if err != nil {
+		panic(err)
+	}
+	s.served.Freeze()
+	s.known.Freeze()
+	return s
+})
+
+// gated are the features of all kinds that can be switched on.
+func gated() (features []string) {
+	for _, g := range api.AllGated() {
+		features = append(features, g.Feature)
+	}
+	return features
 }
 
 // list describes objects by their names, without what is generated of them, and what text says of each.
@@ -413,6 +452,32 @@ var restarts = []restart{
 				return fmt.Sprint(r.Annotations, r.Status.Allocation != nil, r.Status.ReservedFor)
 			}), list(c, "default", func(p *corev1.Pod) any { return len(p.Status.ResourceClaimStatuses) })...)
 		}},
+	{controller: "device-taint-eviction-controller",
+		before: func(c *controllertest.Cluster) {
+			for i := range 2 {
+				name := fmt.Sprint("web-", i)
+				controllertest.Create(c, &resourcev1.ResourceClaim{ObjectMeta: controllertest.Name("default", name), Spec: deviceClaim()})
+				p := &corev1.Pod{ObjectMeta: controllertest.Name("default", name), Spec: podTemplate().Spec}
+				p.Spec.NodeName, p.Spec.ResourceClaims = "node-1", []corev1.PodResourceClaim{{Name: "a", ResourceClaimName: &name}}
+				p = controllertest.Create(c, p)
+				controllertest.UpdateStatus(c, "default", name, func(r *resourcev1.ResourceClaim) {
+					r.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
+						Results: []resourcev1.DeviceRequestAllocationResult{{Request: "gpu", Driver: "example.com", Pool: "a", Device: name}}}}
+					r.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: name, UID: p.UID}}
+				})
+			}
+		},
+		after: func(c *controllertest.Cluster) {
+			r := &resourcev1beta2.DeviceTaintRule{ObjectMeta: controllertest.Name("", "broken")}
+			r.Spec.DeviceSelector = &resourcev1beta2.DeviceTaintSelector{}
+			r.Spec.Taint = resourcev1.DeviceTaint{Key: "broken", Effect: resourcev1.DeviceTaintEffectNoExecute}
+			controllertest.Create(c, r)
+		},
+		// How many pods were evicted is counted from the start of a process.
+		state: func(c *controllertest.Cluster) []string {
+			return append(list(c, "default", func(p *corev1.Pod) any { return len(p.Status.Conditions) }),
+				list(c, "", func(r *resourcev1beta2.DeviceTaintRule) any { return r.Status.Conditions[0].Status })...)
+		}},
 	{controller: "horizontal-pod-autoscaler-controller",
 		before: func(c *controllertest.Cluster) {
 			rs := &appsv1.ReplicaSet{ObjectMeta: controllertest.Name("default", "web")}
@@ -526,7 +591,7 @@ func bootstrapToken(id, expiration string) *corev1.Secret {
 func TestRestartAtEveryWrite(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
-	opts := builtin.Options{TokenKey: key, HorizontalPodAutoscaler: horizontalpodautoscaler.Options{Metrics: queueLength{}}, NodeIPAM: nodeipam.Options{ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}}}
+	opts := builtin.Options{TokenKey: key, Gated: gated(), HorizontalPodAutoscaler: horizontalpodautoscaler.Options{Metrics: queueLength{}}, NodeIPAM: nodeipam.Options{ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}}}
 	for _, r := range restarts {
 		t.Run(r.controller, func(t *testing.T) {
 			want, _ := r.run(t, opts, -1, false)

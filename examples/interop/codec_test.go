@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
-	"github.com/keelson-dev/keelson/apimachinery/api/storagemigrationv1beta1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 )
@@ -23,7 +22,9 @@ func TestCodecParity(t *testing.T) {
 	all := seeds.PerKind(t, 200)
 	tested := 0
 	kinds := api.Scheme().Clone()
-	require.NoError(t, storagemigrationv1beta1.AddToScheme(kinds))
+	for _, g := range api.AllGated() {
+		require.NoError(t, g.AddToScheme(kinds))
+	}
 	for _, info := range kinds.All() {
 		for _, gvk := range []struct {
 			kind string

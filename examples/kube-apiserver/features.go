@@ -15,7 +15,6 @@ const (
 	detectInconsistency    featuregate.Feature = "DetectCacheInconsistency"
 	cborServingAndStorage  featuregate.Feature = "CBORServingAndStorage"
 	watchList              featuregate.Feature = "WatchList"
-	storageVersionMigrator featuregate.Feature = "StorageVersionMigrator"
 )
 
 // features returns the features of Kubernetes that this server has. A feature that Kubernetes can disable and
@@ -41,7 +40,10 @@ func features() (*featuregate.Gate, error) {
 		detectInconsistency:    {beta(34)},
 		cborServingAndStorage:  {alpha(32)},
 		watchList:              {alpha(27), beta(32), off(beta(33)), beta(34)},
-		storageVersionMigrator: {alpha(30), off(beta(35))},
+
+		// Kinds that are served with their versions in --runtime-config only.
+		"DRADeviceTaintRules":    {alpha(35), off(beta(36))},
+		"StorageVersionMigrator": {alpha(30), off(beta(35))},
 
 		"AuthorizeWithSelectors":                   {alpha(31), beta(32), ga(34)},
 		"CRDValidationRatcheting":                  {alpha(28), beta(30), ga(33)},

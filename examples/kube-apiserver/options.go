@@ -160,8 +160,8 @@ func (o *options) apiFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.nodePorts, "service-node-port-range", "30000-32767", "range of node ports of services, as first-last")
 	f.DurationVar(&o.eventTTL, "event-ttl", time.Hour, "how long events are kept")
 	f.BoolVar(&o.allowPrivileged, "allow-privileged", true, "allow privileged containers (only true is supported)")
-	f.StringToStringVar(&o.runtimeConfig, "runtime-config", nil, "API versions to switch on, as group/version=true, or api/beta or api/all: storagemigration.k8s.io/v1beta1, with the feature StorageVersionMigrator; the others here are always on")
-	f.Var(o.features, "feature-gates", "features to switch, as name=false,...: AllowUnsafeMalformedObjectDeletion (off), APIResponseCompression, CBORServingAndStorage (off), DetectCacheInconsistency, StorageVersionMigrator (off), WatchList; others are locked as they are")
+	f.StringToStringVar(&o.runtimeConfig, "runtime-config", nil, "API versions to switch on, as group/version=true, or api/alpha, api/beta or api/all: "+gatedUsage()+"; the others here are always on")
+	f.Var(o.features, "feature-gates", "features to switch, as name=false,...: AllowUnsafeMalformedObjectDeletion (off), APIResponseCompression, CBORServingAndStorage (off), DetectCacheInconsistency, DRADeviceTaintRules (off), StorageVersionMigrator (off), WatchList; others are locked as they are")
 }
 
 func (o *options) limitFlags(f *pflag.FlagSet) {

@@ -6,10 +6,12 @@ import (
 	"crypto/tls"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/keelson-dev/keelson/apimachinery/api"
 	"github.com/keelson-dev/keelson/apimachinery/featuregate"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/builtin"
@@ -19,8 +21,8 @@ import (
 	"github.com/keelson-dev/keelson/store/authn"
 )
 
-// migrator is the feature that carries out storage version migrations.
-const migrator featuregate.Feature = "StorageVersionMigrator"
+// deviceTaints is the feature of the controller that evicts pods from devices with taints.
+const deviceTaints featuregate.Feature = "DRADeviceTaints"
 
 func main() { component.Exit("kube-controller-manager", run(os.Args[1:])) }
 
@@ -56,10 +58,8 @@ func newOptions() (*options, *pflag.FlagSet, error) {
 	controllerFlags(f, c)
 	o.nodes.flags(f)
 	o.gates = featuregate.New(featuregate.MajorMinor(1, 36))
-	err := o.gates.Add(map[featuregate.Feature][]featuregate.Spec{migrator: {
-		{Since: featuregate.MajorMinor(1, 30), Stage: featuregate.Alpha}, {Since: featuregate.MajorMinor(1, 35), Stage: featuregate.Beta},
-	}})
-	f.Var(o.gates, "feature-gates", "features to switch, as name=true,...: StorageVersionMigrator (off), which needs the API storagemigration.k8s.io/v1beta1")
+	err := o.gates.Add(features)
+	f.Var(o.gates, "feature-gates", "features to switch, as name=true,...: DRADeviceTaints, which the device-taint-eviction-controller needs, and those of kinds that API servers serve if they are switched on: "+gatedUsage())
 	component.Fix(f, fixedFlags)
 	component.NoEffect(f, ignoredFlags)
 	component.Refuse(f, refusedFlags)
@@ -69,7 +69,14 @@ func newOptions() (*options, *pflag.FlagSet, error) {
 // complete reads the files that the flags name.
 func (o *options) complete() (err error) {
 	c := &o.builtin
-	c.StorageVersionMigrator = o.gates.Enabled(migrator)
+	for _, g := range api.AllGated() {
+		if o.gates.Enabled(featuregate.Feature(g.Feature)) {
+			c.Gated = append(c.Gated, g.Feature)
+		}
+	}
+	if !o.gates.Enabled(deviceTaints) {
+		c.Controllers = append(c.Controllers, "-device-taint-eviction-controller")
+	}
 	if o.noCollector {
 		c.Controllers = append(c.Controllers, "-garbage-collector-controller")
 	}
@@ -101,6 +108,28 @@ func (o *options) complete() (err error) {
 		c.Signing.Cert, c.Signing.Key = pair.Leaf, pair.PrivateKey.(crypto.Signer)
 	}
 	return nil
+}
+
+// features are the features of Kubernetes that can be set.
+var features = map[featuregate.Feature][]featuregate.Spec{
+	deviceTaints: {
+		{Since: featuregate.MajorMinor(1, 33), Stage: featuregate.Alpha}, {Since: featuregate.MajorMinor(1, 36), Stage: featuregate.Beta, Default: true},
+	},
+	"DRADeviceTaintRules": {
+		{Since: featuregate.MajorMinor(1, 35), Stage: featuregate.Alpha}, {Since: featuregate.MajorMinor(1, 36), Stage: featuregate.Beta},
+	},
+	"StorageVersionMigrator": {
+		{Since: featuregate.MajorMinor(1, 30), Stage: featuregate.Alpha}, {Since: featuregate.MajorMinor(1, 35), Stage: featuregate.Beta},
+	},
+}
+
+// gatedUsage lists the features of kinds that are not always served.
+func gatedUsage() string {
+	var out []string
+	for _, g := range api.AllGated() {
+		out = append(out, g.Feature+" ("+g.GroupVersion.String()+")")
+	}
+	return strings.Join(out, ", ")
 }
 
 func parse(args []string) (*options, error) {

@@ -106,11 +106,23 @@ func BootstrapPolicy() *Bootstrap {
 	return b
 }
 
-// AddMigrator adds the role of the controller of storage version migrations, for servers that serve these. It
-// includes every resource.
-func (b *Bootstrap) AddMigrator() {
-	b.controller("storage-version-migrator-controller", rules(on(verbs("get,list,patch,watch"), "*:*"), on(verbs("patch,update"), "storagemigration.k8s.io:storageversionmigrations/status"),
-		on(verbs("patch,update"), "apiextensions.k8s.io:customresourcedefinitions/status")))
+// gated are the roles of the controllers of kinds that a server serves only if they are switched on, by group
+// and resource.
+var gated = map[string]struct {
+	account string
+	rules   []rbacv1.PolicyRule
+}{
+	// A migration rewrites any resource.
+	"storagemigration.k8s.io:storageversionmigrations": {"storage-version-migrator-controller", rules(on(verbs("get,list,patch,watch"), "*:*"),
+		on(verbs("patch,update"), "storagemigration.k8s.io:storageversionmigrations/status"), on(verbs("patch,update"), "apiextensions.k8s.io:customresourcedefinitions/status"))},
+}
+
+// AddGated adds the role of the controller of a resource that is not always served, if there is one, for a
+// server that serves it.
+func (b *Bootstrap) AddGated(group, resource string) {
+	if c, ok := gated[group+":"+resource]; ok {
+		b.controller(c.account, c.rules)
+	}
 }
 
 // userRoles adds the roles meant for users: cluster-admin, and admin, edit and view, which aggregate the
@@ -254,6 +266,8 @@ func (b *Bootstrap) controllers() {
 			on(verbs("create,delete,list,patch,watch"), ":pods"), on([]string{"create"}, ":pods/binding"), on(verbs("create,delete,get,list,patch,update,watch"), "apps:controllerrevisions"))},
 		{"deployment-controller", rules(on(verbs("get,list,update,watch"), "apps:deployments"), on([]string{"update"}, "apps:deployments/finalizers,deployments/status"),
 			on(verbs("create,delete,get,list,patch,update,watch"), "apps:replicasets"), on(verbs("get,list,update,watch"), ":pods"))},
+		{"device-taint-eviction-controller", rules(on(verbs("delete,get,list,watch"), ":pods"), on(verbs("patch,update"), ":pods/status"),
+			on(read, "resource.k8s.io:resourceclaims,resourceslices,deviceclasses,devicetaintrules"), on(verbs("patch,update"), "resource.k8s.io:devicetaintrules/status"))},
 		{"disruption-controller", rules(on(read, "apps:deployments,replicasets,statefulsets", ":replicationcontrollers,pods", "policy:poddisruptionbudgets"),
 			on([]string{"update"}, "policy:poddisruptionbudgets/status", ":pods/status"), on([]string{"patch"}, ":pods/status"), on([]string{"get"}, "*:*/scale"))},
 		{"endpoint-controller", rules(on(read, ":pods,services"), on(verbs("create,delete,get,list,update,watch"), ":endpoints"), on([]string{"create"}, ":endpoints/restricted"))},

@@ -18,7 +18,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/autoscalingv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/autoscalingv2"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
-	"github.com/keelson-dev/keelson/apimachinery/api/storagemigrationv1beta1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
@@ -36,7 +35,9 @@ func kinds(t testing.TB) *scheme.Scheme {
 	t.Helper()
 	s := scheme.New()
 	require.NoError(t, api.AddToScheme(s))
-	require.NoError(t, storagemigrationv1beta1.AddToScheme(s))
+	for _, g := range api.AllGated() {
+		require.NoError(t, g.AddToScheme(s))
+	}
 	require.NoError(t, api.AddRules(s))
 	return s
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/flowcontrolv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/nodev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1beta2"
 	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1"
 	"github.com/keelson-dev/keelson/store/columns"
 )
@@ -95,6 +96,16 @@ var deviceClassTable = columns.Of(func(c *resourcev1.DeviceClass, now time.Time)
 var claimTemplateTable = columns.Of(func(c *resourcev1.ResourceClaimTemplate, now time.Time) []any {
 	return []any{c.Name, columns.AgeOf(c, now)}
 }, columns.Name(), columns.Age())
+
+var deviceTaintRuleTable = columns.Of(func(r *resourcev1beta2.DeviceTaintRule, now time.Time) []any {
+	t := &r.Spec.Taint
+	added := ""
+	if t.TimeAdded != nil {
+		added = columns.Since(t.TimeAdded.Time, now)
+	}
+	return []any{r.Name, t.Key, t.Value, string(t.Effect), added, columns.AgeOf(r, now)}
+}, columns.Name(), columns.Text("Key", "Key of the taint."), columns.Text("Value", "Value of the taint."), columns.Text("Effect", "Effect of the taint."),
+	columns.Text("TimeAdded", "Time since the taint has this effect."), columns.Age())
 
 var resourceClaimTable = columns.Of(func(c *resourcev1.ResourceClaim, now time.Time) []any {
 	var states []string

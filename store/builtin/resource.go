@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1beta2"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/store/registry"
@@ -39,5 +40,17 @@ func resources(s *scheme.Scheme) []registry.Definition {
 				},
 			},
 		},
+		{
+			Info: kind[*resourcev1beta2.DeviceTaintRule](s, resourcev1beta2.GroupVersion), Table: deviceTaintRuleTable,
+			Strategy: registry.Strategy{Generation: registry.OnSpec, PrepareUpdate: onBoth(restampTaint)},
+		},
+	}
+}
+
+// restampTaint makes the time of a taint that of its effect, unless the client changes the time too.
+func restampTaint(rule, old *resourcev1beta2.DeviceTaintRule) {
+	t, was := &rule.Spec.Taint, &old.Spec.Taint
+	if t.Effect != was.Effect && (t.TimeAdded == nil || was.TimeAdded.Equal(t.TimeAdded)) {
+		t.TimeAdded = new(metav1.Now().Truncated())
 	}
 }

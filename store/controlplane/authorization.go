@@ -44,7 +44,7 @@ func newAuthorization(o *Options, a registry.Access) (*authorization, error) {
 		z.relations = newNodeRelations(a, o.Logger)
 	}
 	if slices.Contains(o.AuthorizationModes, "RBAC") {
-		z.policy = newPolicy(a, servesMigrations(o.Server.Scheme), o.Image, o.Logger)
+		z.policy = newPolicy(a, o.Server.Scheme, o.Image, o.Logger)
 		z.rbac = authz.NewRBAC(z.policy.rules)
 	}
 	return z, z.set(o.AuthorizationModes, o.Authorizers)

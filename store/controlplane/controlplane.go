@@ -18,8 +18,6 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
-	"github.com/keelson-dev/keelson/apimachinery/api/storagemigrationv1beta1"
-	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/aggregation"
 	"github.com/keelson-dev/keelson/store/apiserver"
@@ -363,10 +361,4 @@ func selectPlugins(enable, disable []string) ([]admission.Factory, error) {
 	return slices.DeleteFunc(all, func(f admission.Factory) bool {
 		return slices.Contains(disable, f.Name) || !f.Default && !slices.Contains(enable, f.Name)
 	}), nil
-}
-
-// servesMigrations reports whether a server of the scheme, which may be nil, serves storage version
-// migrations.
-func servesMigrations(s *scheme.Scheme) bool {
-	return s != nil && s.ForKind(storagemigrationv1beta1.GroupVersion.WithKind("StorageVersionMigration")) != nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/store/authz"
 	"github.com/keelson-dev/keelson/store/cache"
@@ -27,8 +28,8 @@ import (
 type policy struct {
 	access registry.Access
 	log    *slog.Logger
-	// migrations reports that storage version migrations are served.
-	migrations bool
+	// serves has the kinds that are served; nil stands for those that always are.
+	serves *scheme.Scheme
 
 	rules *authz.Policy
 	// The progress of the watch of each resource.
@@ -69,8 +70,8 @@ func storeMax(v *atomic.Uint64, obj metav1.Object) {
 }
 
 // newPolicy returns a policy that begins with that of an image, which may be nil.
-func newPolicy(access registry.Access, migrations bool, from *Image, log *slog.Logger) *policy {
-	p := &policy{access: access, migrations: migrations, log: log, rules: &authz.Policy{}, loaded: make(chan struct{})}
+func newPolicy(access registry.Access, serves *scheme.Scheme, from *Image, log *slog.Logger) *policy {
+	p := &policy{access: access, serves: serves, log: log, rules: &authz.Policy{}, loaded: make(chan struct{})}
 	for resource, f := range map[string]*watchProgress{"clusterroles": &p.clusterRoles, "roles": &p.roles, "clusterrolebindings": &p.clusterRoleBindings, "rolebindings": &p.roleBindings} {
 		f.written = access.Written(rbac(resource))
 	}
@@ -221,8 +222,10 @@ func rbac(resource string) schema.GroupVersionResource {
 // existing ones unless an annotation disables that.
 func (p *policy) bootstrap(ctx context.Context) error {
 	b := authz.BootstrapPolicy()
-	if p.migrations {
-		b.AddMigrator()
+	if p.serves != nil {
+		for _, info := range p.serves.All() {
+			b.AddGated(info.GVR.Group, info.GVR.Resource)
+		}
 	}
 	// On etcd every object costs two round trips, so several are under way at a time.
 	var wg sync.WaitGroup

@@ -319,6 +319,21 @@ type DeviceToleration struct {
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty" protobuf:"varint,5,opt,name=tolerationSeconds"`
 }
 
+// Tolerates reports whether the toleration matches the taint, for however long. Whether the effect matters is
+// for the caller to say.
+func (t *DeviceToleration) Tolerates(taint *DeviceTaint) bool {
+	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
+		return false
+	}
+	switch t.Operator {
+	case DeviceTolerationOpExists:
+		return true
+	case "", DeviceTolerationOpEqual:
+		return t.Value == taint.Value
+	}
+	return false
+}
+
 // ExactDeviceRequest is a request for devices of one class.
 type ExactDeviceRequest struct {
 	// Name of the device class; required.

@@ -214,7 +214,7 @@ func validateConfig(c *DeviceConfiguration, p *path) validation.ErrorList {
 		return r.List()
 	}
 	q := p.Child("opaque")
-	r.Add(validateDriver(c.Opaque.Driver, q.Child("driver")))
+	r.Add(ValidateDriverName(c.Opaque.Driver, q.Child("driver")))
 	raw := c.Opaque.Parameters.Raw
 	var object map[string]any
 	switch f := q.Child("parameters"); {
@@ -228,7 +228,8 @@ func validateConfig(c *DeviceConfiguration, p *path) validation.ErrorList {
 	return r.List()
 }
 
-func validateDriver(name string, p *path) validation.ErrorList {
+// ValidateDriverName checks the name of a driver: a DNS subdomain of at most DriverNameMaxLength bytes.
+func ValidateDriverName(name string, p *path) validation.ErrorList {
 	var r check.Report
 	r.NonEmpty(p, name)
 	if len(name) > DriverNameMaxLength {

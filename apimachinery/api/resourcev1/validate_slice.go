@@ -13,7 +13,7 @@ import (
 func ValidateResourceSlice(s *ResourceSlice) validation.ErrorList {
 	var r check.Report
 	spec, p := &s.Spec, at("spec")
-	r.Add(validateDriver(spec.Driver, p.Child("driver")))
+	r.Add(ValidateDriverName(spec.Driver, p.Child("driver")))
 	r.Add(validatePool(&spec.Pool, p.Child("pool")))
 	set := 0
 	if spec.NodeName != nil {
@@ -88,15 +88,15 @@ func validatePool(pool *ResourcePool, p *path) validation.ErrorList {
 		if len(pool.Name) > PoolNameMaxLength {
 			r.TooLong(p.Child("name"), PoolNameMaxLength)
 		}
-		r.Add(validatePoolName(pool.Name, p.Child("name")))
+		r.Add(ValidatePoolName(pool.Name, p.Child("name")))
 	}
 	r.If(pool.ResourceSliceCount <= 0, p.Child("resourceSliceCount"), pool.ResourceSliceCount, "must be greater than zero")
 	r.If(pool.Generation < 0, p.Child("generation"), pool.Generation, validation.NegativeText)
 	return r.List()
 }
 
-// validatePoolName checks DNS subdomains joined by slashes.
-func validatePoolName(name string, p *path) validation.ErrorList {
+// ValidatePoolName checks DNS subdomains joined by slashes.
+func ValidatePoolName(name string, p *path) validation.ErrorList {
 	var r check.Report
 	for from, i := 0, 0; i <= len(name); i++ {
 		if i == len(name) || name[i] == '/' {
@@ -129,12 +129,18 @@ func validateDevice(d *Device, p *path) validation.ErrorList {
 	if n := len(d.Taints); n > DeviceTaintsMaxLength {
 		r.TooMany(p.Child("taints"), n, DeviceTaintsMaxLength)
 	}
-	for i, t := range d.Taints {
-		q := p.Child("taints").Index(i)
-		r.Add(validation.LabelName(q.Child("key"), t.Key))
-		r.Each(q.Child("value"), t.Value, validation.IsLabelValue(t.Value))
-		check.Chosen(&r, q.Child("effect"), t.Effect, DeviceTaintEffectNoSchedule, DeviceTaintEffectNoExecute, DeviceTaintEffectNone)
+	for i := range d.Taints {
+		r.Add(ValidateDeviceTaint(&d.Taints[i], p.Child("taints").Index(i)))
 	}
+	return r.List()
+}
+
+// ValidateDeviceTaint checks a taint of devices.
+func ValidateDeviceTaint(t *DeviceTaint, p *path) validation.ErrorList {
+	var r check.Report
+	r.Add(validation.LabelName(p.Child("key"), t.Key))
+	r.Each(p.Child("value"), t.Value, validation.IsLabelValue(t.Value))
+	check.Chosen(&r, p.Child("effect"), t.Effect, DeviceTaintEffectNoSchedule, DeviceTaintEffectNoExecute, DeviceTaintEffectNone)
 	return r.List()
 }
 
@@ -344,7 +350,7 @@ func ValidateResourceClaimStatus(c, old *ResourceClaim) validation.ErrorList {
 		for i := range a.Devices.Results {
 			d, q := &a.Devices.Results[i], p.Child("allocation", "devices", "results").Index(i)
 			r.NonEmpty(q.Child("request"), d.Request)
-			r.Add(validateDriver(d.Driver, q.Child("driver")))
+			r.Add(ValidateDriverName(d.Driver, q.Child("driver")))
 			r.NonEmpty(q.Child("pool"), d.Pool)
 			r.NonEmpty(q.Child("device"), d.Device)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers/internal/podclaims"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 	"github.com/keelson-dev/keelson/informers"
 )
@@ -27,11 +28,11 @@ func released(e informers.Event[*corev1.Pod]) []reconcile.Request {
 			return nil
 		}
 	}
-	if pod == nil || !usesClaims(pod) {
+	if pod == nil || !podclaims.Used(pod) {
 		return nil
 	}
 	var out []reconcile.Request
-	for _, name := range claimNames(pod) {
+	for _, name := range podclaims.Names(pod) {
 		out = append(out, reconcile.Request{Namespace: pod.Namespace, Name: name})
 	}
 	return out
@@ -114,7 +115,7 @@ func (c *resourceClaims) release(ctx context.Context, claim *resourcev1.Resource
 // deleteUnused deletes a claim that was made for a pod which does not need it, but may exist for long. When
 // the pod is deleted, the garbage collector deletes its claims.
 func (c *resourceClaims) deleteUnused(ctx context.Context, claim *resourcev1.ResourceClaim) error {
-	owner := owningPod(claim)
+	owner := podclaims.Owner(claim)
 	if owner == nil || claim.DeletionTimestamp != nil {
 		return nil
 	}

@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -28,6 +27,7 @@ import (
 	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/controllers"
 	"github.com/keelson-dev/keelson/controllers/controller"
+	"github.com/keelson-dev/keelson/controllers/internal/podclaims"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 	"github.com/keelson-dev/keelson/informers"
@@ -67,14 +67,14 @@ func Add(m *manager.Manager, opts Options) error {
 	}
 	pods, claims := informers.For[*corev1.Pod](m.Informers()), informers.For[*resourcev1.ResourceClaim](m.Informers())
 	c := &resourceClaims{
-		pods: pods.Lister(), podsByClaim: pods.Index(podsByClaim), podsByUse: pods.Index(podsByTemplate), podsAPI: client.For[*corev1.Pod](m.Conn()),
+		pods: pods.Lister(), podsByClaim: pods.Index(podclaims.ByClaim), podsByUse: pods.Index(podsByTemplate), podsAPI: client.For[*corev1.Pod](m.Conn()),
 		claims: claims.Lister(), claimsOfPod: claims.Index(claimsOfPod), claimsAPI: client.For[*resourcev1.ResourceClaim](m.Conn()),
 		templates: informers.For[*resourcev1.ResourceClaimTemplate](m.Informers()).Lister(), recorder: m.Recorder("resource_claim"), doubtful: map[types.NamespacedName]bool{},
 	}
 	o := controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}}
 	_, err := controllers.Add(m, "resourceclaim", reconcile.Func(c.reconcilePod), o,
 		controllers.For(func(e informers.Event[*corev1.Pod]) bool {
-			return e.Type != informers.Deleted && !e.Terminating && usesClaims(e.New())
+			return e.Type != informers.Deleted && !e.Terminating && podclaims.Used(e.New())
 		}),
 		controllers.Watches(func(e informers.Event[*resourcev1.ResourceClaim]) []reconcile.Request {
 			return under(c.podsByClaim, e.Key)
@@ -100,15 +100,7 @@ func under(x informers.Index[*corev1.Pod], key types.NamespacedName) []reconcile
 	return keys
 }
 
-// podsByClaim files pods under the claims that they use, podsByTemplate under their templates.
-var podsByClaim = informers.DefineIndex("resourceclaim.claims", func(p *corev1.Pod) []string {
-	var out []string
-	for _, name := range claimNames(p) {
-		out = append(out, p.Namespace+"/"+name)
-	}
-	return out
-})
-
+// podsByTemplate files pods under the templates of their claims.
 var podsByTemplate = informers.DefineIndex("resourceclaim.templates", func(p *corev1.Pod) []string {
 	var out []string
 	for i := range p.Spec.ResourceClaims {
@@ -121,53 +113,11 @@ var podsByTemplate = informers.DefineIndex("resourceclaim.templates", func(p *co
 
 // claimsOfPod files the claims that were made for pods under the UIDs of those.
 var claimsOfPod = informers.DefineIndex("resourceclaim.pods", func(c *resourcev1.ResourceClaim) []string {
-	if pod := owningPod(c); pod != nil {
+	if pod := podclaims.Owner(c); pod != nil {
 		return []string{string(pod.UID)}
 	}
 	return nil
 })
-
-// owningPod returns the reference to the pod for which a claim was made, nil if it was made for none.
-func owningPod(c *resourcev1.ResourceClaim) *metav1.OwnerReference {
-	if ref := metav1.ControllerOf(c); ref != nil && ref.Kind == podKind.Kind && ref.APIVersion == podKind.Version {
-		return ref
-	}
-	return nil
-}
-
-func usesClaims(p *corev1.Pod) bool {
-	return p != nil && (len(p.Spec.ResourceClaims) > 0 || p.Status.ExtendedResourceClaimStatus != nil)
-}
-
-// claimNames are the names of the claims of a pod as far as they are known.
-func claimNames(p *corev1.Pod) []string {
-	var out []string
-	for i := range p.Spec.ResourceClaims {
-		if name, known := claimName(p, &p.Spec.ResourceClaims[i]); known && name != "" {
-			out = append(out, name)
-		}
-	}
-	if e := p.Status.ExtendedResourceClaimStatus; e != nil {
-		out = append(out, e.ResourceClaimName)
-	}
-	return out
-}
-
-// claimName returns the name of the claim of an entry, which is empty if the entry needs none. known is false
-// if that has not been decided yet.
-func claimName(p *corev1.Pod, entry *corev1.PodResourceClaim) (name string, known bool) {
-	if entry.ResourceClaimName != nil {
-		return *entry.ResourceClaimName, true
-	}
-	i := slices.IndexFunc(p.Status.ResourceClaimStatuses, func(s corev1.PodResourceClaimStatus) bool { return s.Name == entry.Name })
-	if i < 0 {
-		return "", false
-	}
-	if n := p.Status.ResourceClaimStatuses[i].ResourceClaimName; n != nil {
-		name = *n
-	}
-	return name, true
-}
 
 // ended reports whether a pod will not run any more.
 func ended(p *corev1.Pod) bool {
@@ -187,7 +137,7 @@ func (c *resourceClaims) reconcilePod(ctx context.Context, req reconcile.Request
 		if entry.ResourceClaimTemplateName == nil {
 			continue
 		}
-		before, known := claimName(pod, entry)
+		before, known := podclaims.Name(pod, entry)
 		now := before
 		if !known || before != "" {
 			if now, err = c.provide(ctx, pod, entry, before); err != nil {
@@ -314,7 +264,7 @@ func baseName(pod, entry string) string {
 func (c *resourceClaims) reserve(ctx context.Context, pod *corev1.Pod) error {
 	for i := range pod.Spec.ResourceClaims {
 		entry := &pod.Spec.ResourceClaims[i]
-		name, _ := claimName(pod, entry)
+		name, _ := podclaims.Name(pod, entry)
 		if name == "" {
 			continue
 		}
@@ -328,8 +278,7 @@ func (c *resourceClaims) reserve(ctx context.Context, pod *corev1.Pod) error {
 		if entry.ResourceClaimTemplateName != nil && !metav1.IsControlledBy(claim, pod.UID) {
 			return fmt.Errorf("ResourceClaim %s was not created for pod %s (pod is not owner)", claim.Key(), pod.Key())
 		}
-		reserved := slices.ContainsFunc(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == pod.UID })
-		if claim.Status.Allocation == nil || reserved || len(claim.Status.ReservedFor) >= resourcev1.ResourceClaimReservedForMaxSize {
+		if claim.Status.Allocation == nil || podclaims.Reserved(claim, pod) || len(claim.Status.ReservedFor) >= resourcev1.ResourceClaimReservedForMaxSize {
 			continue
 		}
 		claim.Status.ReservedFor = append(claim.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID})

@@ -20,6 +20,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers"
 	"github.com/keelson-dev/keelson/controllers/controller"
 	"github.com/keelson-dev/keelson/controllers/internal/nodefit"
+	"github.com/keelson-dev/keelson/controllers/internal/podcontrol"
 	"github.com/keelson-dev/keelson/controllers/internal/podindex"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
@@ -89,14 +90,8 @@ func (e *evictor) reconcile(ctx context.Context, req reconcile.Request) (reconci
 		return reconcile.Result{RequeueAfter: until}, nil
 	}
 	e.recorder.Eventf(pod, corev1.EventTypeNormal, "TaintManagerEviction", "Marking for deletion Pod %s", pod.Key())
-	if err := e.disrupt(ctx, pod); err != nil {
-		return reconcile.Result{}, err
-	}
-	err = e.client.Delete(ctx, req, client.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return reconcile.Result{}, err
-	}
-	return reconcile.Result{}, nil
+	_, err = podcontrol.Evict(ctx, e.client, pod, "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint")
+	return reconcile.Result{}, err
 }
 
 // note remembers since when a node has its taints; nil is a node that is gone.
@@ -146,17 +141,6 @@ func boundAt(p *corev1.Pod) time.Time {
 		}
 	}
 	return p.CreationTimestamp.Time
-}
-
-// disrupt notes on the pod why it goes.
-func (e *evictor) disrupt(ctx context.Context, pod *corev1.Pod) error {
-	if slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget }) {
-		return nil
-	}
-	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
-		Reason: "DeletionByTaintManager", Message: "Taint manager: deleting due to NoExecute taint", LastTransitionTime: metav1.Now(), ObservedGeneration: pod.Generation})
-	_, err := e.client.UpdateStatus(ctx, pod)
-	return apierrors.IgnoreNotFound(err)
 }
 
 func noExecute(n *corev1.Node) []corev1.Taint {

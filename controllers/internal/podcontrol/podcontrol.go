@@ -88,6 +88,25 @@ func patch(ctx context.Context, c *client.Client[*corev1.Pod], pod *corev1.Pod, 
 	return c.Patch(ctx, metav1.KeyOf(pod), client.Patch{Type: types.StrategicMergePatchType, Data: data})
 }
 
+// Evict sets the condition DisruptionTarget of a pod, with a reason and a message, unless the pod has that
+// reason already, and deletes it. A pod that is deleted or was replaced is no error; deleted is false then.
+func Evict(ctx context.Context, c *client.Client[*corev1.Pod], pod *corev1.Pod, reason, message string) (deleted bool, err error) {
+	if have := Condition(pod, corev1.DisruptionTarget); have == nil || have.Status != corev1.ConditionTrue || have.Reason != reason {
+		next := codec.DeepCopy(pod)
+		next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget })
+		next.Status.Conditions = append(next.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+			Reason: reason, Message: message, LastTransitionTime: metav1.Now(), ObservedGeneration: pod.Generation})
+		if _, err := c.UpdateStatus(ctx, next); err != nil {
+			return false, apierrors.IgnoreNotFound(err)
+		}
+	}
+	err = c.Delete(ctx, metav1.KeyOf(pod), client.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // DeleteAll deletes pods concurrently and returns the first error; a pod that is already deleted is no error.
 func DeleteAll(ctx context.Context, c *client.Client[*corev1.Pod], pods []*corev1.Pod, each func(pod *corev1.Pod, err error)) error {
 	errs := make([]error, len(pods))

@@ -1,0 +1,25 @@
+package api
+
+import (
+	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1beta2"
+	"github.com/keelson-dev/keelson/apimachinery/api/storagemigrationv1beta1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
+)
+
+// Gated are kinds that a server serves only if they are switched on, and that [Scheme] lacks.
+type Gated struct {
+	schema.GroupVersion
+	// Feature is the feature gate of Kubernetes that the kinds need, besides their version.
+	Feature string
+	// AddToScheme registers the kinds, and AddRules attaches what a server applies to them.
+	AddToScheme, AddRules func(*scheme.Scheme) error
+}
+
+// AllGated returns all kinds that can be switched on.
+func AllGated() []Gated {
+	return []Gated{
+		{resourcev1beta2.GroupVersion, "DRADeviceTaintRules", resourcev1beta2.AddToScheme, resourcev1beta2.AddRules},
+		{storagemigrationv1beta1.GroupVersion, "StorageVersionMigrator", storagemigrationv1beta1.AddToScheme, storagemigrationv1beta1.AddRules},
+	}
+}
