@@ -13,6 +13,9 @@ import (
 	"github.com/keelson-dev/keelson/controllers/proxytest"
 )
 
+// scripted are the modes whose changes are text.
+var scripted = []proxy.Mode{proxy.NFTables, proxy.IPTables}
+
 // many is a table of n Services with eps endpoints each.
 func many(n, eps int) *proxy.Table {
 	t := proxy.NewTable(proxy.IPv4, proxy.Node{Name: proxytest.NodeName})
@@ -40,7 +43,7 @@ func manyObjects(i, eps int) (*corev1.Service, *discoveryv1.EndpointSlice) {
 // BenchmarkOneChange changes the endpoints of one Service among many, with 10 endpoints each: what it costs
 // in the process of the proxy, from the objects to the text for the kernel.
 func BenchmarkOneChange(b *testing.B) {
-	for _, mode := range modes {
+	for _, mode := range scripted {
 		for _, n := range []int{1000, 10_000, 50_000} {
 			b.Run(fmt.Sprintf("%s/%d", mode, n), func(b *testing.B) {
 				eps := 10
@@ -66,7 +69,7 @@ func BenchmarkOneChange(b *testing.B) {
 
 // BenchmarkAll renders everything, as at the start.
 func BenchmarkAll(b *testing.B) {
-	for _, mode := range modes {
+	for _, mode := range scripted {
 		b.Run(string(mode), func(b *testing.B) {
 			t := many(10_000, 10)
 			b.ReportAllocs()
@@ -79,9 +82,26 @@ func BenchmarkAll(b *testing.B) {
 	}
 }
 
+// BenchmarkTable fills a table with 50,000 Services of 5 endpoints, and reports what it keeps of each.
+func BenchmarkTable(b *testing.B) {
+	const n = 50_000
+	var each uint64
+	for b.Loop() {
+		each = keptOfEach(n)
+	}
+	b.ReportMetric(float64(each), "B/Service")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/Service")
+}
+
 // TestTableIsSmall: a Service with 5 endpoints takes at most 1 KiB in the table.
 func TestTableIsSmall(t *testing.T) {
-	const n = 20_000
+	if each := keptOfEach(20_000); each > 1024 {
+		t.Errorf("%d bytes per Service", each)
+	}
+}
+
+// keptOfEach is the number of bytes that a table keeps of each of n Services with 5 endpoints.
+func keptOfEach(n int) uint64 {
 	heap := func() uint64 {
 		runtime.GC()
 		var m runtime.MemStats
@@ -91,10 +111,7 @@ func TestTableIsSmall(t *testing.T) {
 	before := heap()
 	table := many(n, 5)
 	table.Take()
-	if each := (heap() - before) / n; each > 1024 {
-		t.Errorf("%d bytes per Service", each)
-	} else {
-		t.Logf("%d bytes per Service", each)
-	}
+	each := (heap() - before) / uint64(n)
 	runtime.KeepAlive(table)
+	return each
 }

@@ -1,16 +1,11 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
-	"os/exec"
-	"strings"
-	"sync"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 )
@@ -18,7 +13,7 @@ import (
 // Kernel is the part of the node that the proxy reads and changes. [NewKernel] returns the real one.
 type Kernel interface {
 	// Run runs nft, ipset, iptables, iptables-restore or the IPv6 forms of these and returns what was
-	// printed. A command that fails is a *CommandError.
+	// printed; of a command with input that may include its messages. One that fails is a *CommandError.
 	Run(ctx context.Context, stdin []byte, name string, args ...string) ([]byte, error)
 	// SetSysctl sets a parameter such as net/ipv4/ip_forward; the error wraps fs.ErrNotExist if the kernel
 	// has none of that name.
@@ -78,56 +73,3 @@ func (e *CommandError) ExitCode() int {
 
 // Unwrap returns Err, which is exec.ErrNotFound if the program does not exist.
 func (e *CommandError) Unwrap() error { return e.Err }
-
-// run runs a program. It waits for the end of its output before it waits for its end: the Go runtime polls
-// while a thread is within a system call, for about 1 ms of CPU a program, but not while it waits for a pipe.
-func run(ctx context.Context, stdin []byte, argv []string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	var out, errOut bytes.Buffer
-	err := start(cmd, stdin, &out, &errOut)
-	if err == nil {
-		err = cmd.Wait()
-	}
-	if err != nil {
-		text := strings.TrimSpace(errOut.String())
-		if len(text) > 1000 {
-			text = text[:1000] + " ..."
-		}
-		return out.Bytes(), &CommandError{Command: strings.Join(argv, " "), Output: text, Err: err}
-	}
-	return out.Bytes(), nil
-}
-
-// start starts a program, writes its input and reads its output to the end. A program that ends before it has
-// read everything is not an error here.
-func start(cmd *exec.Cmd, stdin []byte, out, errOut *bytes.Buffer) error {
-	var in io.WriteCloser
-	var err error
-	if len(stdin) > 0 { // otherwise it reads from nothing
-		if in, err = cmd.StdinPipe(); err != nil {
-			return err
-		}
-	}
-	outPipe, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	errPipe, err := cmd.StderrPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	var done sync.WaitGroup
-	if in != nil {
-		done.Go(func() {
-			_, _ = in.Write(stdin)
-			_ = in.Close()
-		})
-	}
-	done.Go(func() { _, _ = errOut.ReadFrom(errPipe) })
-	_, _ = out.ReadFrom(outPipe)
-	done.Wait()
-	return nil
-}

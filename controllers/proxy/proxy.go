@@ -60,6 +60,8 @@ type Proxy struct {
 	waiting waiting
 	// changed says that something must be written.
 	changed bool
+	// stale says that the Node or the service CIDRs must be looked at.
+	stale bool
 
 	// The rest belongs to the goroutine of Run.
 	families map[Family]*family
@@ -91,6 +93,9 @@ type family struct {
 	used, cleaned bool
 	// flows are the UDP ports whose flows have to be looked at.
 	flows map[PortName]bool
+	// config is what the backend should have, configured whether it has.
+	config     Config
+	configured bool
 }
 
 var bothFamilies = []Family{IPv4, IPv6}
@@ -122,6 +127,7 @@ func New(m *manager.Manager, opts Options) (*Proxy, error) {
 		slices:   informers.For(set, informers.Options[*discoveryv1.EndpointSlice]{LabelSelector: served}),
 		nodes:    informers.For(set, informers.Options[*corev1.Node]{FieldSelector: fields.OneEqual("metadata.name", opts.NodeName)}),
 		kick:     make(chan struct{}, 1),
+		stale:    true,
 		dirty:    map[types.NamespacedName]time.Time{},
 		waiting:  waiting{},
 		families: map[Family]*family{}, recorder: m.Recorder("kube-proxy"),
@@ -199,9 +205,15 @@ func (p *Proxy) onNode(e informers.Event[*corev1.Node]) {
 	if e.Type == informers.Updated && reflect.DeepEqual(factsOf(e.Old()), factsOf(e.New())) {
 		return
 	}
+	p.lookAgain()
+}
+
+// lookAgain wakes for another look at the Node and the service CIDRs.
+func (p *Proxy) lookAgain() {
 	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stale = true
 	p.wake()
-	p.mu.Unlock()
 }
 
 // mark notes that a Service is to be looked at because of a resource.
@@ -362,9 +374,6 @@ func (p *Proxy) loop(ctx context.Context) error {
 		} else {
 			delay = 0
 		}
-		if !rest(ctx, p.opts.MinSyncPeriod-time.Since(began)) {
-			return nil
-		}
 		look = false
 		select {
 		case <-ctx.Done():
@@ -373,6 +382,14 @@ func (p *Proxy) loop(ctx context.Context) error {
 		case <-retry.C:
 		case <-periodic.C:
 			look = true
+		}
+		// After a quiet time there is no need for another timer.
+		if !rest(ctx, p.opts.MinSyncPeriod-time.Since(began)) {
+			return nil
+		}
+		select {
+		case <-p.kick: // what came meanwhile is looked at now
+		default:
 		}
 	}
 }
@@ -400,19 +417,22 @@ func (p *Proxy) sync(ctx context.Context, look bool) error {
 	taken := p.waiting
 	p.waiting = waiting{}
 	p.changed = false
+	stale := p.stale || look
+	p.stale = false
 	p.mu.Unlock()
 
-	local, err := p.look(dirty, look)
-	if err != nil {
-		p.remark(dirty, taken)
-		return err
+	if stale {
+		if err := p.look(dirty, look); err != nil {
+			p.remark(dirty, taken)
+			return err
+		}
+		p.configure()
 	}
 	p.countWaiting()
 	p.plan(dirty)
-	p.checks.listenOn(p.healthAddrs(local))
 	var errs []error
 	for _, f := range bothFamilies {
-		if err := p.syncFamily(ctx, f, p.families[f], local, look); err != nil {
+		if err := p.syncFamily(ctx, f, p.families[f], look); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -437,18 +457,18 @@ func (p *Proxy) sync(ctx context.Context, look bool) error {
 	return nil
 }
 
-// look reads the Node, marks all Services as dirty if they need another look because of it, and returns the
+// look reads the Node, marks all Services as dirty if they need another look because of it, and reads the
 // addresses of the node's interfaces if they are needed. With fresh it reads these again.
-func (p *Proxy) look(dirty map[types.NamespacedName]time.Time, fresh bool) (local []netip.Addr, err error) {
+func (p *Proxy) look(dirty map[types.NamespacedName]time.Time, fresh bool) error {
 	facts := nodeFacts{node: Node{Name: p.opts.NodeName}}
-	err = p.nodes.Lister().View(types.NamespacedName{Name: p.opts.NodeName}, func(n *corev1.Node) { facts = factsOf(n) })
+	err := p.nodes.Lister().View(types.NamespacedName{Name: p.opts.NodeName}, func(n *corev1.Node) { facts = factsOf(n) })
 	if err != nil && !apierrors.IsNotFound(err) {
 		facts = p.facts // the last that could be read
 	}
 	if facts.node != p.facts.node { // hints mean something else now
 		keys, err := p.services.Lister().Keys(informers.ListOptions{})
 		if err != nil {
-			return nil, fmt.Errorf("proxy: services: %w", err)
+			return fmt.Errorf("proxy: services: %w", err)
 		}
 		for _, key := range keys {
 			if _, there := dirty[key]; !there {
@@ -458,11 +478,11 @@ func (p *Proxy) look(dirty map[types.NamespacedName]time.Time, fresh bool) (loca
 	}
 	if p.opts.wantsLocal() && (fresh || p.local == nil || !slices.Equal(facts.addrs, p.facts.addrs)) {
 		if p.local, err = p.opts.Kernel.Addrs(); err != nil {
-			return nil, fmt.Errorf("proxy: addresses of the node: %w", err)
+			return fmt.Errorf("proxy: addresses of the node: %w", err)
 		}
 	}
 	if err := p.lookAtServiceCIDRs(); err != nil {
-		return nil, err
+		return err
 	}
 	p.facts = facts
 	if lacking := p.opts.lacking(facts); lacking != p.lacking {
@@ -472,19 +492,30 @@ func (p *Proxy) look(dirty map[types.NamespacedName]time.Time, fresh bool) (loca
 		}
 	}
 	p.health.setLeaving(facts.leaving)
-	return p.local, nil
+	return nil
+}
+
+// configure takes over what look has found.
+func (p *Proxy) configure() {
+	for f, fam := range p.families {
+		fam.config, fam.configured = p.opts.config(f, p.facts, p.local), false
+	}
+	p.checks.listenOn(p.healthAddrs())
 }
 
 // syncFamily writes one family and does what depends on its changes.
-func (p *Proxy) syncFamily(ctx context.Context, f Family, fam *family, local []netip.Addr, look bool) error {
+func (p *Proxy) syncFamily(ctx context.Context, f Family, fam *family, look bool) error {
 	// The rules of a family are made when there is a Service for them.
 	fam.used = fam.used || fam.table.Len() > 0 || f == IPv4
 	if !fam.used {
 		p.cleanIdle(ctx, f, fam)
 		return nil
 	}
-	if fam.backend.Configure(p.opts.config(f, p.facts, local)) {
-		fam.known = false
+	if !fam.configured {
+		fam.configured = true
+		if fam.backend.Configure(fam.config) {
+			fam.known = false
+		}
 	}
 	if look && fam.known {
 		p.check(ctx, f, fam)
@@ -570,10 +601,10 @@ func (p *Proxy) cleanIdle(ctx context.Context, f Family, fam *family) {
 }
 
 // healthAddrs are the addresses that health check node ports are served on, those of node ports.
-func (p *Proxy) healthAddrs(local []netip.Addr) []netip.Addr {
+func (p *Proxy) healthAddrs() []netip.Addr {
 	var out []netip.Addr
 	for _, f := range bothFamilies {
-		cfg := p.opts.config(f, p.facts, local)
+		cfg := p.families[f].config
 		if cfg.AllNodePortAddrs {
 			out = append(out, map[Family]netip.Addr{IPv4: netip.IPv4Unspecified(), IPv6: netip.IPv6Unspecified()}[f])
 			continue
@@ -587,7 +618,7 @@ func (p *Proxy) healthAddrs(local []netip.Addr) []netip.Addr {
 func (p *Proxy) remark(keys map[types.NamespacedName]time.Time, taken waiting) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.changed = true
+	p.changed, p.stale = true, true
 	for key, at := range keys {
 		if _, there := p.dirty[key]; !there {
 			p.dirty[key] = at

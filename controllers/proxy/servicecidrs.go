@@ -25,15 +25,19 @@ func (p *Proxy) onServiceCIDR(e informers.Event[*networkingv1.ServiceCIDR]) {
 	if e.Type == informers.Updated && slices.Equal(e.Old().Spec.CIDRs, e.New().Spec.CIDRs) {
 		return
 	}
-	p.mu.Lock()
-	p.wake()
-	p.mu.Unlock()
+	p.lookAgain()
 }
 
 // lookAtServiceCIDRs takes over the ranges of the API. Those that are being deleted count until they are
 // gone: Services may still have addresses in them.
 func (p *Proxy) lookAtServiceCIDRs() error {
-	if p.serviceCIDRs == nil || !p.serviceCIDRs.HasSynced() {
+	if p.serviceCIDRs == nil {
+		return nil
+	}
+	if !p.serviceCIDRs.HasSynced() { // with the next sync
+		p.mu.Lock()
+		p.stale = true
+		p.mu.Unlock()
 		return nil
 	}
 	var ranges []netip.Prefix
