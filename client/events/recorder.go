@@ -65,7 +65,7 @@ type Recorder struct {
 	core   *client.Client[*corev1.Event]
 	modern *client.Client[*eventsv1.Event]
 	queue  chan pending
-	last   atomic.Int64 // time in the name made last
+	names  names
 	lost   atomic.Int64 // events that found the queue full and are not logged yet
 }
 
@@ -184,17 +184,35 @@ func namespaceOf(ref corev1.ObjectReference) string {
 }
 
 // nameOf returns a name for an event made of its object and a time, which is advanced if the name was used
-// before.
+// before. It does not depend on events of other objects, so that a run with a seed replays.
 func (r *Recorder) nameOf(ref corev1.ObjectReference, now time.Time) string {
-	at := now.UnixNano()
-	for {
-		last := r.last.Load()
-		at = max(at, last+1)
-		if r.last.CompareAndSwap(last, at) {
-			break
-		}
+	return eventName(ref.Name, r.names.next(namespaceOf(ref)+"/"+ref.Name, now.UnixNano()))
+}
+
+// names are the times in the names of events that were made last.
+type names struct {
+	mu     sync.Mutex
+	last   map[string]int64 // by object, of those that are not before latest
+	latest int64
+}
+
+// next returns now, or the first time after it that no name of the object has.
+func (n *names) next(object string, now int64) int64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case n.last == nil:
+		n.last = map[string]int64{}
+	case now > n.latest:
+		clear(n.last)
 	}
-	return eventName(ref.Name, at)
+	at := now
+	if last, used := n.last[object]; used {
+		at = max(now, last+1)
+	}
+	n.last[object] = at
+	n.latest = max(n.latest, at)
+	return at
 }
 
 func eventName(object string, at int64) string {
