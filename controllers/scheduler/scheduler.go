@@ -419,6 +419,9 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
+		if o.Node == "" {
+			s.reportUnplaced(t, &o)
+		}
 		wg.Go(func() {
 			defer func() { <-slots }()
 			if o.Node == "" {
@@ -454,6 +457,7 @@ type outcome struct {
 	refused    []string
 	failed     *Status
 	preemption string
+	message    string // of the condition and the event of a pod that was not placed
 	// nominated is the node where room is being made; empty if nowhere.
 	nominated string
 	// victims are the pods to end for that.
@@ -539,17 +543,21 @@ func (s *Scheduler) makeRoom(cy *Cycle, t *try, o *outcome) {
 	}
 }
 
-// unplaced reports why a pod fits nowhere, makes room for it if it may, and lets it wait. The nomination is
+// reportUnplaced records why a pod fits nowhere. Events are in the order of the decisions.
+func (s *Scheduler) reportUnplaced(t *try, o *outcome) {
+	switch o.message = o.Message(); {
+	case o.failed != nil:
+		o.message = o.failed.Message()
+	case o.nominated == "" && len(o.Reasons) > 0:
+		o.message += " preemption: " + o.preemption
+	}
+	s.recorders[t.pod.Spec.SchedulerName].Eventf(t.pod, corev1.EventTypeWarning, "FailedScheduling", "%s", o.message)
+}
+
+// unplaced writes why a pod fits nowhere, makes room for it if it may, and lets it wait. The nomination is
 // written before any pod is deleted for it, so that a scheduler which takes over knows of it.
 func (s *Scheduler) unplaced(ctx context.Context, t *try, o *outcome) {
-	message := o.Message()
-	if o.failed != nil {
-		message = o.failed.Message()
-	} else if o.nominated == "" && len(o.Reasons) > 0 {
-		message += " preemption: " + o.preemption
-	}
-	s.recorders[t.pod.Spec.SchedulerName].Eventf(t.pod, corev1.EventTypeWarning, "FailedScheduling", "%s", message)
-	err := s.condition(ctx, t.pod, o.failed.reason(), message, o.nominated)
+	err := s.condition(ctx, t.pod, o.failed.reason(), o.message, o.nominated)
 	if err == nil && len(o.victims) > 0 {
 		if f := s.opts.Metrics.Preempted; f != nil {
 			f(len(o.victims))
