@@ -172,17 +172,18 @@ func (k *Kubelet) openLedger(ctx context.Context) {
 }
 
 func (k *Kubelet) tryOpenLedger(ctx context.Context) error {
-	held, err := k.pleg.list(ctx)
-	if err != nil {
+	k.pleg.relist(ctx)
+	if _, err := k.pleg.healthy(); err != nil {
 		return err
 	}
+	held := k.pleg.held()
 	all, err := k.apiPods.Lister().List(listAll)
 	if err != nil {
 		return err
 	}
 	pods := slices.DeleteFunc(all, func(p *corev1.Pod) bool {
-		return isMirror(p) || over(p.Status.Phase) || held[p.UID] == nil && (p.DeletionTimestamp != nil || k.refuse(p) != nil)
+		return isMirror(p) || over(p.Status.Phase) || !held[p.UID] && (p.DeletionTimestamp != nil || k.refuse(p) != nil)
 	})
-	k.ledger.begin(pods, func(uid types.UID) bool { return held[uid] != nil })
+	k.ledger.begin(pods, func(uid types.UID) bool { return held[uid] })
 	return nil
 }

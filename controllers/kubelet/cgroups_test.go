@@ -122,7 +122,7 @@ func TestGroupsOfGonePodsAreSwept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := newGroupTree(t, v2)
 			g.static = map[types.UID]*corev1.Pod{"manifest": {}}
-			g.pleg.seen = map[types.UID]map[string]int32{"runtime": {}}
+			g.pleg.pods = map[types.UID]int{"runtime": 1}
 			g.run("worker", "1")
 			wanted := func(uid types.UID) bool { return g.static[uid] != nil || g.workers[uid] != nil }
 			for _, uid := range []string{"worker", "manifest", "runtime", "gone"} {

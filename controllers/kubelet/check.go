@@ -266,7 +266,7 @@ func (k *Kubelet) hook(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 		}
 		return nil
 	case h.HTTPGet != nil:
-		v, err := k.rt.view(ctx, pod.UID)
+		v, err := k.views.now(ctx, pod.UID)
 		if err != nil {
 			return err
 		}

@@ -33,10 +33,7 @@ func (k *Kubelet) sweep(wanted func(types.UID) bool) {
 	if len(groups) == 0 {
 		return
 	}
-	there := map[types.UID]bool{}
-	for _, uid := range k.pleg.pods() {
-		there[uid] = true
-	}
+	there := k.pleg.held()
 	for uid := range groups {
 		if !there[uid] && !wanted(uid) {
 			k.cgroups.removePod(uid)

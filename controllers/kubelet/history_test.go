@@ -62,6 +62,8 @@ func (h *history) run() {
 		r.opts.StopPods = false
 		r.opts.StaticPodDir = filepath.Join(filepath.Dir(r.opts.RootDir), "manifests")
 		require.NoError(h.t, os.Mkdir(r.opts.StaticPodDir, 0o755))
+		r.rt.Events = h.rnd.IntN(2) == 0
+		r.opts.ContainerEvents = r.rt.Events
 		r.rt.Play, r.rt.Fault = h.play, h.fault
 		r.rt.Execute = func(_ *cri.ContainerConfig, cmd []string) (string, int32) {
 			h.mu.Lock()

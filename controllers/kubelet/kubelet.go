@@ -30,6 +30,7 @@ type Kubelet struct {
 	log   *slog.Logger
 	m     *manager.Manager
 	rt    *runtime
+	views *views
 	pleg  *pleg
 
 	pods     *client.Client[*corev1.Pod]
@@ -112,7 +113,8 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 	k.status = newStatuses(k)
 	k.node = newNode(k)
 	k.ledger = newLedger(k.node.allocatable)
-	k.pleg = &pleg{rt: rt, interval: opts.RelistInterval, changed: k.wake, metrics: k.metrics}
+	k.views = newViews(rt)
+	k.pleg = newPleg(k)
 	k.rotation = &rotation{LogPolicy: opts.Logs, rt: rt, log: k.log}
 	k.stats = &stats{k: k, disks: newDiskMeter(k, opts.VolumeStatsInterval)}
 	k.evictor = &evictor{k: k, policy: policy, thresholds: thresholds, log: k.log}

@@ -278,7 +278,7 @@ func (w *worker) joinTarget(ctx context.Context, pod *corev1.Pod, c *corev1.Cont
 		return nil
 	}
 	target := pod.Spec.EphemeralContainers[i].TargetContainerName
-	v, err := w.k.rt.view(ctx, w.uid)
+	v, err := w.k.views.now(ctx, w.uid)
 	if err != nil {
 		return err
 	}

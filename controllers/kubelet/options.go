@@ -149,6 +149,9 @@ type Options struct {
 	LeaseDuration time.Duration
 	// RelistInterval is the time between lists of the runtime's containers; 0 means 1 s.
 	RelistInterval time.Duration
+	// ContainerEvents uses the events of the runtime, which containerd has since 1.7. While they come, the
+	// runtime is listed once per minute only; without them, or if the runtime has none, every RelistInterval.
+	ContainerEvents bool
 	// Logs bounds the containers' log files. LogLinkDir contains a link to the log file of every container,
 	// for log collectors; empty means containers beside LogDir.
 	Logs       LogPolicy

@@ -2,7 +2,9 @@ package kubelet
 
 import (
 	"context"
+	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,46 +13,88 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// pleg finds what changed in the runtime by listing everything every so often and comparing.
+// pleg finds what changed in the runtime by listing everything every so often and comparing the states. It
+// looks closer at the pods that have changed only, keeps what it found in views, and then calls changed. Safe
+// for concurrent use.
 type pleg struct {
 	rt       *runtime
+	views    *views
 	interval time.Duration
 	// changed is called for each pod in which a container started, ended or disappeared.
 	changed func(types.UID)
 	metrics *metrics
+	log     *slog.Logger
+	// events is true if the runtime's events are used. While they come, lists are rare.
+	events bool
 
-	mu    sync.Mutex
-	last  time.Time // of the latest list that succeeded
-	err   error
-	seen  map[types.UID]map[string]int32 // state by id of sandbox or container
-	tally tally
+	listing sync.Mutex // held by the one list under way
+
+	mu     sync.Mutex
+	last   time.Time // of the latest list that succeeded
+	err    error
+	round  uint64
+	states map[string]*held   // by id of sandbox or container
+	pods   map[types.UID]int  // how many of states each pod has
+	redo   map[types.UID]bool // those that could not be looked at
+	tally  tally
+}
+
+// held is a sandbox or container at the latest list.
+type held struct {
+	uid   types.UID
+	state int32
+	round uint64 // of the latest list that has it
 }
 
 // tally counts what the runtime has.
 type tally struct {
 	pods       int // with a sandbox that is ready
-	containers map[cri.ContainerState]int
+	containers [containerStates]int
 }
+
+// containerStates is how many states CRI has: created, running, exited, unknown.
+const containerStates = 4
 
 // deadAfter is how long the runtime may stay silent before the node counts as not ready.
 const deadAfter = 3 * time.Minute
 
+// relistWithEvents is how often the runtime is listed while its events come.
+const relistWithEvents = time.Minute
+
+func newPleg(k *Kubelet) *pleg {
+	return &pleg{rt: k.rt, views: k.views, interval: k.opts.RelistInterval, changed: k.wake, metrics: k.metrics, log: k.log, events: k.opts.ContainerEvents,
+		states: map[string]*held{}, pods: map[types.UID]int{}, redo: map[types.UID]bool{}}
+}
+
 func (p *pleg) run(ctx context.Context) {
-	tick := time.NewTicker(p.interval)
-	defer tick.Stop()
+	var following sync.WaitGroup
+	defer following.Wait()
+	flow := &eventFlow{pleg: p, changed: make(chan struct{}, 1)}
+	if p.events {
+		following.Go(func() { flow.run(ctx) })
+	}
 	for {
 		p.relist(ctx)
+		interval := p.interval
+		if flow.flows() {
+			interval = max(interval, relistWithEvents)
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(interval):
+		case <-flow.changed: // what happened while no events came is in no event
 		}
 	}
 }
 
+// relist lists everything, looks at what has changed and reports it.
 func (p *pleg) relist(ctx context.Context) {
-	began := time.Now()
-	now, counted, err := p.count(ctx)
+	p.listing.Lock()
+	defer p.listing.Unlock()
+	look := p.views.begin()
+	began := look.at
+	boxes, containers, err := p.rt.listAll(ctx)
 	p.metrics.relist.Observe(time.Since(began).Seconds())
 	p.mu.Lock()
 	p.err = err
@@ -58,80 +102,165 @@ func (p *pleg) relist(ctx context.Context) {
 		p.mu.Unlock()
 		return
 	}
-	before := p.seen
 	if !p.last.IsZero() {
 		p.metrics.relistInterval.Observe(began.Sub(p.last).Seconds())
 	}
-	p.seen, p.last, p.tally = now, time.Now(), counted
+	changed := p.compare(boxes, containers)
+	p.last = time.Now()
 	p.metrics.relisted.Set(float64(p.last.Unix()))
 	p.mu.Unlock()
-	for uid, states := range now {
-		if !maps.Equal(states, before[uid]) {
-			p.changed(uid)
+	if len(changed) == 0 {
+		return
+	}
+	ours := map[types.UID]*found{}
+	for uid := range changed {
+		ours[uid] = &found{}
+	}
+	for _, b := range boxes {
+		if f := ours[types.UID(b.Labels[labelPodUID])]; f != nil {
+			f.boxes = append(f.boxes, b)
 		}
 	}
-	for uid := range before {
-		if _, ok := now[uid]; !ok {
-			p.changed(uid)
+	for _, c := range containers {
+		if f := ours[types.UID(c.Labels[labelPodUID])]; f != nil {
+			f.containers = append(f.containers, c)
 		}
+	}
+	p.inspect(ctx, look, ours)
+}
+
+// How many pods are looked at side by side, and how long that may take for each.
+const (
+	inspections    = 8
+	inspectionTime = 10 * time.Second
+)
+
+// inspect looks at pods of a list and reports them. One at which the runtime hangs is looked at again.
+func (p *pleg) inspect(ctx context.Context, l look, pods map[types.UID]*found) {
+	var looking sync.WaitGroup
+	defer looking.Wait()
+	slots := make(chan struct{}, inspections)
+	for _, uid := range slices.Sorted(maps.Keys(pods)) {
+		slots <- struct{}{}
+		looking.Go(func() {
+			defer func() { <-slots }()
+			call, cancel := context.WithTimeout(ctx, inspectionTime)
+			defer cancel()
+			if err := p.views.inspect(call, uid, l, pods[uid]); err != nil {
+				p.mu.Lock()
+				p.redo[uid] = true
+				p.mu.Unlock()
+			}
+			p.changed(uid)
+		})
 	}
 }
 
-func (p *pleg) list(ctx context.Context) (map[types.UID]map[string]int32, error) {
-	now, _, err := p.count(ctx)
-	return now, err
+// compare takes up a list and returns the pods that differ from the one before. It allocates nothing for
+// those that do not. The lock is held.
+func (p *pleg) compare(boxes []*cri.PodSandbox, containers []*cri.Container) (changed map[types.UID]bool) {
+	p.round++
+	p.tally = tally{}
+	there := 0
+	mark := func(uid types.UID) {
+		if changed == nil {
+			changed = map[types.UID]bool{}
+		}
+		changed[uid] = true
+	}
+	see := func(labels map[string]string, id string, state int32) {
+		h := p.states[id]
+		if h == nil {
+			uid := types.UID(labels[labelPodUID])
+			if uid == "" {
+				return
+			}
+			h = &held{uid: uid, state: -1}
+			p.states[id] = h
+			p.pods[uid]++
+		}
+		if h.state != state {
+			h.state = state
+			mark(h.uid)
+		}
+		if h.round != p.round {
+			h.round = p.round
+			there++
+		}
+	}
+	for _, b := range boxes {
+		see(b.Labels, b.Id, int32(b.State))
+		if b.State == cri.PodSandboxState_SANDBOX_READY {
+			p.tally.pods++
+		}
+	}
+	for _, c := range containers {
+		see(c.Labels, c.Id, int32(c.State))
+		if int(c.State) < len(p.tally.containers) {
+			p.tally.containers[c.State]++
+		}
+	}
+	if there < len(p.states) {
+		for id, h := range p.states {
+			if h.round == p.round {
+				continue
+			}
+			mark(h.uid)
+			delete(p.states, id)
+			if p.pods[h.uid]--; p.pods[h.uid] == 0 {
+				delete(p.pods, h.uid)
+			}
+		}
+	}
+	for uid := range p.redo {
+		mark(uid)
+	}
+	clear(p.redo)
+	return changed
+}
+
+// listAll lists what the runtime has.
+func (r *runtime) listAll(ctx context.Context) ([]*cri.PodSandbox, []*cri.Container, error) {
+	boxes, err := r.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{})
+	if err != nil {
+		return nil, nil, err
+	}
+	list, err := r.ListContainers(ctx, &cri.ListContainersRequest{})
+	if err != nil {
+		return nil, nil, err
+	}
+	return boxes.Items, list.Containers, nil
 }
 
 // counts returns how many pods and containers the runtime had at the latest list that succeeded.
 func (p *pleg) counts() (pods int, containers map[cri.ContainerState]int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.tally.pods, p.tally.containers
+	containers = map[cri.ContainerState]int{}
+	for state, n := range p.tally.containers {
+		if n > 0 {
+			containers[cri.ContainerState(state)] = n
+		}
+	}
+	return p.tally.pods, containers
 }
 
-func (p *pleg) count(ctx context.Context) (map[types.UID]map[string]int32, tally, error) {
-	counted := tally{containers: map[cri.ContainerState]int{}}
-	boxes, err := p.rt.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{})
-	if err != nil {
-		return nil, counted, err
-	}
-	list, err := p.rt.ListContainers(ctx, &cri.ListContainersRequest{})
-	if err != nil {
-		return nil, counted, err
-	}
-	now := map[types.UID]map[string]int32{}
-	add := func(labels map[string]string, id string, state int32) {
-		uid := types.UID(labels[labelPodUID])
-		if uid == "" {
-			return
-		}
-		if now[uid] == nil {
-			now[uid] = map[string]int32{}
-		}
-		now[uid][id] = state
-	}
-	for _, b := range boxes.Items {
-		add(b.Labels, b.Id, int32(b.State))
-		if b.State == cri.PodSandboxState_SANDBOX_READY {
-			counted.pods++
-		}
-	}
-	for _, c := range list.Containers {
-		add(c.Labels, c.Id, int32(c.State))
-		counted.containers[c.State]++
-	}
-	return now, counted, nil
-}
-
-// pods are the pods the runtime holds something of.
-func (p *pleg) pods() []types.UID {
+// held are the pods the runtime holds something of.
+func (p *pleg) held() map[types.UID]bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var list []types.UID
-	for uid := range p.seen {
-		list = append(list, uid)
+	set := make(map[types.UID]bool, len(p.pods))
+	for uid := range p.pods {
+		set[uid] = true
 	}
-	return list
+	return set
+}
+
+// holds reports whether the runtime held something of a pod at the latest list, and whether there is one.
+func (p *pleg) holds(uid types.UID) (holds, listed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pods[uid] > 0, !p.last.IsZero()
 }
 
 // healthy reports when the runtime was last listed.
@@ -139,4 +268,16 @@ func (p *pleg) healthy() (last time.Time, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.last, p.err
+}
+
+// recent returns what the runtime holds of a pod, as of the latest list or of a later look, and looks if
+// neither is known. It may be out of date by the interval of the lists.
+func (p *pleg) recent(ctx context.Context, uid types.UID) (*view, error) {
+	if v := p.views.get(uid); v != nil {
+		return v, nil
+	}
+	if holds, listed := p.holds(uid); !holds && listed {
+		return &view{uid: uid}, nil
+	}
+	return p.views.now(ctx, uid)
 }

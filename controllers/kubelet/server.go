@@ -132,7 +132,7 @@ func (s streams) running(ctx context.Context, namespace, name, container string)
 	if w == nil {
 		return nil, "", nodestream.NotFound("pod does not exist")
 	}
-	v, err := s.k.rt.view(ctx, w.uid)
+	v, err := s.k.pleg.recent(ctx, w.uid)
 	if err != nil {
 		return nil, "", err
 	}
@@ -184,7 +184,7 @@ func (s streams) PortForward(ctx context.Context, namespace, name string, port u
 	if w == nil {
 		return nodestream.NotFound("pod does not exist")
 	}
-	v, err := s.k.rt.view(ctx, w.uid)
+	v, err := s.k.pleg.recent(ctx, w.uid)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (s streams) Logs(ctx context.Context, namespace, name, containerName string
 	if w == nil {
 		return nodestream.NotFound("pod %q does not exist\n", name)
 	}
-	v, err := s.k.rt.view(ctx, w.uid)
+	v, err := s.k.pleg.recent(ctx, w.uid)
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,8 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 	}
 	w.report(pod, v)
 
+	w.touched = true
+	before := v
 	v, unsettled := w.settle(ctx, pod, v)
 	if v == nil || ctx.Err() != nil {
 		return 0, unsettled
@@ -60,7 +62,7 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 		if box, err = w.newSandbox(ctx, pod, v); err != nil {
 			return 0, err
 		}
-		if v, err = w.k.rt.view(ctx, w.uid); err != nil {
+		if v, err = w.k.views.now(ctx, w.uid); err != nil {
 			return 0, err
 		}
 		if now := v.current(); now != nil && now.id == box.id {
@@ -80,7 +82,7 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 	}
 	errs := errors.Join(unsettled, err)
 	if changed {
-		now, err := w.k.rt.view(ctx, w.uid)
+		now, err := w.k.views.now(ctx, w.uid)
 		if err != nil {
 			return 0, err
 		}
@@ -91,10 +93,11 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 	}
 	w.report(pod, v)
 	w.k.probes.watch(pod, v, false)
-	w.collectDead(ctx, pod, v)
+	removed := w.collectDead(ctx, pod, v)
 	if started {
 		w.poke() // what comes after them may start
 	}
+	w.touched = v != before || errs != nil || removed
 	if plan.brief {
 		next.in(briefly)
 	}
@@ -190,7 +193,7 @@ func (w *worker) settle(ctx context.Context, pod *corev1.Pod, v *view) (*view, e
 		wg.Go(func() { errs[i] = w.kill(ctx, pod, spec, c, nil) })
 	}
 	wg.Wait()
-	now, err := w.k.rt.view(ctx, w.uid)
+	now, err := w.k.views.now(ctx, w.uid)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func (w *worker) grace() int64 {
 // sidecars after them in the reverse of the order they started in. Meanwhile the status follows what happens,
 // and a grace period that is shortened ends this with errGraceChanged.
 func (w *worker) terminate(ctx context.Context) error {
-	v, err := w.k.rt.view(ctx, w.uid)
+	v, err := w.k.views.now(ctx, w.uid)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (w *worker) lookWhileEnding(ctx context.Context) {
 	// Or a shorter grace period would wait for a runtime that hangs.
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	v, err := w.k.rt.view(ctx, w.uid)
+	v, err := w.k.views.now(ctx, w.uid)
 	if err != nil {
 		return
 	}
@@ -178,8 +178,8 @@ func (w *worker) kill(ctx context.Context, pod *corev1.Pod, spec *corev1.Contain
 	return nil
 }
 
-// collectDead removes all but the newest dead run of each container.
-func (w *worker) collectDead(ctx context.Context, pod *corev1.Pod, v *view) {
+// collectDead removes all but the newest dead run of each container, and reports whether there were any.
+func (w *worker) collectDead(ctx context.Context, pod *corev1.Pod, v *view) (removed bool) {
 	seen := map[string]int{}
 	for _, c := range v.containers {
 		if !c.exited() {
@@ -188,6 +188,7 @@ func (w *worker) collectDead(ctx context.Context, pod *corev1.Pod, v *view) {
 		if seen[c.name]++; seen[c.name] == 1 {
 			continue
 		}
+		removed = true
 		if err := w.k.removeContainer(ctx, c); err != nil {
 			w.log.Debug("remove dead container failed", "container", c.name, "err", err)
 			continue
@@ -198,9 +199,11 @@ func (w *worker) collectDead(ctx context.Context, pod *corev1.Pod, v *view) {
 	}
 	for i, s := range v.sandboxes {
 		if i > 0 && !s.ready {
+			removed = true
 			w.removeSandbox(ctx, s, v)
 		}
 	}
+	return removed
 }
 
 func (w *worker) removeSandbox(ctx context.Context, s sandbox, v *view) {
@@ -271,7 +274,7 @@ func (k *Kubelet) removeDeadContainers(ctx context.Context) {
 		if !over(pod.Status.Phase) {
 			continue
 		}
-		v, err := k.rt.view(ctx, pod.UID)
+		v, err := k.views.now(ctx, pod.UID)
 		if err != nil {
 			continue
 		}
@@ -311,10 +314,7 @@ func (k *Kubelet) removeFiles(uid types.UID) error {
 
 // left are the pods of which there is something in the runtime or on the disk.
 func (k *Kubelet) left() map[types.UID]bool {
-	uids := map[types.UID]bool{}
-	for _, uid := range k.pleg.pods() {
-		uids[uid] = true
-	}
+	uids := k.pleg.held()
 	// A folder that cannot be read is looked at again.
 	entries, _ := os.ReadDir(filepath.Join(k.opts.RootDir, "pods"))
 	for _, e := range entries {
@@ -406,7 +406,7 @@ func (k *Kubelet) wanted(uid types.UID) bool {
 }
 
 func (k *Kubelet) removeOrphan(ctx context.Context, uid types.UID) error {
-	v, err := k.rt.view(ctx, uid)
+	v, err := k.views.now(ctx, uid)
 	if err != nil {
 		return err
 	}
@@ -438,7 +438,7 @@ func (k *Kubelet) removeAll(ctx context.Context) {
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			v, err := k.rt.view(ctx, uid)
+			v, err := k.views.now(ctx, uid)
 			if err == nil {
 				for _, c := range v.alive() {
 					_, _ = k.rt.StopContainer(ctx, &cri.StopContainerRequest{ContainerId: c.id, Timeout: 0})

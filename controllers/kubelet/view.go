@@ -70,7 +70,7 @@ func (c *container) unstarted() bool {
 // lost reports that the runtime does not know whether the container has a process.
 func (c *container) lost() bool { return c != nil && c.state == cri.ContainerState_CONTAINER_UNKNOWN }
 
-// view is all the runtime holds of one pod, the newest first.
+// view is all the runtime holds of one pod, the newest first. It is shared and must not be changed.
 type view struct {
 	uid        types.UID
 	namespace  string
@@ -131,8 +131,14 @@ func (v *view) unsettled(name string) bool {
 	return slices.ContainsFunc(v.containers, func(c *container) bool { return c.name == name && (c.unstarted() || c.lost()) })
 }
 
-// view asks the runtime about one pod.
-func (r *runtime) view(ctx context.Context, uid types.UID) (*view, error) {
+// found is what lists have of one pod.
+type found struct {
+	boxes      []*cri.PodSandbox
+	containers []*cri.Container
+}
+
+// find lists what the runtime has of one pod.
+func (r *runtime) find(ctx context.Context, uid types.UID) (*found, error) {
 	selector := map[string]string{labelPodUID: string(uid)}
 	boxes, err := r.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: selector}})
 	if err != nil {
@@ -142,8 +148,14 @@ func (r *runtime) view(ctx context.Context, uid types.UID) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
+	return &found{boxes.Items, list.Containers}, nil
+}
+
+// view looks at what was listed of a pod. What before, if not nil, has of containers that have ended is taken
+// from there: it does not change any more.
+func (r *runtime) view(ctx context.Context, uid types.UID, f *found, before *view) (*view, error) {
 	v := &view{uid: uid}
-	for _, b := range boxes.Items {
+	for _, b := range f.boxes {
 		v.namespace, v.name = b.Labels[labelPodNamespace], b.Labels[labelPodName]
 		s := sandbox{id: b.Id, attempt: b.GetMetadata().GetAttempt(), ready: b.State == cri.PodSandboxState_SANDBOX_READY, created: time.Unix(0, b.CreatedAt)}
 		if s.ready {
@@ -154,17 +166,15 @@ func (r *runtime) view(ctx context.Context, uid types.UID) (*view, error) {
 			if err != nil {
 				return nil, err
 			}
-			s.ready = st.GetStatus().GetState() == cri.PodSandboxState_SANDBOX_READY
-			if n := st.GetStatus().GetNetwork(); n.GetIp() != "" {
-				s.ips = append(s.ips, n.Ip)
-				for _, more := range n.AdditionalIps {
-					s.ips = append(s.ips, more.Ip)
-				}
-			}
+			s.take(st.GetStatus())
 		}
 		v.sandboxes = append(v.sandboxes, s)
 	}
-	for _, c := range list.Containers {
+	for _, c := range f.containers {
+		if old := before.container(c.Id); old.exited() && c.State == cri.ContainerState_CONTAINER_EXITED {
+			v.containers = append(v.containers, old)
+			continue
+		}
 		st, err := r.ContainerStatus(ctx, &cri.ContainerStatusRequest{ContainerId: c.Id})
 		if isGone(err) {
 			continue
@@ -174,13 +184,43 @@ func (r *runtime) view(ctx context.Context, uid types.UID) (*view, error) {
 		}
 		v.containers = append(v.containers, containerOf(c, st.Status))
 	}
+	v.sort()
+	return v, nil
+}
+
+// take takes up a sandbox's status.
+func (s *sandbox) take(st *cri.PodSandboxStatus) {
+	s.ready = st.GetState() == cri.PodSandboxState_SANDBOX_READY
+	s.ips = nil
+	if n := st.GetNetwork(); s.ready && n.GetIp() != "" {
+		s.ips = append(s.ips, n.Ip)
+		for _, more := range n.AdditionalIps {
+			s.ips = append(s.ips, more.Ip)
+		}
+	}
+}
+
+// sort puts the newest first.
+func (v *view) sort() {
 	slices.SortStableFunc(v.sandboxes, func(a, b sandbox) int {
 		return cmp.Or(cmp.Compare(b.attempt, a.attempt), b.created.Compare(a.created))
 	})
 	slices.SortStableFunc(v.containers, func(a, b *container) int {
 		return cmp.Or(cmp.Compare(b.restarts, a.restarts), b.created.Compare(a.created))
 	})
-	return v, nil
+}
+
+// container returns a container by its id; nil if there is none.
+func (v *view) container(id string) *container {
+	if v == nil {
+		return nil
+	}
+	for _, c := range v.containers {
+		if c.id == id {
+			return c
+		}
+	}
+	return nil
 }
 
 func containerOf(c *cri.Container, st *cri.ContainerStatus) *container {

@@ -60,6 +60,8 @@ type worker struct {
 	hooked map[string]bool
 	// unresized are the containers whose spec asks for other resources than they have.
 	unresized []string
+	// touched is true if the latest sync may have changed something in the runtime.
+	touched bool
 	// last is the status made last.
 	last *corev1.PodStatus
 	// messages of containers, by id, read once.
@@ -268,7 +270,7 @@ func (w *worker) step(ctx context.Context) (after time.Duration, done bool, err 
 	if w.ended == nil {
 		w.ended = w.orderedEnd()
 	}
-	v, err := w.k.rt.view(ctx, w.uid)
+	v, err := w.view(ctx)
 	if err != nil {
 		return 0, false, err
 	}
@@ -297,6 +299,15 @@ func (w *worker) step(ctx context.Context) (after time.Duration, done bool, err 
 	return w.end(ctx)
 }
 
+// view is what the runtime holds of the pod. It is as recent as the lists of the runtime unless the worker has
+// changed something since it looked last.
+func (w *worker) view(ctx context.Context) (*view, error) {
+	if w.touched {
+		return w.k.views.now(ctx, w.uid)
+	}
+	return w.k.pleg.recent(ctx, w.uid)
+}
+
 // adopt takes up what an earlier kubelet started, as the pod's status shows it.
 func (w *worker) adopt(pod *corev1.Pod, v *view) {
 	w.adopted = true
@@ -322,7 +333,7 @@ func (w *worker) end(ctx context.Context) (after time.Duration, done bool, err e
 		w.stopped = true
 	}
 	pod, removed := w.desired()
-	v, err := w.k.rt.view(ctx, w.uid)
+	v, err := w.k.views.now(ctx, w.uid)
 	if err != nil {
 		return 0, false, err
 	}

@@ -74,6 +74,8 @@ type Runtime struct {
 	Measure func(c *cri.ContainerConfig) Usage
 	// ImageDir is the directory that the runtime says its images are in; empty means "/".
 	ImageDir string
+	// Events makes GetContainerEvents work; without it the runtime has no events, like containerd before 1.7.
+	Events bool
 	// Logs makes containers have log files, as the kubelet requests them, to which Print writes.
 	Logs bool
 
@@ -84,9 +86,11 @@ type Runtime struct {
 	sandboxes  map[string]*sandbox
 	containers map[string]*container
 	images     map[string]*image
-	calls      []string
-	timers     sync.WaitGroup
-	done       <-chan struct{}
+	// subscribers are the streams of events, with what ends them.
+	subscribers map[chan *cri.ContainerEventResponse]chan struct{}
+	calls       []string
+	timers      sync.WaitGroup
+	done        <-chan struct{}
 }
 
 type sandbox struct {
@@ -111,7 +115,8 @@ type container struct {
 
 // New returns a runtime that has the images.
 func New(images ...string) *Runtime {
-	r := &Runtime{sandboxes: map[string]*sandbox{}, containers: map[string]*container{}, images: map[string]*image{}}
+	r := &Runtime{sandboxes: map[string]*sandbox{}, containers: map[string]*container{}, images: map[string]*image{},
+		subscribers: map[chan *cri.ContainerEventResponse]chan struct{}{}}
 	for _, name := range images {
 		r.images[name] = &image{name: name, size: 1}
 	}
@@ -185,6 +190,9 @@ func (r *Runtime) SetAway(away bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.away = away
+	if away {
+		r.cutEvents()
+	}
 }
 
 // LoseTrack makes the state of running containers of that name UNKNOWN, as after a restart that could not
@@ -319,7 +327,7 @@ func (r *Runtime) Kill(pod, name string, exit int32) {
 	defer r.mu.Unlock()
 	for _, c := range r.containers {
 		if r.nameOf(c) == pod+"/"+name {
-			c.end(exit)
+			r.end(c, exit)
 		}
 	}
 }
@@ -340,7 +348,7 @@ func (r *Runtime) Forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range r.containers {
-		c.end(137)
+		r.end(c, 137)
 	}
 	clear(r.containers)
 	clear(r.sandboxes)
@@ -352,22 +360,27 @@ func (c *container) alive() bool {
 }
 
 // end is called with the lock held.
-func (c *container) end(exit int32) {
+func (r *Runtime) end(c *container, exit int32) {
 	if !c.alive() {
 		return
 	}
 	c.state, c.exit, c.finished = cri.ContainerState_CONTAINER_EXITED, exit, time.Now()
 	close(c.ended)
 	c.closeLog()
+	r.emit(cri.ContainerEventType_CONTAINER_STOPPED_EVENT, c.id, r.sandboxes[c.sandbox])
 }
 
 func (r *Runtime) stop(s *sandbox) {
+	if s.state == cri.PodSandboxState_SANDBOX_NOTREADY {
+		return
+	}
 	s.state = cri.PodSandboxState_SANDBOX_NOTREADY
 	for _, c := range r.containers {
 		if c.sandbox == s.id {
-			c.end(137)
+			r.end(c, 137)
 		}
 	}
+	r.emit(cri.ContainerEventType_CONTAINER_STOPPED_EVENT, s.id, s)
 }
 
 func (r *Runtime) id(kind string) string {
@@ -400,6 +413,7 @@ func (r *Runtime) RunPodSandbox(_ context.Context, q *cri.RunPodSandboxRequest) 
 	}
 	id := r.id("sandbox")
 	r.sandboxes[id] = &sandbox{id: id, config: q.Config, handler: q.RuntimeHandler, state: cri.PodSandboxState_SANDBOX_READY, created: time.Now(), ip: fmt.Sprintf("10.1.%d.%d", r.next/250, r.next%250+1)}
+	r.emit(cri.ContainerEventType_CONTAINER_STARTED_EVENT, id, r.sandboxes[id])
 	return &cri.RunPodSandboxResponse{PodSandboxId: id}, nil
 }
 
@@ -425,6 +439,7 @@ func (r *Runtime) RemovePodSandbox(_ context.Context, q *cri.RemovePodSandboxReq
 			}
 		}
 		delete(r.sandboxes, s.id)
+		r.emit(cri.ContainerEventType_CONTAINER_DELETED_EVENT, s.id, s)
 	}
 	return &cri.RemovePodSandboxResponse{}, nil
 }
@@ -437,11 +452,15 @@ func (r *Runtime) PodSandboxStatus(_ context.Context, q *cri.PodSandboxStatusReq
 	if s == nil {
 		return nil, notFound("sandbox", q.PodSandboxId)
 	}
+	return &cri.PodSandboxStatusResponse{Status: s.status()}, nil
+}
+
+func (s *sandbox) status() *cri.PodSandboxStatus {
 	st := &cri.PodSandboxStatus{Id: s.id, Metadata: s.config.Metadata, State: s.state, CreatedAt: s.created.UnixNano(), Labels: s.config.Labels}
 	if s.config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetNetwork() != cri.NamespaceMode_NODE {
 		st.Network = &cri.PodSandboxNetworkStatus{Ip: s.ip}
 	}
-	return &cri.PodSandboxStatusResponse{Status: st}, nil
+	return st
 }
 
 func selected(labels, want map[string]string) bool {
@@ -486,6 +505,7 @@ func (r *Runtime) CreateContainer(_ context.Context, q *cri.CreateContainerReque
 		c.script = r.Play(q.Config)
 	}
 	r.containers[c.id] = c
+	r.emit(cri.ContainerEventType_CONTAINER_CREATED_EVENT, c.id, r.sandboxes[c.sandbox])
 	return &cri.CreateContainerResponse{ContainerId: c.id}, nil
 }
 
@@ -510,12 +530,13 @@ func (r *Runtime) StartContainer(_ context.Context, q *cri.StartContainerRequest
 		return nil, status.Error(codes.Unknown, err.Error())
 	}
 	c.state, c.started = cri.ContainerState_CONTAINER_RUNNING, time.Now()
+	r.emit(cri.ContainerEventType_CONTAINER_STARTED_EVENT, c.id, r.sandboxes[c.sandbox])
 	if c.script.RunFor > 0 {
 		r.timers.Go(func() {
 			select {
 			case <-time.After(c.script.RunFor):
 				r.mu.Lock()
-				c.end(c.script.ExitCode)
+				r.end(c, c.script.ExitCode)
 				r.mu.Unlock()
 			case <-c.ended:
 			case <-r.done:
@@ -546,7 +567,7 @@ func (r *Runtime) StopContainer(ctx context.Context, q *cri.StopContainerRequest
 		}
 	}
 	r.mu.Lock()
-	c.end(code)
+	r.end(c, code)
 	r.mu.Unlock()
 	return &cri.StopContainerResponse{}, nil
 }
@@ -556,8 +577,9 @@ func (r *Runtime) RemoveContainer(_ context.Context, q *cri.RemoveContainerReque
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c := r.containers[q.ContainerId]; c != nil {
-		c.end(137)
+		r.end(c, 137)
 		delete(r.containers, c.id)
+		r.emit(cri.ContainerEventType_CONTAINER_DELETED_EVENT, c.id, r.sandboxes[c.sandbox])
 	}
 	return &cri.RemoveContainerResponse{}, nil
 }
@@ -585,6 +607,11 @@ func (r *Runtime) ContainerStatus(_ context.Context, q *cri.ContainerStatusReque
 	if c == nil {
 		return nil, notFound("container", q.ContainerId)
 	}
+	return &cri.ContainerStatusResponse{Status: r.status(c)}, nil
+}
+
+// status is a container's. The lock is held.
+func (r *Runtime) status(c *container) *cri.ContainerStatus {
 	st := &cri.ContainerStatus{Id: c.id, Metadata: c.config.Metadata, State: c.state, CreatedAt: c.created.UnixNano(), ExitCode: c.exit,
 		Image: c.config.Image, ImageRef: "fake@" + c.config.Image.Image, Labels: c.config.Labels, Annotations: c.config.Annotations, Mounts: c.config.Mounts,
 		LogPath: r.logPath(c), StopSignal: c.config.StopSignal}
@@ -594,7 +621,7 @@ func (r *Runtime) ContainerStatus(_ context.Context, q *cri.ContainerStatusReque
 	if !c.finished.IsZero() {
 		st.FinishedAt = c.finished.UnixNano()
 	}
-	return &cri.ContainerStatusResponse{Status: st}, nil
+	return st
 }
 
 // ExecSync implements CRI.

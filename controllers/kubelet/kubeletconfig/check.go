@@ -190,6 +190,9 @@ func (c *Configuration) refuse() error {
 	not(c.ProtectKernelDefaults, "protectKernelDefaults", "this kubelet changes no kernel parameters of the machine and does not check them")
 	not(*c.IPTablesMasqueradeBit != 14 || *c.IPTablesDropBit != 15, "iptablesMasqueradeBit and iptablesDropBit", "this kubelet makes no iptables rules; see kube-proxy's")
 	for _, name := range slices.Sorted(maps.Keys(c.FeatureGates)) {
+		if name == gateEvents {
+			continue
+		}
 		want := c.FeatureGates[name]
 		have, known := gates[name]
 		not(!known, "featureGates."+name, "unknown feature gate")
@@ -198,9 +201,12 @@ func (c *Configuration) refuse() error {
 	return p.err()
 }
 
-// gates are the feature gates of the kubelet and how this one behaves.
+// gateEvents is the feature gate that may be on or off: the use of the runtime's events.
+const gateEvents = "EventedPLEG"
+
+// gates are the other feature gates of the kubelet and how this one behaves.
 var gates = map[string]bool{
-	"AllAlpha": false, "CustomCPUCFSQuotaPeriod": false, "EventedPLEG": false, "GracefulNodeShutdown": false, "GracefulNodeShutdownBasedOnPodPriority": false,
+	"AllAlpha": false, "CustomCPUCFSQuotaPeriod": false, "GracefulNodeShutdown": false, "GracefulNodeShutdownBasedOnPodPriority": false,
 	"ImageMaximumGCAge": true, "ImageVolume": false, "InPlacePodVerticalScaling": false, "KubeletCrashLoopBackOffMax": true, "KubeletFineGrainedAuthz": true,
 	"KubeletEnsureSecretPulledImages": false, "KubeletPSI": false, "KubeletPodResources": false, "LocalStorageCapacityIsolation": true, "MemoryQoS": false, "NodeLogQuery": false,
 	"NodeSwap": false, "PodLevelResources": false, "PodLifecycleSleepAction": true, "RotateKubeletServerCertificate": false, "SidecarContainers": true,

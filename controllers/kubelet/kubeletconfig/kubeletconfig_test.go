@@ -175,6 +175,7 @@ func TestCheck(t *testing.T) {
 		"enforceNodeAllocatable: [none, pods]":                          "none stands alone",
 		"maxParallelImagePulls: 3\nserializeImagePulls: true":           "needs serializeImagePulls: false",
 		"crashLoopBackOff: {maxContainerRestartPeriod: 10m}":            "not within 1s and 300s",
+		"featureGates: {EventedPLEG: true, NodeSwap: true}":             "featureGates.NodeSwap",
 		"featureGates: {NoSuchGate: true}":                              "unknown feature gate",
 		"shutdownGracePeriod: 30s":                                      "does not delay the shutdown",
 		"configMapAndSecretChangeDetectionStrategy: Poll":               "none of Get, Cache and Watch",

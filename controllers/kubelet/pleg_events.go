@@ -1,0 +1,114 @@
+package kubelet
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// eventFlow takes up the runtime's events. Safe for concurrent use.
+type eventFlow struct {
+	*pleg
+	// changed, of capacity 1, receives when events begin or end to come.
+	changed chan struct{}
+
+	mu   sync.Mutex
+	flow bool
+}
+
+// The delays between attempts to get events.
+const (
+	eventsAgain = time.Second
+	eventsLater = 5 * time.Minute // the runtime has none
+)
+
+// flows reports whether events come.
+func (f *eventFlow) flows() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.flow
+}
+
+func (f *eventFlow) set(flow bool) {
+	f.mu.Lock()
+	changed := f.flow != flow
+	f.flow = flow
+	f.mu.Unlock()
+	if !changed {
+		return
+	}
+	select {
+	case f.changed <- struct{}{}:
+	default:
+	}
+}
+
+// run follows events until ctx ends.
+func (f *eventFlow) run(ctx context.Context) {
+	complained := ""
+	for {
+		err := f.follow(ctx)
+		f.set(false)
+		if ctx.Err() != nil {
+			return
+		}
+		again := eventsAgain
+		if status.Code(err) == codes.Unimplemented {
+			again = eventsLater // it may be updated
+		}
+		if complained != err.Error() {
+			complained = err.Error()
+			f.log.Warn("the runtime sends no events, it is listed instead", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(again):
+		}
+	}
+}
+
+// follow takes up events until they end.
+func (f *eventFlow) follow(ctx context.Context) error {
+	stream, err := f.rt.GetContainerEvents(ctx, &cri.GetEventsRequest{})
+	if err != nil {
+		return err
+	}
+	if _, err := stream.Header(); err != nil { // what answers so has subscribed this stream
+		return err
+	}
+	for first := true; ; first = false {
+		if first {
+			f.set(true)
+		}
+		e, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		f.take(ctx, e)
+	}
+}
+
+// take takes up one event.
+func (f *eventFlow) take(ctx context.Context, e *cri.ContainerEventResponse) {
+	box := e.GetPodSandboxStatus()
+	uid := types.UID(box.GetLabels()[labelPodUID])
+	if uid == "" {
+		f.set(false) // about what is not said: a list tells
+		f.set(true)
+		return
+	}
+	// What is left after a removal is in no event.
+	if e.ContainerEventType == cri.ContainerEventType_CONTAINER_DELETED_EVENT || !f.views.merge(uid, time.Unix(0, e.CreatedAt), box, e.ContainersStatuses) {
+		if _, err := f.views.now(ctx, uid); err != nil {
+			f.log.Info("look at pod failed", "uid", uid, "err", err)
+		}
+	}
+	f.pleg.changed(uid)
+}

@@ -1,0 +1,131 @@
+package kubelet_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/controllers/kubelet/fakecri"
+)
+
+// Pods that do nothing cost two lists a second, whatever their number, and nothing is looked at.
+func TestIdlePodsAreNotLookedAt(t *testing.T) {
+	bubble(t, nil, func(r *rig) {
+		for i := range 20 {
+			r.pod(fmt.Sprint("p", i), nil, "a", "b")
+		}
+		time.Sleep(10 * time.Second)
+		require.Len(t, r.rt.Running(), 40)
+		calls := map[string]int{}
+		for _, m := range []string{"ContainerStatus", "PodSandboxStatus", "ListPodSandbox"} {
+			calls[m] = r.rt.Calls(m)
+		}
+		time.Sleep(5 * time.Minute)
+		require.Equal(t, calls["ContainerStatus"], r.rt.Calls("ContainerStatus"))
+		require.Equal(t, calls["PodSandboxStatus"], r.rt.Calls("PodSandboxStatus"))
+		require.InDelta(t, 300, r.rt.Calls("ListPodSandbox")-calls["ListPodSandbox"], 35, "the lists, and those of the measurements")
+	})
+}
+
+// A pod at which the runtime hangs does not hold up the others.
+func TestAHungStatusHurtsItsPodOnly(t *testing.T) {
+	hung := ""
+	bubble(t, func(r *rig) {
+		r.rt.Fault = func(method string, q any) fakecri.Fault {
+			if s, ok := q.(*cri.ContainerStatusRequest); ok && s.ContainerId == hung {
+				return fakecri.Hang
+			}
+			return 0
+		}
+	}, func(r *rig) {
+		r.pod("bad", nil, "a")
+		time.Sleep(3 * time.Second)
+		for i := range 4 {
+			r.pod(fmt.Sprint("good", i), nil, "a")
+		}
+		time.Sleep(3 * time.Second)
+		id := r.get("bad").Status.ContainerStatuses[0].ContainerID
+		hung = id[len("fake://"):]
+		r.rt.Kill("bad", "a", 1)
+		time.Sleep(5 * time.Second)
+		for i := range 4 {
+			r.rt.Kill(fmt.Sprint("good", i), "a", 1)
+		}
+		time.Sleep(25 * time.Second)
+		for i := range 4 {
+			require.EqualValues(t, 1, r.restarts(fmt.Sprint("good", i)))
+		}
+		require.NoError(t, r.k.Healthy())
+		time.Sleep(5 * time.Minute)
+		require.NoError(t, r.k.Healthy())
+		hung = ""
+		time.Sleep(3 * time.Minute) // the call under way ends
+		require.EqualValues(t, 1, r.restarts("bad"), "it goes on when the runtime does")
+	})
+}
+
+// With the runtime's events nothing is listed to see that a container has ended; without them it is listed.
+func TestEvents(t *testing.T) {
+	never := corev1.ContainerRestartPolicyNever
+	var lists atomic.Int32 // but those of the measurements
+	bubble(t, func(r *rig) {
+		r.rt.Events, r.opts.ContainerEvents = true, true
+		r.rt.Fault = func(_ string, q any) fakecri.Fault {
+			if q, ok := q.(*cri.ListPodSandboxRequest); ok && q.GetFilter().GetState() == nil {
+				lists.Add(1)
+			}
+			return 0
+		}
+	}, func(r *rig) {
+		start := func(name string) {
+			r.pod(name, func(p *corev1.Pod) { p.Spec.Containers[1].RestartPolicy = &never }, "a", "b")
+			time.Sleep(5 * time.Second)
+			require.True(t, ready(r.get(name)))
+		}
+		ended := func(name string) bool { return r.get(name).Status.ContainerStatuses[1].State.Terminated != nil }
+		start("web")
+		time.Sleep(2 * time.Minute)
+		before := lists.Load()
+		time.Sleep(5 * time.Second)
+		r.rt.Kill("web", "b", 3)
+		time.Sleep(time.Second)
+		require.True(t, ended("web"))
+		require.EqualValues(t, 3, r.get("web").Status.ContainerStatuses[1].State.Terminated.ExitCode)
+		require.Equal(t, before, lists.Load(), "no list")
+		time.Sleep(10 * time.Minute)
+		require.InDelta(t, 10, lists.Load()-before, 1, "once a minute")
+
+		// What happens while the runtime is away is in no event.
+		start("other")
+		r.rt.SetAway(true)
+		r.rt.Kill("other", "b", 4)
+		time.Sleep(10 * time.Second)
+		require.False(t, ended("other"))
+		r.rt.SetAway(false)
+		time.Sleep(10 * time.Second)
+		require.True(t, ended("other"))
+
+		// Restarts come at once too, and nothing is started twice.
+		for _, name := range []string{"web", "other"} {
+			r.rt.Kill(name, "a", 1)
+		}
+		time.Sleep(2 * time.Second)
+		require.EqualValues(t, 1, r.restarts("web"))
+		require.Empty(t, r.rt.Doubles())
+		r.delete("web", 0)
+		time.Sleep(5 * time.Second)
+		require.False(t, r.exists("web"))
+	})
+	bubble(t, func(r *rig) { r.opts.ContainerEvents = true }, func(r *rig) { // the runtime has none
+		r.pod("web", nil, "a")
+		time.Sleep(3 * time.Second)
+		r.rt.Kill("web", "a", 1)
+		time.Sleep(3 * time.Second)
+		require.EqualValues(t, 1, r.restarts("web"))
+	})
+}
