@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -12,32 +14,46 @@ import (
 	podquota "github.com/keelson-dev/keelson/apimachinery/quota"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/checkpoint"
 )
 
-// ledger decides which pods the node has room for, one at a time. What it has let in counts until all its
-// containers have stopped, whatever the server knows of it by then. Safe for concurrent use.
+// ledger decides which pods the node has room for, one at a time, and what each of their containers gets.
+// What it has let in counts until all its containers have stopped, whatever the server knows of it by then.
+// What it has given is kept in a checkpoint of each pod. Safe for concurrent use.
 type ledger struct {
 	allocatable func() corev1.ResourceList
+	path        func(types.UID) string // of a pod's checkpoint
+	wake        func(types.UID)
+	log         *slog.Logger
 
 	mu      sync.Mutex
 	open    bool
-	in      map[types.UID]corev1.ResourceList // what pods that were let in need
+	in      map[types.UID]*tenant
 	refused map[types.UID]*verdict
+	waiting map[types.UID]bool // those that can have more when others need less
 }
 
-func newLedger(allocatable func() corev1.ResourceList) *ledger {
-	return &ledger{allocatable: allocatable, in: map[types.UID]corev1.ResourceList{}, refused: map[types.UID]*verdict{}}
+// tenant is a pod that was let in.
+type tenant struct {
+	allocation
+	need corev1.ResourceList
+	// sure is true if the allocation comes from a checkpoint, or from the pod's containers.
+	sure bool
 }
 
-// admit lets a pod in or returns why not. Pods that the runtime already holds something of, and static pods,
-// which others make way for, are always let in. All others wait, decided is then false, until the ledger has
-// been opened.
-func (l *ledger) admit(pod *corev1.Pod, always bool) (why *verdict, decided bool) {
+func newLedger(k *Kubelet) *ledger {
+	return &ledger{allocatable: k.node.allocatable, path: func(uid types.UID) string { return filepath.Join(k.podDir(uid), "allocation") }, wake: k.wake, log: k.log,
+		in: map[types.UID]*tenant{}, refused: map[types.UID]*verdict{}, waiting: map[types.UID]bool{}}
+}
+
+// admit lets a pod in or returns why not. Pods that the runtime already holds something of, which v shows,
+// and static pods, which others make way for, are always let in. All others wait, decided is then false,
+// until the ledger has been opened.
+func (l *ledger) admit(pod *corev1.Pod, v *view, always bool) (why *verdict, decided bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if always {
-		l.enter(pod)
-		l.in[pod.UID] = podquota.PodTotal(pod, podquota.Requests) // as it was given
+		l.enter(pod, v)
 	}
 	if _, ok := l.in[pod.UID]; ok {
 		return nil, true
@@ -48,37 +64,65 @@ func (l *ledger) admit(pod *corev1.Pod, always bool) (why *verdict, decided bool
 	if !l.open {
 		return nil, false
 	}
-	return l.decide(pod), true
+	return l.decide(pod, v), true
 }
 
-// enter counts a pod. The lock is held.
-func (l *ledger) enter(pod *corev1.Pod) {
-	if _, ok := l.in[pod.UID]; !ok {
-		l.in[pod.UID] = podquota.PodTotal(pod, podquota.Requests)
-		delete(l.refused, pod.UID)
+// enter counts a pod, with what it was given before as far as that is known. The lock is held.
+func (l *ledger) enter(pod *corev1.Pod, v *view) {
+	if t := l.in[pod.UID]; t != nil && (t.sure || v == nil) {
+		return
+	}
+	delete(l.refused, pod.UID)
+	t := &tenant{}
+	kept, err := checkpoint.Load[allocation](l.path(pod.UID))
+	if err != nil {
+		l.log.Warn("load the allocation of a pod failed, it is taken from its containers", "namespace", pod.Namespace, "name", pod.Name, "err", err)
+	}
+	if kept != nil && kept.Containers != nil {
+		t.allocation, t.sure = *kept, true
+	} else {
+		t.allocation, t.sure = rebuilt(pod, v), v != nil
+	}
+	t.need = podquota.PodTotal(t.apply(pod), podquota.Requests)
+	l.in[pod.UID] = t
+	if t.sure && kept == nil {
+		if err := l.save(pod.UID, &t.allocation); err != nil {
+			l.log.Warn("keep the allocation of a pod failed", "namespace", pod.Namespace, "name", pod.Name, "err", err)
+		}
 	}
 }
 
+func (l *ledger) save(uid types.UID, a *allocation) error { return checkpoint.Save(l.path(uid), a) }
+
+// apply returns a pod with the resources that it was given; with those of its spec if it was not let in.
+func (l *ledger) apply(pod *corev1.Pod) *corev1.Pod {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t := l.in[pod.UID]; t != nil {
+		return t.apply(pod)
+	}
+	return pod
+}
+
 // decide lets a new pod in if there is room for it. The lock is held.
-func (l *ledger) decide(pod *corev1.Pod) *verdict {
+func (l *ledger) decide(pod *corev1.Pod, v *view) *verdict {
 	why := l.lacking(pod)
 	if why != nil {
 		l.refused[pod.UID] = why
 		return why
 	}
-	l.enter(pod)
+	l.enter(pod, v)
 	return nil
 }
 
 // lacking returns which resources are insufficient for a pod; nil if it fits. The lock is held.
 func (l *ledger) lacking(pod *corev1.Pod) *verdict {
 	have := l.allocatable()
-	lack := func(name corev1.ResourceName, need, used, have int64) *verdict {
-		return refusal("OutOf"+string(name),
-			fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", name, need, used, have))
+	lack := func(name corev1.ResourceName, need, used, room resource.Quantity) *verdict {
+		return refusal("OutOf"+string(name), insufficient(name, need, used, room))
 	}
 	if pods := have[corev1.ResourcePods]; !pods.IsZero() && int64(len(l.in))+1 > pods.Value() {
-		return lack(corev1.ResourcePods, 1, int64(len(l.in)), pods.Value())
+		return lack(corev1.ResourcePods, resource.NewQuantity(1, resource.DecimalSI), resource.NewQuantity(int64(len(l.in)), resource.DecimalSI), pods)
 	}
 	need := podquota.PodTotal(pod, podquota.Requests)
 	for name, q := range need {
@@ -86,21 +130,39 @@ func (l *ledger) lacking(pod *corev1.Pod) *verdict {
 		if !ok || q.IsZero() {
 			continue
 		}
-		used := resource.Quantity{}
-		for _, other := range l.in {
-			used.Add(other[name])
-		}
+		used := l.used(name, "")
 		sum := used.DeepCopy()
 		sum.Add(q)
-		if sum.Cmp(room) <= 0 {
-			continue
+		if sum.Cmp(room) > 0 {
+			return lack(name, q, used, room)
 		}
-		if name == corev1.ResourceCPU {
-			return lack(name, q.MilliValue(), used.MilliValue(), room.MilliValue())
-		}
-		return lack(name, q.Value(), used.Value(), room.Value())
 	}
 	return nil
+}
+
+// used is how much of a resource was given to the pods but one. The lock is held.
+func (l *ledger) used(name corev1.ResourceName, but types.UID) resource.Quantity {
+	used := resource.Quantity{}
+	for uid, other := range l.in {
+		if uid != but {
+			used.Add(other.need[name])
+		}
+	}
+	return used
+}
+
+// insufficient says how much of a resource there is too little.
+func insufficient(name corev1.ResourceName, need, used, room resource.Quantity) string {
+	return fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d",
+		name, plainAmount(name, need), plainAmount(name, used), plainAmount(name, room))
+}
+
+// plainAmount is an amount in the unit of messages: milli-CPUs, bytes or pieces.
+func plainAmount(name corev1.ResourceName, q resource.Quantity) int64 {
+	if name == corev1.ResourceCPU {
+		return q.MilliValue()
+	}
+	return q.Value()
 }
 
 // begin opens the ledger with the pods that are bound to the node. It lets in, in this order and as far as
@@ -124,9 +186,9 @@ func (l *ledger) begin(pods []*corev1.Pod, held func(types.UID) bool) {
 	defer l.mu.Unlock()
 	for _, p := range pods {
 		if rank(p) == 0 {
-			l.enter(p)
+			l.enter(p, nil)
 		} else if _, in := l.in[p.UID]; !in {
-			l.decide(p)
+			l.decide(p, &view{})
 		}
 	}
 	l.open = true
@@ -136,15 +198,32 @@ func (l *ledger) begin(pods []*corev1.Pod, held func(types.UID) bool) {
 func (l *ledger) release(uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.in, uid)
+	l.leave(uid)
 }
 
 // forget drops all that is known of a pod that is gone.
 func (l *ledger) forget(uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.in, uid)
+	l.leave(uid)
 	delete(l.refused, uid)
+}
+
+// leave takes a pod out. The lock is held.
+func (l *ledger) leave(uid types.UID) {
+	delete(l.waiting, uid)
+	if l.in[uid] == nil {
+		return
+	}
+	delete(l.in, uid)
+	l.wakeWaiting()
+}
+
+// wakeWaiting lets those try again that wait for room. The lock is held.
+func (l *ledger) wakeWaiting() {
+	for uid := range l.waiting {
+		l.wake(uid)
+	}
 }
 
 // openLedger opens the ledger once the pods of the node are known and the runtime has said what it holds.

@@ -167,11 +167,11 @@ func (c *cgroups) pods() map[types.UID]bool {
 	return uids
 }
 
-func (c *cgroups) makePod(pod *corev1.Pod) error {
+// makePod makes a pod's group with those limits, or changes them.
+func (c *cgroups) makePod(pod *corev1.Pod, t totals) error {
 	if c.off {
 		return nil
 	}
-	t := podTotals(pod)
 	t.pids = c.podPIDs
 	return c.make(c.parent(pod), t)
 }

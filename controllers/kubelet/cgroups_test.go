@@ -22,7 +22,7 @@ type groupTree struct {
 
 func newGroupTree(t *testing.T, v2 bool) *groupTree {
 	g := &groupTree{t: t, file: "cpu.shares"}
-	g.Kubelet = &Kubelet{workers: map[types.UID]*worker{}, pleg: &pleg{}, cgroups: &cgroups{root: "/", mount: t.TempDir(), v2: v2, burstable: -1}}
+	g.Kubelet = &Kubelet{workers: map[types.UID]*worker{}, pleg: &pleg{}, ledger: &ledger{}, cgroups: &cgroups{root: "/", mount: t.TempDir(), v2: v2, burstable: -1}}
 	if v2 {
 		g.file = "cpu.weight"
 		for _, class := range []string{"", "burstable", "besteffort"} {
@@ -89,7 +89,7 @@ func TestBurstablePodsGetWhatTheyRequest(t *testing.T) {
 			g.weighGroups(true)
 			require.Equal(t, v.two, g.share("burstable"))
 			require.Equal(t, v.idle, g.share("besteffort"))
-			require.NoError(t, g.cgroups.makePod(best))
+			require.NoError(t, g.cgroups.makePod(best, podTotals(best)))
 
 			g.run("d", "1")
 			g.weighGroups(false)

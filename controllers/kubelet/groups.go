@@ -12,13 +12,11 @@ func (k *Kubelet) weighGroups(all bool) {
 		return
 	}
 	sum := int64(0)
-	k.mu.Lock()
-	for _, w := range k.workers {
+	for _, w := range k.allWorkers() { // not under the lock, which the ledger's is taken before
 		if pod, _ := w.desired(); !over(pod.Status.Phase) && corev1.QOSClass(pod) == corev1.PodQOSBurstable {
-			sum += podTotals(pod).cpuRequest
+			sum += podTotals(k.ledger.apply(pod)).cpuRequest
 		}
 	}
-	k.mu.Unlock()
 	if err := k.cgroups.weigh(sum, all); err != nil {
 		k.log.Warn("set CPU weight of burstable pods failed", "err", err)
 	}

@@ -112,7 +112,7 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 	k.cgroups = newCgroups(opts)
 	k.status = newStatuses(k)
 	k.node = newNode(k)
-	k.ledger = newLedger(k.node.allocatable)
+	k.ledger = newLedger(k)
 	k.views = newViews(rt)
 	k.pleg = newPleg(k)
 	k.rotation = &rotation{LogPolicy: opts.Logs, rt: rt, log: k.log}

@@ -556,7 +556,35 @@ type totals struct {
 	cpuLimited, memoryLimited         bool  // true when every container has a limit
 }
 
+// wider are the limits under which everything can run that may under one of two.
+func (t totals) wider(o totals) totals {
+	return totals{pids: t.pids, cpuRequest: max(t.cpuRequest, o.cpuRequest), cpuLimit: max(t.cpuLimit, o.cpuLimit), memoryLimit: max(t.memoryLimit, o.memoryLimit),
+		cpuLimited: t.cpuLimited && o.cpuLimited, memoryLimited: t.memoryLimited && o.memoryLimited}
+}
+
+// podTotals are those of the resources of the pod as a whole, or else of its containers.
 func podTotals(pod *corev1.Pod) totals {
+	t := containerTotals(pod)
+	if r := pod.Spec.Resources; r != nil {
+		request, ok := amount(r.Requests, corev1.ResourceCPU)
+		limit, limited := amount(r.Limits, corev1.ResourceCPU)
+		switch {
+		case ok:
+			t.cpuRequest = request.MilliValue()
+		case limited:
+			t.cpuRequest = limit.MilliValue()
+		}
+		if limited {
+			t.cpuLimit, t.cpuLimited = limit.MilliValue(), true
+		}
+		if memory, ok := amount(r.Limits, corev1.ResourceMemory); ok {
+			t.memoryLimit, t.memoryLimited = memory.Value(), true
+		}
+	}
+	return t
+}
+
+func containerTotals(pod *corev1.Pod) totals {
 	t := totals{cpuLimited: true, memoryLimited: true}
 	add := func(c *corev1.Container) {
 		request, ok := amount(c.Resources.Requests, corev1.ResourceCPU)

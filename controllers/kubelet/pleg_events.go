@@ -100,7 +100,7 @@ func (f *eventFlow) take(ctx context.Context, e *cri.ContainerEventResponse) {
 	box := e.GetPodSandboxStatus()
 	uid := types.UID(box.GetLabels()[labelPodUID])
 	if uid == "" {
-		f.set(false) // about what is not said: a list tells
+		f.set(false) // it does not say what it is about, so all is listed
 		f.set(true)
 		return
 	}

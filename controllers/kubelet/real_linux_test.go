@@ -278,6 +278,7 @@ func testReal(t *testing.T) {
 	t.Run("volumes", func(t *testing.T) { n.testVolumes(t) })
 	t.Run("subPath", func(t *testing.T) { n.testSubPathRace(t) })
 	t.Run("cgroups", func(t *testing.T) { n.testGroups(t) })
+	t.Run("resize", func(t *testing.T) { n.t = t; n.testResize() })
 	t.Run("restarts", func(t *testing.T) { n.testRestarts(t) })
 	t.Run("images", func(t *testing.T) { n.testImages(t) })
 	t.Run("rotation", func(t *testing.T) { n.testRotation(t) })

@@ -2,54 +2,196 @@ package kubelet_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers/kubelet/fakecri"
 )
 
-func TestAResizeIsRefusedClearly(t *testing.T) {
-	bubble(t, func(r *rig) { r.opts.StopPods = false }, func(r *rig) {
-		resize := func(cpus string) {
-			_, err := client.For[*corev1.Pod](r.c.Conn()).Patch(r.t.Context(), types.NamespacedName{Namespace: "default", Name: "web"},
-				client.Patch{Type: types.StrategicMergePatchType, Data: fmt.Appendf(nil, `{"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":%q}}}]}}`, cpus)},
-				client.PatchOptions{Subresource: "resize"})
-			require.NoError(t, err)
-			time.Sleep(3 * time.Second)
+// resize changes the resources of container a as kubectl patch --subresource=resize does.
+func (r *rig) resize(name, resources string) {
+	r.t.Helper()
+	_, err := client.For[*corev1.Pod](r.c.Conn()).Patch(r.t.Context(), types.NamespacedName{Namespace: "default", Name: name},
+		client.Patch{Type: types.StrategicMergePatchType, Data: fmt.Appendf(nil, `{"spec":{"containers":[{"name":"a","resources":%s}]}}`, resources)},
+		client.PatchOptions{Subresource: "resize"})
+	require.NoError(r.t, err)
+	time.Sleep(3 * time.Second)
+}
+
+func (r *rig) condition(name string, t corev1.PodConditionType) *corev1.PodCondition {
+	for _, c := range r.get(name).Status.Conditions {
+		if c.Type == t {
+			return &c
 		}
-		pending := func() *corev1.PodCondition {
-			for _, c := range r.get("web").Status.Conditions {
-				if c.Type == corev1.PodResizePending {
-					return &c
-				}
+	}
+	return nil
+}
+
+// settled requires that container a of a pod has that many CPUs, by the runtime and by the status.
+func (r *rig) settled(name, cpus string, restarts int32) {
+	r.t.Helper()
+	p := r.get(name)
+	st := p.Status.ContainerStatuses[0]
+	want := resource.MustParse(cpus)
+	require.Equal(r.t, want.MilliValue()*1024/1000, r.rt.Config(name, "a").Linux.Resources.CpuShares)
+	for _, list := range []corev1.ResourceList{st.Resources.Requests, st.AllocatedResources} {
+		have := list[corev1.ResourceCPU]
+		require.Zero(r.t, have.Cmp(want), "%s, want %s", have.String(), cpus)
+	}
+	require.Nil(r.t, r.condition(name, corev1.PodResizeInProgress))
+	require.Equal(r.t, restarts, st.RestartCount)
+	require.True(r.t, ready(p))
+}
+
+func requests(cpus string) string { return fmt.Sprintf(`{"requests":{"cpu":%q}}`, cpus) }
+
+// Containers get other resources while they run, within what the node has room for.
+func TestResize(t *testing.T) {
+	bubble(t, func(r *rig) { r.opts.StopPods = false }, func(r *rig) {
+		for _, name := range []string{"web", "other"} {
+			r.pod(name, wants("1"), "a", "b")
+		}
+		time.Sleep(3 * time.Second)
+		r.settled("web", "1", 0)
+		r.resize("web", requests("2"))
+		r.settled("web", "2", 0)
+		require.Nil(t, r.condition("web", corev1.PodResizePending))
+
+		// More than there is room for waits; more than the node has is refused. Meanwhile it has what it had.
+		r.resize("other", requests("3"))
+		c := r.condition("other", corev1.PodResizePending)
+		require.Equal(t, "Deferred", c.Reason)
+		require.Equal(t, "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000", c.Message)
+		require.Equal(t, r.get("other").Generation, c.ObservedGeneration)
+		r.settled("other", "1", 0)
+		r.resize("web", requests("5"))
+		c = r.condition("web", corev1.PodResizePending)
+		require.Equal(t, "Infeasible", c.Reason)
+		require.Equal(t, "Node didn't have enough capacity: cpu, requested: 5000, capacity: 4000", c.Message)
+
+		// A kubelet that is started again knows what it gave, and so does one that has lost its checkpoint,
+		// but for what was changed while the container ran.
+		for _, damage := range []func(string){func(string) {}, func(path string) { require.NoError(t, os.WriteFile(path, []byte("{"), 0o600)) }} {
+			r.stop()
+			damage(filepath.Join(r.opts.RootDir, "pods", string(r.get("other").UID), "allocation"))
+			r.start()
+			time.Sleep(5 * time.Second)
+			r.settled("web", "2", 0)
+			r.settled("other", "1", 0)
+			require.Equal(t, "Deferred", r.condition("other", corev1.PodResizePending).Reason)
+			require.Equal(t, "Infeasible", r.condition("web", corev1.PodResizePending).Reason)
+		}
+		r.rt.Kill("web", "a", 1)
+		time.Sleep(3 * time.Second)
+		r.settled("web", "2", 1)
+
+		// What waits gets its turn when others need less, or end.
+		r.resize("web", requests("1"))
+		r.settled("web", "1", 1)
+		require.Nil(t, r.condition("web", corev1.PodResizePending))
+		time.Sleep(time.Second)
+		r.settled("other", "3", 0)
+		require.Nil(t, r.condition("other", corev1.PodResizePending))
+		r.resize("web", requests("2"))
+		require.Equal(t, "Deferred", r.condition("web", corev1.PodResizePending).Reason)
+		r.delete("other", 0)
+		time.Sleep(5 * time.Second)
+		r.settled("web", "2", 1)
+		r.pod("large", wants("2500m"), "a")
+		time.Sleep(3 * time.Second)
+		require.Equal(t, "OutOfcpu", r.get("large").Status.Reason)
+		r.delete("web", 0)
+		time.Sleep(5 * time.Second)
+		require.NoDirExists(t, filepath.Join(r.opts.RootDir, "pods", string(r.get("large").UID)))
+	})
+}
+
+// A resize policy of RestartContainer starts the container again, and no other.
+func TestResizeWithRestart(t *testing.T) {
+	bubble(t, nil, func(r *rig) {
+		r.pod("web", func(p *corev1.Pod) {
+			wants("1")(p)
+			p.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceCPU, RestartPolicy: corev1.RestartContainer}}
+		}, "a", "b")
+		time.Sleep(3 * time.Second)
+		r.resize("web", requests("2"))
+		time.Sleep(3 * time.Second)
+		r.settled("web", "2", 1)
+		require.EqualValues(t, 0, r.get("web").Status.ContainerStatuses[1].RestartCount)
+		require.Zero(t, r.rt.Calls("UpdateContainerResources"))
+		require.Empty(t, r.rt.Doubles())
+	})
+}
+
+// What a running container cannot be given is tried again and said; an answer that is lost changes nothing.
+func TestResizeThatFails(t *testing.T) {
+	var refuses, usage bool
+	lost := 0
+	bubble(t, func(r *rig) {
+		r.opts.StopPods = false
+		r.rt.Fail = func(method string) error {
+			if refuses && method == "UpdateContainerResources" {
+				return status.Error(codes.Unknown, "no such controller")
 			}
 			return nil
 		}
-		r.pod("web", func(p *corev1.Pod) { wants("1")(p); p.Spec.Containers[0].Resources.Limits = cpuOf("4") }, "a", "b")
+		r.rt.Fault = func(method string, _ any) fakecri.Fault {
+			if method == "UpdateContainerResources" && lost > 0 {
+				lost--
+				return fakecri.After
+			}
+			return 0
+		}
+		r.rt.Measure = func(*cri.ContainerConfig) fakecri.Usage {
+			if usage {
+				return fakecri.Usage{Memory: 900 << 20}
+			}
+			return fakecri.Usage{}
+		}
+	}, func(r *rig) {
+		memory := func(limit string) string {
+			return fmt.Sprintf(`{"requests":{"cpu":"1","memory":"100Mi"},"limits":{"memory":%q}}`, limit)
+		}
+		r.pod("web", func(p *corev1.Pod) {
+			wants("1")(p)
+			p.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory] = resource.MustParse("100Mi")
+			p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
+		}, "a")
 		time.Sleep(3 * time.Second)
-		require.Nil(t, pending())
-		resize("3")
-		c := pending()
-		require.NotNil(t, c)
-		require.Equal(t, corev1.ConditionTrue, c.Status)
-		require.Equal(t, "Infeasible", c.Reason)
-		require.Equal(t, "This kubelet does not resize containers in place: [a]", c.Message)
-		require.Equal(t, r.get("web").Generation, c.ObservedGeneration)
-
+		refuses = true
+		r.resize("web", requests("2"))
+		c := r.condition("web", corev1.PodResizeInProgress)
+		require.Equal(t, "Error", c.Reason)
+		require.Equal(t, "update container a: no such controller", c.Message)
 		r.stop()
-		r.opts.StopPods = true
 		r.start()
-		time.Sleep(3 * time.Second)
-		r.rt.Kill("web", "a", 1)
-		time.Sleep(3 * time.Second)
-		require.EqualValues(t, 1, r.restarts("web"))
-		require.EqualValues(t, 1024, r.rt.Config("web", "a").Linux.Resources.CpuShares, "only that was let in")
-		require.NotNil(t, pending())
-		resize("1")
-		require.Nil(t, pending())
+		time.Sleep(5 * time.Second)
+		require.Equal(t, "update container a: no such controller", r.condition("web", corev1.PodResizeInProgress).Message)
+		refuses, lost = false, 2
+		time.Sleep(time.Minute)
+		r.settled("web", "2", 0)
+
+		usage = true
+		r.resize("web", memory("512Mi"))
+		require.Equal(t, `attempting to set container "a" memory limit (536870912) below current usage (943718400)`, r.condition("web", corev1.PodResizeInProgress).Message)
+		require.EqualValues(t, 1<<30, r.rt.Config("web", "a").Linux.Resources.MemoryLimitInBytes)
+		usage = false
+		time.Sleep(time.Minute)
+		require.Nil(t, r.condition("web", corev1.PodResizeInProgress))
+		require.EqualValues(t, 512<<20, r.rt.Config("web", "a").Linux.Resources.MemoryLimitInBytes)
+		limit := r.get("web").Status.ContainerStatuses[0].Resources.Limits[corev1.ResourceMemory]
+		require.EqualValues(t, 512<<20, limit.Value())
+		require.EqualValues(t, 0, r.restarts("web"))
 	})
 }

@@ -36,6 +36,9 @@ func (w *worker) statusOf(pod *corev1.Pod, v *view) corev1.PodStatus {
 		PodIP: old.PodIP, PodIPs: old.PodIPs,
 		ResourceClaimStatuses: pod.Status.ResourceClaimStatuses, NominatedNodeName: pod.Status.NominatedNodeName,
 	}
+	if r := pod.Spec.Resources; r != nil {
+		st.Resources, st.AllocatedResources = &corev1.ResourceRequirements{Requests: r.Requests, Limits: r.Limits}, r.Requests
+	}
 	if st.QOSClass == "" {
 		st.QOSClass = corev1.QOSClass(pod)
 	}
@@ -133,6 +136,14 @@ func (w *worker) containerStatus(pod *corev1.Pod, c *corev1.Container, v *view, 
 		return st
 	}
 	run := runs[0]
+	if len(c.Resources.Requests) > 0 {
+		st.AllocatedResources = c.Resources.Requests
+	}
+	has := c.Resources
+	if run.running() {
+		has = w.k.ledger.has(w.uid, c, run)
+	}
+	st.Resources = &corev1.ResourceRequirements{Requests: has.Requests, Limits: has.Limits}
 	st.ContainerID, st.ImageID, st.RestartCount = w.k.node.runtimeName()+"://"+run.id, run.imageID, run.restarts
 	if run.status != nil {
 		st.StopSignal = stopSignalOf(run.status.StopSignal)
@@ -336,10 +347,12 @@ func (w *worker) conditions(pod *corev1.Pod, st, old *corev1.PodStatus, box *san
 	if w.ended != nil && w.ended.condition != nil && over(st.Phase) {
 		set(w.ended.condition.Type, true, w.ended.condition.Reason, w.ended.condition.Message)
 	}
-	if c := w.resizeCondition(); c != nil {
+	resize := w.resizeConditions()
+	st.Conditions = slices.DeleteFunc(st.Conditions, func(c corev1.PodCondition) bool {
+		return isResize(c.Type) && !slices.ContainsFunc(resize, func(r corev1.PodCondition) bool { return r.Type == c.Type })
+	})
+	for _, c := range resize {
 		set(c.Type, true, c.Reason, c.Message)
-	} else {
-		st.Conditions = withoutResize(st.Conditions)
 	}
 }
 

@@ -287,11 +287,12 @@ func merge(server, ours *corev1.PodStatus) corev1.PodStatus {
 // mergeConditions keeps conditions that are not the kubelet's as the server has them.
 func mergeConditions(server, ours []corev1.PodCondition) []corev1.PodCondition {
 	own := map[corev1.PodConditionType]bool{corev1.PodScheduled: true, corev1.PodReady: true, corev1.PodInitialized: true,
-		corev1.ContainersReady: true, corev1.PodReadyToStartContainers: true, corev1.PodResizePending: true}
+		corev1.ContainersReady: true, corev1.PodReadyToStartContainers: true,
+		corev1.PodResizePending: true, corev1.PodResizeInProgress: true}
 	var out []corev1.PodCondition
 	placed := map[corev1.PodConditionType]bool{}
 	for _, c := range server {
-		if c.Type == corev1.PodResizePending && !slices.ContainsFunc(ours, func(o corev1.PodCondition) bool { return o.Type == c.Type }) {
+		if isResize(c.Type) && !slices.ContainsFunc(ours, func(o corev1.PodCondition) bool { return o.Type == c.Type }) {
 			continue // it is over
 		}
 		if own[c.Type] || c.Type == corev1.DisruptionTarget {

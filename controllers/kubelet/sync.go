@@ -20,10 +20,7 @@ import (
 // others. It reports the pod's status before it waits for anything, and returns when to look again.
 func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Duration, error) {
 	var next soonest
-	pod, may, err := w.enter(pod, v, &next)
-	if err != nil {
-		return 0, err
-	}
+	pod, may := w.enter(pod, v, &next)
 	if !may {
 		return next.after(), nil
 	}
@@ -34,6 +31,9 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 	v, unsettled := w.settle(ctx, pod, v)
 	if v == nil || ctx.Err() != nil {
 		return 0, unsettled
+	}
+	if again := w.settleResize(ctx, pod, v); again > 0 {
+		next.in(again)
 	}
 	plan := w.plan(pod, v)
 	if plan.over {
@@ -50,7 +50,8 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 		w.poke() // what was killed may be started at once
 		return 0, nil
 	}
-	if err := w.setUpVolumes(ctx, pod); err != nil {
+	err := w.setUpVolumes(ctx, pod)
+	if err != nil {
 		if ctx.Err() == nil {
 			w.k.recorder.Event(pod, events.Warning, "FailedMount", err.Error())
 		}
@@ -133,27 +134,29 @@ func (w *worker) startAll(ctx context.Context, pod *corev1.Pod, list []*corev1.C
 
 // enter returns the pod with the resources that it was given, and whether it may run: its deadline has not
 // passed, and it was let in. What ends a pod is in w.ended afterwards.
-func (w *worker) enter(pod *corev1.Pod, v *view, next *soonest) (resized *corev1.Pod, may bool, err error) {
+func (w *worker) enter(pod *corev1.Pod, v *view, next *soonest) (given *corev1.Pod, may bool) {
 	if at := w.deadline(pod); !at.IsZero() {
 		left := time.Until(at)
 		if left <= 0 {
 			w.ended = &verdict{phase: corev1.PodFailed, reason: "DeadlineExceeded", message: "Pod was active on the node longer than the specified deadline"}
 			w.k.recorder.Event(pod, events.Normal, "DeadlineExceeded", w.ended.message)
-			return pod, false, nil
+			return pod, false
 		}
 		next.in(left)
 	}
-	if resized, w.unresized, err = given(pod, v); err != nil || w.last != nil {
-		return resized, err == nil, err
+	if w.last == nil {
+		why, decided := w.admit(pod, v)
+		if why != nil {
+			w.ended = why
+			w.k.recorder.Event(pod, events.Warning, why.reason, why.message)
+			*next = soonest{}
+			return pod, false
+		}
+		if !decided {
+			return pod, false // the opening of the ledger wakes this worker
+		}
 	}
-	why, decided := w.admit(resized, v)
-	if why != nil {
-		w.ended = why
-		w.k.recorder.Event(resized, events.Warning, why.reason, why.message)
-		*next = soonest{}
-		return resized, false, nil
-	}
-	return resized, decided, nil // the opening of the ledger wakes this worker
+	return w.tryResize(pod), true
 }
 
 // admit lets a pod in, or says why it may not run here. A pod that the runtime holds something of has been
@@ -168,7 +171,7 @@ func (w *worker) admit(pod *corev1.Pod, v *view) (why *verdict, decided bool) {
 			return why, true
 		}
 	}
-	return w.k.ledger.admit(pod, running || w.static)
+	return w.k.ledger.admit(pod, v, running || w.static)
 }
 
 // settle ends containers of which the runtime does not know whether they run, because a second copy of theirs
@@ -396,6 +399,9 @@ func (w *worker) mustDie(c *corev1.Container, run *container) (why string, grace
 	if run.hash != "" && run.hash != hashOf(c) {
 		return fmt.Sprintf("Container %s definition changed, will be restarted", c.Name), nil
 	}
+	if has := w.k.ledger.has(w.uid, c, run); needsRestart(c, &has) {
+		return fmt.Sprintf("Container %s resize requires restart", c.Name), nil
+	}
 	if p := w.k.probes.failed(run.id); p != "" {
 		probe := c.LivenessProbe
 		if p == "startup" {
@@ -501,7 +507,7 @@ func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*san
 		return failed(err)
 	}
 	w.k.weighGroups(false)
-	if err := w.k.cgroups.makePod(pod); err != nil {
+	if err := w.k.cgroups.makePod(pod, podTotals(pod)); err != nil {
 		w.log.Warn("create pod cgroup failed, leaving it to the runtime", "err", err)
 	}
 	made, err := w.k.rt.RunPodSandbox(ctx, &cri.RunPodSandboxRequest{Config: config, RuntimeHandler: handler})

@@ -57,9 +57,10 @@ type worker struct {
 	// references are those of the pod's generation that objects keeps, -1 if none.
 	references int64
 	// hooked are the containers whose postStart hook has succeeded or failed.
-	hooked map[string]bool
-	// unresized are the containers whose spec asks for other resources than they have.
-	unresized []string
+	hooked   map[string]bool
+	resizing resizing
+	// regroup is true if the pod's group has other limits than the pod was given.
+	regroup bool
 	// touched is true if the latest sync may have changed something in the runtime.
 	touched bool
 	// last is the status made last.
@@ -299,8 +300,8 @@ func (w *worker) step(ctx context.Context) (after time.Duration, done bool, err 
 	return w.end(ctx)
 }
 
-// view is what the runtime holds of the pod. It is as recent as the lists of the runtime unless the worker has
-// changed something since it looked last.
+// view is what the runtime holds of the pod. It is as recent as the lists of the runtime unless the worker
+// has changed something since it looked last.
 func (w *worker) view(ctx context.Context) (*view, error) {
 	if w.touched {
 		return w.k.views.now(ctx, w.uid)

@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/proto"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -614,7 +615,7 @@ func (r *Runtime) ContainerStatus(_ context.Context, q *cri.ContainerStatusReque
 func (r *Runtime) status(c *container) *cri.ContainerStatus {
 	st := &cri.ContainerStatus{Id: c.id, Metadata: c.config.Metadata, State: c.state, CreatedAt: c.created.UnixNano(), ExitCode: c.exit,
 		Image: c.config.Image, ImageRef: "fake@" + c.config.Image.Image, Labels: c.config.Labels, Annotations: c.config.Annotations, Mounts: c.config.Mounts,
-		LogPath: r.logPath(c), StopSignal: c.config.StopSignal}
+		Resources: &cri.ContainerResources{Linux: c.config.GetLinux().GetResources()}, LogPath: r.logPath(c), StopSignal: c.config.StopSignal}
 	if !c.started.IsZero() {
 		st.StartedAt = c.started.UnixNano()
 	}
@@ -655,4 +656,24 @@ func (r *Runtime) ExecSync(ctx context.Context, q *cri.ExecSyncRequest) (*cri.Ex
 	case <-ctx.Done():
 		return nil, status.FromContextError(ctx.Err()).Err()
 	}
+}
+
+// UpdateContainerResources implements CRI. The configuration of the container shows what it has afterwards.
+func (r *Runtime) UpdateContainerResources(_ context.Context, q *cri.UpdateContainerResourcesRequest) (*cri.UpdateContainerResourcesResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.containers[q.ContainerId]
+	if c == nil {
+		return nil, notFound("container", q.ContainerId)
+	}
+	if !c.alive() && c.state != cri.ContainerState_CONTAINER_CREATED {
+		return nil, status.Errorf(codes.FailedPrecondition, "container %s is in state %v", c.config.Metadata.Name, c.state)
+	}
+	config := proto.Clone(c.config).(*cri.ContainerConfig)
+	if config.Linux == nil {
+		config.Linux = &cri.LinuxContainerConfig{}
+	}
+	config.Linux.Resources = q.Linux
+	c.config = config
+	return &cri.UpdateContainerResourcesResponse{}, nil
 }

@@ -207,9 +207,9 @@ const gateEvents = "EventedPLEG"
 // gates are the other feature gates of the kubelet and how this one behaves.
 var gates = map[string]bool{
 	"AllAlpha": false, "CustomCPUCFSQuotaPeriod": false, "GracefulNodeShutdown": false, "GracefulNodeShutdownBasedOnPodPriority": false,
-	"ImageMaximumGCAge": true, "ImageVolume": false, "InPlacePodVerticalScaling": false, "KubeletCrashLoopBackOffMax": true, "KubeletFineGrainedAuthz": true,
+	"ImageMaximumGCAge": true, "ImageVolume": false, "InPlacePodVerticalScaling": true, "KubeletCrashLoopBackOffMax": true, "KubeletFineGrainedAuthz": true,
 	"KubeletEnsureSecretPulledImages": false, "KubeletPSI": false, "KubeletPodResources": false, "LocalStorageCapacityIsolation": true, "MemoryQoS": false, "NodeLogQuery": false,
-	"NodeSwap": false, "PodLevelResources": false, "PodLifecycleSleepAction": true, "RotateKubeletServerCertificate": false, "SidecarContainers": true,
+	"NodeSwap": false, "PodLevelResources": true, "PodLifecycleSleepAction": true, "RotateKubeletServerCertificate": false, "SidecarContainers": true,
 	"UserNamespacesSupport": false, "DynamicResourceAllocation": false, "ContainerStopSignals": false, "ContainerRestartRules": true,
 }
 
