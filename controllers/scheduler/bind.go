@@ -113,6 +113,16 @@ func (s *Scheduler) undo(ctx context.Context, t *try, o *outcome, st *Status) {
 
 // bindTo binds with the first plugin that does, or as the API does by itself.
 func (s *Scheduler) bindTo(ctx context.Context, t *try, o *outcome) (binding, error) {
+	for _, x := range s.extendersOf(t.pod) {
+		if x.Bind == "" {
+			continue
+		}
+		err := x.bindPod(ctx, t.pod, o.Node)
+		if err == nil || !x.Ignorable {
+			return s.boundBy(ctx, t.pod, o.Node, err)
+		}
+		s.log.Warn("extender does not bind", "url", x.URL, "namespace", t.pod.Namespace, "name", t.pod.Name, "err", err)
+	}
 	for _, p := range o.profile.bind {
 		st := guarded(p, func() *Status { return p.Bind(ctx, t.Pod, o.Node) })
 		switch {
@@ -123,6 +133,25 @@ func (s *Scheduler) bindTo(ctx context.Context, t *try, o *outcome) (binding, er
 		}
 	}
 	return s.settle(ctx, t.pod, o.Node)
+}
+
+// boundBy finds out what became of a binding by an extender, whose failure may have come after it.
+func (s *Scheduler) boundBy(ctx context.Context, pod *corev1.Pod, node string, err error) (binding, error) {
+	if err == nil {
+		return bound, nil
+	}
+	live, getErr := s.read(ctx, pod)
+	switch {
+	case apierrors.IsNotFound(getErr):
+		return gone, err
+	case getErr != nil:
+		return unbound, getErr // ctx has ended
+	case live.Spec.NodeName == node:
+		return bound, nil
+	case live.Spec.NodeName != "":
+		return bound, fmt.Errorf("the pod is bound to %s", live.Spec.NodeName)
+	}
+	return unbound, err
 }
 
 // takeBack takes back an assumed placement; s.mu is held. Room that was kept for the pod on a node is kept

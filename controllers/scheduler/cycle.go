@@ -168,7 +168,10 @@ func named(st *Status, p Plugin) *Status {
 }
 
 // search finds feasible nodes.
-func (cy *Cycle) search() {
+func (cy *Cycle) search() { cy.withRoom((*Cycle).look) }
+
+// withRoom calls f with the filters prepared and with the room that nominations keep taken.
+func (cy *Cycle) withRoom(f func(cy *Cycle)) {
 	c := cy.cluster
 	reserved := c.expect(cy.ahead)
 	if len(reserved) > 0 {
@@ -179,6 +182,21 @@ func (cy *Cycle) search() {
 	}
 	cy.judgeBare()
 	c.reserve(reserved)
+	f(cy)
+}
+
+// fitsNow reports whether a pod fits on one node. It uses the profile's cycle.
+func (c *Cluster) fitsNow(p *Profile, pod *Pod, n *Node) (ok bool) {
+	cy := c.cycle(p)
+	cy.explained = nil
+	cy.begin(pod)
+	cy.guard(func(cy *Cycle) { cy.withRoom(func(cy *Cycle) { ok = cy.filter(n) == nil }) })
+	return ok && cy.failed == nil
+}
+
+// look visits the nodes until enough of them are feasible.
+func (cy *Cycle) look() {
+	c := cy.cluster
 	if n := c.nominatedNode(cy.pod); n != nil && cy.filter(n) == nil {
 		cy.feasible = append(cy.feasible, n)
 		return
@@ -361,8 +379,13 @@ func (cy *Cycle) score() {
 
 // best picks one among the highest scores.
 func (cy *Cycle) best() *Node {
-	top, ties := cy.totals[0], 0
-	for _, v := range cy.totals {
+	return cy.feasible[cy.cluster.best(cy.totals, cy.pod)]
+}
+
+// best picks one among the highest scores for a pod.
+func (c *Cluster) best(totals []int64, p *Pod) int {
+	top, ties := totals[0], 0
+	for _, v := range totals {
 		switch {
 		case v > top:
 			top, ties = v, 1
@@ -370,26 +393,26 @@ func (cy *Cycle) best() *Node {
 			ties++
 		}
 	}
-	pick := cy.tie(ties)
-	for i, v := range cy.totals {
+	pick := c.tie(p, ties)
+	for i, v := range totals {
 		if v == top {
 			if pick == 0 {
-				return cy.feasible[i]
+				return i
 			}
 			pick--
 		}
 	}
-	return nil
+	return 0
 }
 
 // tie picks one of n equal nodes: at random, or by the pod's UID, so that an explanation equals the decision
 // that follows.
-func (cy *Cycle) tie(n int) int {
-	if cy.cluster.random != nil {
-		return cy.cluster.random(n)
+func (c *Cluster) tie(p *Pod, n int) int {
+	if c.random != nil {
+		return c.random(n)
 	}
 	h := uint64(14695981039346656037) // FNV-1a
-	for _, b := range []byte(cy.pod.pod.UID) {
+	for _, b := range []byte(p.pod.UID) {
 		h = (h ^ uint64(b)) * 1099511628211
 	}
 	return int(h % uint64(n))

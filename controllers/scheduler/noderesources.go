@@ -81,6 +81,13 @@ func NewNodeResourcesFit(opts FitOptions) (*NodeResourcesFit, error) {
 	return &NodeResourcesFit{opts}, nil
 }
 
+// Ignoring returns the plugin with further resources that nodes are not refused for.
+func (a *NodeResourcesFit) Ignoring(names ...string) *NodeResourcesFit {
+	out := *a
+	out.opts.IgnoredResources = append(slices.Clone(a.opts.IgnoredResources), names...)
+	return &out
+}
+
 func checkWeights(list []ResourceWeight) error {
 	for i, r := range list {
 		if r.Name == "" || r.Weight < 1 || r.Weight > 100 {

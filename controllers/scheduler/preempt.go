@@ -84,11 +84,21 @@ func (cy *Cycle) nominate(a *DefaultPreemption) (*nomination, []*placed) {
 }
 
 // preempt finds, among the nodes that refused the pod, the one where the fewest and least important pods must
-// go for the pod to fit, or returns nil. Pods of equal or higher priority are never touched, nor is room that
-// is kept for such. Pods that end already cost nothing: room is waited for rather than made, so a pod that is
-// nominated and whose victims have not all gone yet keeps its nomination and gets no further victims. Large
-// clusters are searched in part. The cluster is as before when it returns.
+// go for the pod to fit, or returns nil.
 func (cy *Cycle) preempt(a *DefaultPreemption) *preemption {
+	all := cy.preemptions(a)
+	if len(all) == 0 {
+		return nil
+	}
+	return slices.MinFunc(all, comparePreemptions)
+}
+
+// preemptions finds nodes where preemption helps, with the fewest and least important victims of each. Pods
+// of equal or higher priority are never touched, nor is room that is kept for such. Pods that end already
+// cost nothing: room is waited for rather than made, so a pod that is nominated and whose victims have not
+// all gone yet keeps its nomination and gets no further victims. Large clusters are searched in part. The
+// cluster is as before when it returns.
+func (cy *Cycle) preemptions(a *DefaultPreemption) (all []*preemption) {
 	c := cy.cluster
 	nodes := cy.preemptable()
 	if !mayPreempt(cy.pod.pod) || len(nodes) == 0 || cy.failed != nil {
@@ -108,26 +118,24 @@ func (cy *Cycle) preempt(a *DefaultPreemption) *preemption {
 	cy.reserved = reserved
 	if n := c.nominatedNode(cy.pod); n != nil && slices.Contains(nodes, n) {
 		if p := cy.victimsOn(n); p != nil && len(p.victims) == 0 {
-			return p
+			return []*preemption{p}
 		}
 	}
-	var best *preemption
-	found, enough := 0, max(cmp.Or(a.MinCandidateNodesAbsolute, 100), len(c.order)*cmp.Or(a.MinCandidateNodesPercentage, 10)/100)
+	protected := false // one of the nodes needs no budget to be violated
+	enough := max(cmp.Or(a.MinCandidateNodesAbsolute, 100), len(c.order)*cmp.Or(a.MinCandidateNodesPercentage, 10)/100)
 	start := c.nextPreempted % len(nodes)
 	for i := range nodes {
 		p := cy.victimsOn(nodes[(start+i)%len(nodes)])
 		if p == nil {
 			continue
 		}
-		if best == nil || comparePreemptions(p, best) < 0 {
-			best = p
-		}
-		if found++; found >= enough && best.violating == 0 {
+		all, protected = append(all, p), protected || p.violating == 0
+		if len(all) >= enough && protected {
 			c.nextPreempted += i + 1
 			break
 		}
 	}
-	return best
+	return all
 }
 
 // preemptable are the nodes where deleting other pods might help.

@@ -42,6 +42,9 @@ type Options struct {
 	// InitialBackoff and MaxBackoff limit how long a pod waits that could not be placed; it doubles with
 	// every attempt. 0 means 1 s and 10 s.
 	InitialBackoff, MaxBackoff time.Duration
+	// Extenders are called in their order for the pods that they are interested in. At most one of them may
+	// bind.
+	Extenders []Extender
 	// Metrics are called as things happen; nil functions are not.
 	Metrics Metrics
 }
@@ -104,7 +107,7 @@ func New(m *manager.Manager, opts Options) (*Scheduler, error) {
 	pods := client.For[*corev1.Pod](m.Conn())
 	s := &Scheduler{opts: opts, log: m.Logger(), pods: pods, bind: client.Subresource[*corev1.Binding](pods, "binding"),
 		recorders: map[string]*events.Recorder{}, profiles: map[string]*Profile{}, assumed: map[types.UID]assumption{}, waiting: newWaiting()}
-	if err := s.setProfiles(); err != nil {
+	if err := errors.Join(s.setProfiles(), checkExtenders(opts.Extenders)); err != nil {
 		return nil, err
 	}
 	for name := range s.profiles {
@@ -387,7 +390,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 			return nil
 		}
 	}
-	slots := make(chan struct{}, s.opts.Binders)
+	slots, extend := make(chan struct{}, s.opts.Binders), make(chan struct{}, extending)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for {
@@ -398,20 +401,23 @@ func (s *Scheduler) Run(ctx context.Context) error {
 			}
 			continue
 		}
+		if extenders := s.extendersOf(t.pod); len(extenders) > 0 {
+			// They may take long, and others must not wait for them.
+			wg.Go(func() {
+				extend <- struct{}{}
+				o, ok := s.decideExtended(ctx, t, extenders)
+				if <-extend; ok && ctx.Err() == nil {
+					s.finish(ctx, t, &o, slots)
+				}
+			})
+			continue
+		}
 		o, ok := s.decide(t)
 		if !ok {
 			continue
 		}
-		if o.Node != "" && (o.plan != nil || len(o.profile.permit)+len(o.profile.prebind) > 0) {
-			// It may wait for long, and others must not wait for it.
-			wg.Go(func() {
-				if !s.prepare(ctx, t, &o) {
-					return
-				}
-				slots <- struct{}{}
-				defer func() { <-slots }()
-				s.write(ctx, t, &o)
-			})
+		if o.Node != "" && o.waits() {
+			wg.Go(func() { s.finish(ctx, t, &o, slots) })
 			continue
 		}
 		select {
@@ -424,12 +430,34 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			if o.Node == "" {
-				s.unplaced(ctx, t, &o)
-			} else {
-				s.write(ctx, t, &o)
-			}
+			s.carryOut(ctx, t, &o)
 		})
+	}
+}
+
+// waits reports whether something may take long before the pod is bound.
+func (o *outcome) waits() bool {
+	return o.plan != nil || len(o.profile.permit)+len(o.profile.prebind) > 0
+}
+
+// finish does what a decision says: what may take long first, and what is written in one of the slots.
+func (s *Scheduler) finish(ctx context.Context, t *try, o *outcome, slots chan struct{}) {
+	if o.Node != "" && !s.prepare(ctx, t, o) {
+		return
+	}
+	if o.Node == "" {
+		s.reportUnplaced(t, o)
+	}
+	slots <- struct{}{}
+	defer func() { <-slots }()
+	s.carryOut(ctx, t, o)
+}
+
+func (s *Scheduler) carryOut(ctx context.Context, t *try, o *outcome) {
+	if o.Node == "" {
+		s.unplaced(ctx, t, o)
+	} else {
+		s.write(ctx, t, o)
 	}
 }
 
@@ -480,14 +508,7 @@ func (s *Scheduler) decide(t *try) (o outcome, ok bool) {
 	defer func() { s.measure(&o, began) }()
 	cy := s.cluster.decide(o.profile, t.Pod, nil)
 	if cy.selected != nil {
-		o.Node = cy.selected.name
-		if st := o.profile.reserveAll(t.Pod, o.Node); !st.OK() {
-			o.refuse(st, o.Node)
-			return o, true
-		}
-		s.assumed[t.pod.UID] = assumption{o.Node, s.cluster.unnominate(t.pod.UID)}
-		s.cluster.place(t.Pod, o.Node)
-		o.plan = s.cluster.pods[t.pod.UID].plan
+		s.assume(t, &o, cy.selected.name)
 		return o, true
 	}
 	o.Decision, o.failed = cy.decision(), cy.failed
@@ -496,6 +517,18 @@ func (s *Scheduler) decide(t *try) (o outcome, ok bool) {
 		s.makeRoom(cy, t, &o)
 	}
 	return o, true
+}
+
+// assume places a pod on a node, unless a Reserve plugin refuses it. s.mu is held.
+func (s *Scheduler) assume(t *try, o *outcome, node string) {
+	if st := o.profile.reserveAll(t.Pod, node); !st.OK() {
+		o.refuse(st, node)
+		return
+	}
+	o.Node = node
+	s.assumed[t.pod.UID] = assumption{node, s.cluster.unnominate(t.pod.UID)}
+	s.cluster.place(t.Pod, node)
+	o.plan = s.cluster.pods[t.pod.UID].plan
 }
 
 // refuse turns a placement that a plugin does not accept into none.
@@ -527,13 +560,7 @@ func (s *Scheduler) makeRoom(cy *Cycle, t *try, o *outcome) {
 			cy.nominate(own)
 		}
 		if nom := cy.renewed; nom != nil {
-			o.nominated = nom.node
-			for uid, v := range nom.victims {
-				if now := c.pods[uid]; now != nil && now.pod.DeletionTimestamp == nil {
-					o.victims = append(o.victims, v.pod)
-				}
-			}
-			slices.SortFunc(o.victims, func(a, b *corev1.Pod) int { return cmp.Compare(a.UID, b.UID) })
+			o.room(c, nom)
 			return
 		}
 	}
@@ -552,6 +579,17 @@ func (s *Scheduler) reportUnplaced(t *try, o *outcome) {
 		o.message += " preemption: " + o.preemption
 	}
 	s.recorders[t.pod.Spec.SchedulerName].Eventf(t.pod, corev1.EventTypeWarning, "FailedScheduling", "%s", o.message)
+}
+
+// room notes where room is kept for the pod, and who must go for that.
+func (o *outcome) room(c *Cluster, nom *nomination) {
+	o.nominated = nom.node
+	for uid, v := range nom.victims {
+		if now := c.pods[uid]; now != nil && now.pod.DeletionTimestamp == nil {
+			o.victims = append(o.victims, v.pod)
+		}
+	}
+	slices.SortFunc(o.victims, func(a, b *corev1.Pod) int { return cmp.Compare(a.UID, b.UID) })
 }
 
 // unplaced writes why a pod fits nowhere, makes room for it if it may, and lets it wait. The nomination is

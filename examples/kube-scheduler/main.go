@@ -42,22 +42,20 @@ type configuration struct {
 		ResourceName      string           `json:"resourceName,omitempty"`
 	} `json:"leaderElection,omitempty"`
 
-	Parallelism               *int             `json:"parallelism,omitempty"`
-	PercentageOfNodesToScore  *int             `json:"percentageOfNodesToScore,omitempty"`
-	PodInitialBackoffSeconds  *int64           `json:"podInitialBackoffSeconds,omitempty"`
-	PodMaxBackoffSeconds      *int64           `json:"podMaxBackoffSeconds,omitempty"`
-	Profiles                  []profile        `json:"profiles,omitempty"`
-	Extenders                 []map[string]any `json:"extenders,omitempty"`
-	DelayCacheUntilActive     bool             `json:"delayCacheUntilActive,omitempty"`
-	EnableProfiling           *bool            `json:"enableProfiling,omitempty"`
-	EnableContentionProfiling bool             `json:"enableContentionProfiling,omitempty"`
+	Parallelism               *int       `json:"parallelism,omitempty"`
+	PercentageOfNodesToScore  *int       `json:"percentageOfNodesToScore,omitempty"`
+	PodInitialBackoffSeconds  *int64     `json:"podInitialBackoffSeconds,omitempty"`
+	PodMaxBackoffSeconds      *int64     `json:"podMaxBackoffSeconds,omitempty"`
+	Profiles                  []profile  `json:"profiles,omitempty"`
+	Extenders                 []extender `json:"extenders,omitempty"`
+	DelayCacheUntilActive     bool       `json:"delayCacheUntilActive,omitempty"`
+	EnableProfiling           *bool      `json:"enableProfiling,omitempty"`
+	EnableContentionProfiling bool       `json:"enableContentionProfiling,omitempty"`
 }
 
 // refuse says what of a valid configuration this scheduler does not do.
 func (c *configuration) refuse() error {
 	switch {
-	case len(c.Extenders) > 0:
-		return errors.New("extenders: this scheduler calls none; write a plugin")
 	case c.DelayCacheUntilActive:
 		return errors.New("delayCacheUntilActive: a scheduler that is not the leader always keeps its cache, so that it can take over at once")
 	case c.EnableContentionProfiling:

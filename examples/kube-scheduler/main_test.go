@@ -143,7 +143,6 @@ func TestProfilesOfTheFile(t *testing.T) {
 // A wrong configuration is refused with the path of what is wrong.
 func TestWrongProfiles(t *testing.T) {
 	for fields, text := range map[string]string{
-		"extenders: [{urlPrefix: 'http://x'}]":                                               "extenders: this scheduler calls none",
 		"enableContentionProfiling: true":                                                    "enableContentionProfiling",
 		"parallelism: 0":                                                                     "parallelism: 0",
 		"percentageOfNodesToScore: 101":                                                      "percentageOfNodesToScore: 101",

@@ -78,11 +78,15 @@ func (c *configuration) options() (o scheduler.Options, err error) {
 			return o, fmt.Errorf("podMaxBackoffSeconds: %d: want no less than podInitialBackoffSeconds", *v)
 		}
 	}
+	var ignored []string
+	if o.Extenders, ignored, err = c.extenders(); err != nil {
+		return o, err
+	}
 	if len(c.Profiles) == 0 {
-		o.Profiles = []*scheduler.Profile{scheduler.Default().Percentage(percent)}
+		c.Profiles = []profile{{}}
 	}
 	for i := range c.Profiles {
-		p, err := c.Profiles[i].build(percent)
+		p, err := c.Profiles[i].build(percent, ignored)
 		if err != nil {
 			return o, fmt.Errorf("profiles[%d].%w", i, err)
 		}
@@ -111,8 +115,8 @@ type choice struct {
 	on     scheduler.Point
 }
 
-// build returns the profile.
-func (p *profile) build(percent int) (*scheduler.Profile, error) {
+// build returns the profile. Its plugins do not look at the ignored resources.
+func (p *profile) build(percent int, ignored []string) (*scheduler.Profile, error) {
 	if p.PercentageOfNodesToScore != nil {
 		var err error
 		if percent, err = percentage(p.PercentageOfNodesToScore); err != nil {
@@ -122,6 +126,9 @@ func (p *profile) build(percent int) (*scheduler.Profile, error) {
 	plugins, err := p.configured()
 	if err != nil {
 		return nil, err
+	}
+	if fit, ok := plugins["NodeResourcesFit"].(*scheduler.NodeResourcesFit); ok && len(ignored) > 0 {
+		plugins["NodeResourcesFit"] = fit.Ignoring(ignored...)
 	}
 	chosen, err := p.choose(plugins)
 	if err != nil {
