@@ -1,6 +1,7 @@
 package api
 
 import (
+	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1beta1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1beta2"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagemigrationv1beta1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
@@ -19,6 +20,7 @@ type Gated struct {
 // AllGated returns all kinds that can be switched on.
 func AllGated() []Gated {
 	return []Gated{
+		{certificatesv1beta1.GroupVersion, "ClusterTrustBundle", certificatesv1beta1.AddToScheme, certificatesv1beta1.AddRules},
 		{resourcev1beta2.GroupVersion, "DRADeviceTaintRules", resourcev1beta2.AddToScheme, resourcev1beta2.AddRules},
 		{storagemigrationv1beta1.GroupVersion, "StorageVersionMigrator", storagemigrationv1beta1.AddToScheme, storagemigrationv1beta1.AddRules},
 	}

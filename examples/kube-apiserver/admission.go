@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/keelson-dev/keelson/client/kubeconfig"
 	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/controlplane"
 )
@@ -20,7 +21,7 @@ type admissionPlugins struct {
 func (a *admissionPlugins) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&a.enable, "enable-admission-plugins", nil, "admission plugins to run besides the default ones")
 	f.StringSliceVar(&a.disable, "disable-admission-plugins", nil, "default admission plugins not to run")
-	f.StringVar(&a.configFile, "admission-control-config-file", "", "file of kind AdmissionConfiguration (apiserver.config.k8s.io/v1) with the configuration of PodSecurity, or the path of its file, which may be relative to this one")
+	f.StringVar(&a.configFile, "admission-control-config-file", "", "file of kind AdmissionConfiguration (apiserver.config.k8s.io/v1) with the configurations of EventRateLimit, ImagePolicyWebhook, PodNodeSelector, PodSecurity and PodTolerationRestriction, or the paths of their files, which may be relative to this one")
 }
 
 // apply adds them to the options of the server.
@@ -42,6 +43,11 @@ func (a *admissionPlugins) apply(o *controlplane.Options) error {
 	if err != nil {
 		return fmt.Errorf("--admission-control-config-file: %s: %w", a.configFile, err)
 	}
-	o.PodSecurity = configured.PodSecurity
+	if p := &configured.ImagePolicy; p.KubeConfigFile != "" {
+		if p.Post, err = poster(kubeconfig.Options{Path: p.KubeConfigFile}); err != nil {
+			return fmt.Errorf("--admission-control-config-file: %s: imagePolicy.kubeConfigFile: %w", a.configFile, err)
+		}
+	}
+	o.AdmissionConfiguration = configured
 	return nil
 }

@@ -42,6 +42,7 @@ func features() (*featuregate.Gate, error) {
 		watchList:              {alpha(27), beta(32), off(beta(33)), beta(34)},
 
 		// Kinds that are served with their versions in --runtime-config only.
+		"ClusterTrustBundle":     {alpha(27), off(beta(33))},
 		"DRADeviceTaintRules":    {alpha(35), off(beta(36))},
 		"StorageVersionMigrator": {alpha(30), off(beta(35))},
 
@@ -58,9 +59,11 @@ func features() (*featuregate.Gate, error) {
 		"JobSuccessPolicy":                         {alpha(30), beta(31), ga(33)},
 		"ListFromCacheSnapshot":                    {alpha(33), locked(beta(34))},
 		"MultiCIDRServiceAllocator":                {alpha(27), off(beta(31)), ga(33)},
+		"NodeDeclaredFeatures":                     {alpha(35), locked(beta(36))},
 		"OpenAPIEnums":                             {alpha(23), locked(beta(24))},
 		"OrderedNamespaceDeletion":                 {beta(33), ga(34)},
 		"PodSchedulingReadiness":                   {alpha(26), beta(27), ga(30)},
+		"PodTopologyLabelsAdmission":               {alpha(33), locked(beta(35))},
 		"RelaxedEnvironmentVariableValidation":     {alpha(30), beta(32), ga(34)},
 		"RetryGenerateName":                        {alpha(30), beta(31), ga(32)},
 		"ServiceAccountTokenJTI":                   {alpha(29), beta(30), ga(32)},

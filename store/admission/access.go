@@ -7,7 +7,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
-	"github.com/keelson-dev/keelson/store/podsecurity"
 	"github.com/keelson-dev/keelson/store/webhook"
 )
 
@@ -27,6 +26,8 @@ type Access interface {
 	// Latest returns the object as the store has it now, however far behind a cache may be; otherwise like
 	// Get.
 	Latest(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error)
+	// Create stores a new object, which must not be used afterwards; apierrors AlreadyExists if there is one.
+	Create(ctx context.Context, gvr schema.GroupVersionResource, obj metav1.Object) error
 	// ChangeStatus updates the object's status by change, which is called again, with the newer object, if
 	// another write came first. An error of change is returned.
 	ChangeStatus(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, change func(current metav1.Object) error) error
@@ -58,8 +59,8 @@ type Options struct {
 	WebhookDial webhook.DialFunc
 	// Authorize is the authorizer of expressions; nil makes their checks fail.
 	Authorize AuthorizeFunc
-	// PodSecurity are the defaults and exemptions of the plugin PodSecurity.
-	PodSecurity podsecurity.Configuration
+	// Configuration is that of the plugins which have one.
+	Configuration Configuration
 	// Draw returns random numbers for names, as registry.Options.Draw; nil means any.
 	Draw func(purpose string) uint64
 	// Metrics are the hooks of webhooks and policies; Step and Plugin are not used here.
@@ -79,7 +80,8 @@ func withOptions(make func(Access, Options) Plugin) func(Access, Options) (Plugi
 // Factories lists the built-in plugins in the order they run in.
 func Factories() []Factory {
 	return []Factory{
-		{"AlwaysPullImages", false, withoutOptions(newAlwaysPullImages)},
+		{"AlwaysAdmit", false, newIdle("AlwaysAdmit")},
+		{"NamespaceAutoProvision", false, withoutOptions(newNamespaceProvision)},
 		{"NamespaceLifecycle", true, withoutOptions(newNamespaceLifecycle)},
 		{"NamespaceExists", false, withoutOptions(newNamespaceExists)},
 		{"LimitPodHardAntiAffinityTopology", false, withoutOptions(newLimitAntiAffinity)},
@@ -87,25 +89,38 @@ func Factories() []Factory {
 		{"ServiceAccount", true, withOptions(newServiceAccount)},
 		{"NodeRestriction", false, withOptions(newNodeRestriction)},
 		{"TaintNodesByCondition", true, withoutOptions(newTaintNodes)},
+		{"AlwaysPullImages", false, withoutOptions(newAlwaysPullImages)},
+		{"ImagePolicyWebhook", false, newImagePolicy},
 		{"PodSecurity", true, newPodSecurity},
+		{"PodNodeSelector", false, newNodeSelectors},
 		{"Priority", true, withoutOptions(newPriority)},
 		{"DefaultTolerationSeconds", true, withoutOptions(newDefaultTolerations)},
+		{"PodTolerationRestriction", false, newTolerationRestriction},
+		{"EventRateLimit", false, newEventLimits},
 		{"ExtendedResourceToleration", false, withoutOptions(newExtendedTolerations)},
-		{"StorageObjectInUseProtection", true, withoutOptions(newStorageProtection)},
-		{"OwnerReferencesPermissionEnforcement", false, withOptions(newOwnerPermissions)},
-		{"RuntimeClass", true, withoutOptions(newRuntimeClass)},
 		{"DefaultStorageClass", true, withoutOptions(newDefaultStorageClass)},
+		{"StorageObjectInUseProtection", true, withoutOptions(newStorageProtection)},
+		{"PodGroupProtection", true, newIdle("PodGroupProtection")},
+		{"OwnerReferencesPermissionEnforcement", false, withOptions(newOwnerPermissions)},
 		{"PersistentVolumeClaimResize", true, withoutOptions(newClaimResize)},
+		{"RuntimeClass", true, withoutOptions(newRuntimeClass)},
 		{"CertificateApproval", true, withOptions(newCertificateApproval)},
 		{"CertificateSigning", true, withOptions(newCertificateSigning)},
+		{"ClusterTrustBundleAttest", true, withOptions(newTrustBundleAttest)},
 		{"CertificateSubjectRestriction", true, withoutOptions(newCertificateSubjectRestriction)},
 		{"DefaultIngressClass", true, withoutOptions(newDefaultIngressClass)},
 		{"DenyServiceExternalIPs", false, withoutOptions(newDenyExternalIPs)},
+		{"PodTopologyLabels", true, withoutOptions(newPodTopologyLabels)},
+		{"PodGroupWorkloadExists", true, newIdle("PodGroupWorkloadExists")},
+		{"NodeDeclaredFeatureValidator", true, withoutOptions(newNodeFeatures)},
+		{"JobValidation", true, newIdle("JobValidation")},
+		{"PodResizeValidator", true, withoutOptions(newPodResize)},
 		{"MutatingAdmissionPolicy", true, withOptions(newMutatingPolicies)},
 		{"MutatingAdmissionWebhook", true, withOptions(newMutatingWebhooks)},
 		{"ValidatingAdmissionPolicy", true, withOptions(newValidatingPolicies)},
 		{"ValidatingAdmissionWebhook", true, withOptions(newValidatingWebhooks)},
 		{"ResourceQuota", true, withoutOptions(newResourceQuota)},
+		{"AlwaysDeny", false, withoutOptions(newAlwaysDeny)},
 	}
 }
 

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -40,16 +41,19 @@ func TestViolations(t *testing.T) {
 
 func TestFactoriesAreNamedOnce(t *testing.T) {
 	seen := map[string]bool{}
+	o := Options{Configuration: Configuration{EventLimits: []EventLimit{{Type: EventLimitServer, QPS: 1, Burst: 1}},
+		ImagePolicy: ImagePolicy{Post: func(context.Context, []byte) ([]byte, error) { return nil, nil }}}}
 	for _, f := range Factories() {
 		require.False(t, seen[f.Name], f.Name)
 		seen[f.Name] = true
-		p, err := f.New(nil, Options{})
+		p, err := f.New(nil, o)
 		require.NoError(t, err)
 		require.Equal(t, f.Name, p.Name())
 		_, mutates := p.(Mutator)
 		_, validates := p.(Validator)
 		require.True(t, mutates || validates, f.Name)
-		require.True(t, p.Handles(Create) || p.Handles(Update), f.Name)
+		_, idles := p.(*idle)
+		require.NotEqual(t, idles, p.Handles(Create) || p.Handles(Update), f.Name)
 	}
 }
 

@@ -11,8 +11,11 @@ import (
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1beta1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/cel"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
 // certificatePlugin validates writes of CertificateSigningRequests.
@@ -54,8 +57,50 @@ func newCertificateSigning(_ Access, o Options) Plugin {
 		}}
 }
 
-// maySign checks the verb on the signer itself, and on all signers of its domain.
+// ChangesOnlyGCFields reports that an update changes nothing but what the garbage collector needs to delete
+// an object. Everything else may grant something: a label makes a role part of aggregated ones, an annotation
+// decides whether a server reconciles a role.
+func ChangesOnlyGCFields[T metav1.Object](obj, old T) bool {
+	was := metav1.MetaOf(old)
+	now := codec.DeepCopy(obj)
+	m := metav1.MetaOf(now)
+	m.OwnerReferences, m.Finalizers, m.ManagedFields, m.SelfLink = was.OwnerReferences, was.Finalizers, was.ManagedFields, was.SelfLink
+	return codec.Equal(now, old)
+}
+
+// trustBundleAttest requires the verb attest on the signer to write a bundle for it.
+type trustBundleAttest struct {
+	named
+	options Options
+}
+
+func newTrustBundleAttest(_ Access, o Options) Plugin {
+	return &trustBundleAttest{named{"ClusterTrustBundleAttest", []Operation{Create, Update}}, o}
+}
+
+func (p *trustBundleAttest) Validate(ctx context.Context, a *Attributes) error {
+	bundle, ok := a.Object.(*certificatesv1beta1.ClusterTrustBundle)
+	if !ok || bundle.Spec.SignerName == "" {
+		return nil
+	}
+	if old, ok := a.Old.(*certificatesv1beta1.ClusterTrustBundle); ok && ChangesOnlyGCFields(bundle, old) {
+		return nil
+	}
+	if !usesSigner(ctx, p.options, a, "attest", bundle.Spec.SignerName) {
+		return refuse(a, fmt.Errorf("user not permitted to attest for signerName %q", bundle.Spec.SignerName))
+	}
+	return nil
+}
+
 func maySign(ctx context.Context, o Options, a *Attributes, verb, signer string) error {
+	if usesSigner(ctx, o, a, verb, signer) {
+		return nil
+	}
+	return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, fmt.Errorf("user not permitted to %s requests with signerName %q", verb, signer))
+}
+
+// usesSigner checks the verb on the signer itself, and on all signers of its domain.
+func usesSigner(ctx context.Context, o Options, a *Attributes, verb, signer string) bool {
 	domain, _, _ := strings.Cut(signer, "/")
 	for _, name := range []string{signer, domain + "/*"} {
 		if o.Authorize == nil {
@@ -63,10 +108,10 @@ func maySign(ctx context.Context, o Options, a *Attributes, verb, signer string)
 		}
 		check := cel.Check{Verb: verb, Group: certificatesv1.GroupVersion.Group, Resource: "signers", Name: name}
 		if o.Authorize(ctx, a.User, check).Allowed {
-			return nil
+			return true
 		}
 	}
-	return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, fmt.Errorf("user not permitted to %s requests with signerName %q", verb, signer))
+	return false
 }
 
 // newCertificateSubjectRestriction refuses administrators' certificates from the signer of API clients.

@@ -4,21 +4,48 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 	"github.com/keelson-dev/keelson/store/podsecurity"
 )
 
-// configuration is the file AdmissionConfiguration of apiserver.config.k8s.io/v1.
-type configuration struct {
-	metav1.TypeMeta `json:",inline"`
-	Plugins         []pluginConfiguration `json:"plugins"`
+// Configuration is what the plugins with a configuration of their own do. The zero value is that of a server
+// without a configuration file.
+type Configuration struct {
+	// PodSecurity are the defaults and exemptions of the plugin PodSecurity; the zero value allows everything
+	// in namespaces that are not labelled.
+	PodSecurity podsecurity.Configuration
+	// NodeSelectors are those of the plugin PodNodeSelector, such as "disk=ssd,zone=a", by namespace: its
+	// pods may select no other labels. That of [DefaultNodeSelector] is added to the pods of all namespaces
+	// without the annotation scheduler.alpha.kubernetes.io/node-selector.
+	NodeSelectors map[string]string
+	// Tolerations are those of the plugin PodTolerationRestriction.
+	Tolerations Tolerations
+	// EventLimits are those of the plugin EventRateLimit, which needs at least one.
+	EventLimits []EventLimit
+	// ImagePolicy is that of the plugin ImagePolicyWebhook, which needs its Post.
+	ImagePolicy ImagePolicy
 }
 
-// pluginConfiguration is the configuration of a plugin or, if it is empty, the path of a file with it.
-type pluginConfiguration struct {
+// Tolerations apply to pods in namespaces without annotations about tolerations.
+type Tolerations struct {
+	// Default are added to new pods; Allowed are those, and narrower ones, that pods may have. None allows
+	// all.
+	Default, Allowed []corev1.Toleration
+}
+
+// admissionFile is the file AdmissionConfiguration of apiserver.config.k8s.io/v1.
+type admissionFile struct {
+	metav1.TypeMeta `json:",inline"`
+	Plugins         []pluginFile `json:"plugins"`
+}
+
+// pluginFile is the configuration of a plugin or, if it is empty, the path of a file with it.
+type pluginFile struct {
 	Name          string              `json:"name"`
 	Path          string              `json:"path"`
 	Configuration metav1.RawExtension `json:"configuration"`
@@ -27,25 +54,23 @@ type pluginConfiguration struct {
 const maxConfiguration = 1 << 20
 
 // ParseConfiguration reads a file of kind AdmissionConfiguration, YAML or JSON, and the files that it names,
-// by read, and returns the options of plugins that it sets. Unknown and repeated fields are errors, and so
-// are configurations of plugins that have none; all errors name the field.
-func ParseConfiguration(data []byte, read func(path string) ([]byte, error)) (Options, error) {
-	var o Options
-	var c configuration
-	issues, err := codec.UnmarshalYAML(data, &c, codec.DecodeOptions{Strict: true, MaxBytes: maxConfiguration})
-	if err == nil && len(issues) > 0 {
-		err = fmt.Errorf("%v", issues[0])
+// by read. Unknown and repeated fields are errors, and so are configurations of plugins that have none; all
+// errors name the field. Configuration.ImagePolicy.Post is left for the caller, who makes it from
+// ImagePolicy.KubeConfigFile.
+func ParseConfiguration(data []byte, read func(path string) ([]byte, error)) (Configuration, error) {
+	var c Configuration
+	var file admissionFile
+	if err := strictYAML(data, &file); err != nil {
+		return c, fmt.Errorf("admission: AdmissionConfiguration: %w", err)
 	}
-	if err != nil {
-		return o, fmt.Errorf("admission: AdmissionConfiguration: %w", err)
-	}
-	if v := c.APIVersion; c.Kind != "AdmissionConfiguration" || v != "apiserver.config.k8s.io/v1" && v != "apiserver.k8s.io/v1alpha1" {
-		return o, fmt.Errorf("admission: want kind AdmissionConfiguration of apiserver.config.k8s.io/v1, got %q of %q", c.Kind, v)
+	if v := file.APIVersion; file.Kind != "AdmissionConfiguration" || v != "apiserver.config.k8s.io/v1" && v != "apiserver.k8s.io/v1alpha1" {
+		return c, fmt.Errorf("admission: want kind AdmissionConfiguration of apiserver.config.k8s.io/v1, got %q of %q", file.Kind, v)
 	}
 	known := Factories()
 	seen := map[string]bool{}
-	for i := range c.Plugins {
-		p, at := &c.Plugins[i], validation.NewPath("plugins").Index(i)
+	for i := range file.Plugins {
+		p, at := &file.Plugins[i], validation.NewPath("plugins").Index(i)
+		var err error
 		switch {
 		case p.Name == "":
 			err = validation.Required(at.Child("name"), "")
@@ -54,20 +79,20 @@ func ParseConfiguration(data []byte, read func(path string) ([]byte, error)) (Op
 		case !slices.ContainsFunc(known, func(f Factory) bool { return f.Name == p.Name }):
 			err = validation.Invalid(at.Child("name"), p.Name, "there is no such admission plugin")
 		default:
-			if err = p.set(&o, read); err != nil {
+			if err = p.set(&c, read); err != nil {
 				err = fmt.Errorf("%v: %w", at, err)
 			}
 		}
 		if err != nil {
-			return o, fmt.Errorf("admission: AdmissionConfiguration: %w", err)
+			return c, fmt.Errorf("admission: AdmissionConfiguration: %w", err)
 		}
 		seen[p.Name] = true
 	}
-	return o, nil
+	return c, nil
 }
 
-// set sets the option of the plugin.
-func (p *pluginConfiguration) set(o *Options, read func(path string) ([]byte, error)) error {
+// set sets the configuration of the plugin.
+func (p *pluginFile) set(c *Configuration, read func(path string) ([]byte, error)) error {
 	data := p.Configuration.Raw
 	if len(data) == 0 || string(data) == "null" {
 		if p.Path == "" {
@@ -78,12 +103,101 @@ func (p *pluginConfiguration) set(o *Options, read func(path string) ([]byte, er
 			return err
 		}
 	}
-	if p.Name != "PodSecurity" {
-		return errors.New("the plugin " + p.Name + " has no configuration here: remove it, and use the plugin's API objects")
+	switch p.Name {
+	case "PodSecurity":
+		parsed, err := podsecurity.ParseConfiguration(data)
+		if err == nil {
+			c.PodSecurity = *parsed
+		}
+		return err
+	case "PodNodeSelector":
+		return c.parseNodeSelectors(data)
+	case "PodTolerationRestriction":
+		return c.parseTolerations(data)
+	case "EventRateLimit":
+		return c.parseEventLimits(data)
+	case "ImagePolicyWebhook":
+		return c.parseImagePolicy(data)
 	}
-	c, err := podsecurity.ParseConfiguration(data)
-	if err == nil {
-		o.PodSecurity = *c
+	return errors.New("the plugin " + p.Name + " has no configuration here: remove it, and use the plugin's API objects")
+}
+
+func (c *Configuration) parseNodeSelectors(data []byte) error {
+	var file struct {
+		Selectors map[string]string `json:"podNodeSelectorPluginConfig"`
+	}
+	if err := strictYAML(data, &file); err != nil {
+		return err
+	}
+	c.NodeSelectors = file.Selectors
+	_, err := parseNodeSelectors(file.Selectors)
+	return err
+}
+
+func (c *Configuration) parseTolerations(data []byte) error {
+	var file struct {
+		metav1.TypeMeta `json:",inline"`
+		Default         []corev1.Toleration `json:"default"`
+		Allowed         []corev1.Toleration `json:"whitelist"`
+	}
+	if err := strictYAML(data, &file); err != nil {
+		return err
+	}
+	if err := wantConfiguration(file.TypeMeta, "podtolerationrestriction.admission.k8s.io/v1alpha1"); err != nil {
+		return err
+	}
+	c.Tolerations = Tolerations{file.Default, file.Allowed}
+	return c.Tolerations.check()
+}
+
+func (c *Configuration) parseEventLimits(data []byte) error {
+	var file struct {
+		metav1.TypeMeta `json:",inline"`
+		Limits          []EventLimit `json:"limits"`
+	}
+	if err := strictYAML(data, &file); err != nil {
+		return err
+	}
+	if err := wantConfiguration(file.TypeMeta, "eventratelimit.admission.k8s.io/v1alpha1"); err != nil {
+		return err
+	}
+	c.EventLimits = file.Limits
+	return checkEventLimits(file.Limits)
+}
+
+// wantConfiguration checks that a file is of the kind Configuration of a version.
+func wantConfiguration(got metav1.TypeMeta, version string) error {
+	if got.Kind != "Configuration" || got.APIVersion != version {
+		return fmt.Errorf("want kind Configuration of %s, got %q of %q", version, got.Kind, got.APIVersion)
+	}
+	return nil
+}
+
+// strictYAML reads a file in which unknown and repeated fields are errors.
+func strictYAML(data []byte, into any) error {
+	issues, err := codec.UnmarshalYAML(data, into, codec.DecodeOptions{Strict: true, MaxBytes: maxConfiguration})
+	if err == nil && len(issues) > 0 {
+		err = fmt.Errorf("%v", issues[0])
 	}
 	return err
+}
+
+// parseLabelMap reads labels of the form k=v,k2=v2, as they stand in annotations and configuration files.
+func parseLabelMap(text string) (map[string]string, error) {
+	out := map[string]string{}
+	if strings.TrimSpace(text) == "" {
+		return out, nil
+	}
+	for _, part := range strings.Split(text, ",") {
+		key, value, ok := strings.Cut(part, "=")
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+		if !ok {
+			return nil, fmt.Errorf("invalid selector %q: want labels of the form key=value, with commas between them", text)
+		}
+		if wrong := append(validation.IsQualifiedName(key), validation.IsLabelValue(value)...); len(wrong) > 0 {
+			return nil, fmt.Errorf("invalid selector %q: %s", text, strings.Join(wrong, "; "))
+		}
+		out[key] = value
+	}
+	return out, nil
 }

@@ -3,9 +3,11 @@ package admission_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/store/admission"
 )
 
@@ -48,14 +50,71 @@ func TestParseConfiguration(t *testing.T) {
 	}
 }
 
-// The defaults of what is accepted are valid.
+// Every plugin with a configuration of its own: what it is in the file, and what is wrong with others.
+func TestParsePluginConfigurations(t *testing.T) {
+	parse := func(plugin, text string) (admission.Configuration, error) {
+		return admission.ParseConfiguration([]byte(configurationHead+"plugins: [{name: "+plugin+", path: file}]"), func(string) ([]byte, error) { return []byte(text), nil })
+	}
+	const tolerations = "apiVersion: podtolerationrestriction.admission.k8s.io/v1alpha1\nkind: Configuration\n"
+	const limits = "apiVersion: eventratelimit.admission.k8s.io/v1alpha1\nkind: Configuration\n"
+	for _, c := range []struct {
+		plugin, text string
+		want         admission.Configuration
+	}{
+		{"PodNodeSelector", "podNodeSelectorPluginConfig:\n  clusterDefaultNodeSelector: a=b\n  ns: c=d, e=\n", admission.Configuration{NodeSelectors: map[string]string{"clusterDefaultNodeSelector": "a=b", "ns": "c=d, e="}}},
+		{"PodTolerationRestriction", tolerations + "default: [{key: a, operator: Exists}]\nwhitelist: [{key: b, value: c, effect: NoSchedule}]\n", admission.Configuration{Tolerations: admission.Tolerations{
+			Default: []corev1.Toleration{{Key: "a", Operator: "Exists"}}, Allowed: []corev1.Toleration{{Key: "b", Value: "c", Effect: "NoSchedule"}}}}},
+		{"EventRateLimit", limits + "limits: [{type: Namespace, qps: 50, burst: 100, cacheSize: 2000}, {type: Server, qps: 1, burst: 2}]", admission.Configuration{EventLimits: []admission.EventLimit{
+			{Type: admission.EventLimitNamespace, QPS: 50, Burst: 100, CacheSize: 2000}, {Type: admission.EventLimitServer, QPS: 1, Burst: 2}}}},
+		{"ImagePolicyWebhook", "imagePolicy: {kubeConfigFile: /k, allowTTL: 50, denyTTL: -1, retryBackoff: 700, defaultAllow: true}", admission.Configuration{ImagePolicy: admission.ImagePolicy{
+			KubeConfigFile: "/k", AllowTTL: 50 * time.Second, DenyTTL: -time.Second, RetryBackoff: 700 * time.Millisecond, DefaultAllow: true}}},
+	} {
+		got, err := parse(c.plugin, c.text)
+		require.NoError(t, err, c.plugin)
+		require.Equal(t, c.want, got, c.plugin)
+	}
+	for _, c := range []struct{ plugin, text, want string }{
+		{"PodNodeSelector", "podNodeSelectorPluginConfig: {ns: 'a in (b)'}", `plugins[0]: podNodeSelectorPluginConfig[ns]: invalid selector "a in (b)"`},
+		{"PodNodeSelector", "podNodeSelectorPluginConfig: {ns: '-a=b'}", "podNodeSelectorPluginConfig[ns]: invalid selector"},
+		{"PodNodeSelector", "selectors: {}", `unknown field "selectors"`},
+		{"PodTolerationRestriction", "default: []", `want kind Configuration of podtolerationrestriction.admission.k8s.io/v1alpha1, got "" of ""`},
+		{"PodTolerationRestriction", tolerations + "default: [{key: a, operator: Equals}]", "default[0].operator: Unsupported value"},
+		{"PodTolerationRestriction", tolerations + "whitelist: [{key: a, operator: Exists, value: b}]", "whitelist[0].operator: Invalid value"},
+		{"EventRateLimit", tolerations, "want kind Configuration of eventratelimit.admission.k8s.io/v1alpha1"},
+		{"EventRateLimit", limits, "limits: Required value: must not be empty"},
+		{"EventRateLimit", limits + "limits: [{type: Pod, qps: 0, burst: -1, cacheSize: -1}]", `[limits[0].type: Unsupported value: "Pod"`},
+		{"EventRateLimit", limits + "limits: [{type: User, qps: 1.5, burst: 1}]", "qps"},
+		{"ImagePolicyWebhook", "imagePolicy: {}", "imagePolicy.kubeConfigFile: Required value"},
+		{"ImagePolicyWebhook", "imagePolicy: {kubeConfigFile: k, allowTTL: 1801}", "imagePolicy.allowTTL: want from 1 to 1800 seconds, 0 for the default or -1 for none, got 1801"},
+		{"ImagePolicyWebhook", "imagePolicy: {kubeConfigFile: k, retryBackoff: -2}", "imagePolicy.retryBackoff: want from 1 to 300000 milliseconds"},
+		{"ImagePolicyWebhook", "imagePolicy: {kubeConfigFile: k, denyTTL: 10s}", "denyTTL"},
+	} {
+		_, err := parse(c.plugin, c.text)
+		require.ErrorContains(t, err, c.want, c.text)
+	}
+}
+
+// The plugins can be made with what is accepted.
 func FuzzParseConfiguration(f *testing.F) {
 	f.Add([]byte(configurationHead + "plugins: [{name: PodSecurity, path: x}]"))
-	f.Add([]byte(configurationHead + "plugins:\n- name: PodSecurity\n  configuration: " + podSecurityText + "\n"))
+	for _, text := range []string{
+		"PodSecurity\n  configuration: " + podSecurityText,
+		"PodNodeSelector\n  configuration: {podNodeSelectorPluginConfig: {clusterDefaultNodeSelector: 'a=b,c='}}",
+		"PodTolerationRestriction\n  configuration: {apiVersion: podtolerationrestriction.admission.k8s.io/v1alpha1, kind: Configuration, default: [{operator: Exists}]}",
+		"EventRateLimit\n  configuration: {apiVersion: eventratelimit.admission.k8s.io/v1alpha1, kind: Configuration, limits: [{type: User, qps: 1, burst: 1}]}",
+		"ImagePolicyWebhook\n  configuration: {imagePolicy: {kubeConfigFile: k, allowTTL: -1}}",
+	} {
+		f.Add([]byte(configurationHead + "plugins:\n- name: " + text + "\n"))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if o, err := admission.ParseConfiguration(data, readNothing); err == nil {
-			_, err := o.PodSecurity.Policy()
-			require.NoError(t, err)
+		c, err := admission.ParseConfiguration(data, readNothing)
+		if err != nil {
+			return
+		}
+		for _, name := range []string{"PodSecurity", "PodNodeSelector", "PodTolerationRestriction", "EventRateLimit"} {
+			if name != "EventRateLimit" || len(c.EventLimits) > 0 {
+				plugin(t, name, objects{}, admission.Options{Configuration: c})
+			}
 		}
 	})
 }

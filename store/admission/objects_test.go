@@ -49,6 +49,10 @@ func (o objects) ResourceOf(schema.GroupVersionKind) (schema.GroupVersionResourc
 	panic("not used by these plugins")
 }
 
+func (o objects) Create(context.Context, schema.GroupVersionResource, metav1.Object) error {
+	panic("not used by these plugins")
+}
+
 func (o objects) ChangeStatus(context.Context, schema.GroupVersionResource, types.NamespacedName, func(metav1.Object) error) error {
 	panic("not used by these plugins")
 }

@@ -2,12 +2,65 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
+
+// alwaysDeny refuses every write. Upstream has it for tests of its own; so may others.
+type alwaysDeny struct{ named }
+
+func newAlwaysDeny(Access) Plugin {
+	return &alwaysDeny{named{"AlwaysDeny", []Operation{Create, Update, Delete, Connect}}}
+}
+
+func (p *alwaysDeny) Admit(ctx context.Context, a *Attributes) error { return p.Validate(ctx, a) }
+
+func (p *alwaysDeny) Validate(_ context.Context, a *Attributes) error {
+	return refuse(a, errors.New("admission control is denying all modifications"))
+}
+
+// idle is a plugin that handles nothing: AlwaysAdmit, and those whose objects 1.36 does not serve unless
+// alpha features are on, which this server does not have.
+type idle struct{ named }
+
+func newIdle(name string) func(Access, Options) (Plugin, error) {
+	return func(Access, Options) (Plugin, error) { return &idle{named{name: name}}, nil }
+}
+
+func (*idle) Validate(context.Context, *Attributes) error { return nil }
+
+// namespaceProvision creates the namespace of a new object if it is missing.
+type namespaceProvision struct {
+	named
+	access Access
+}
+
+func newNamespaceProvision(access Access) Plugin {
+	return &namespaceProvision{named{"NamespaceAutoProvision", []Operation{Create}}, access}
+}
+
+func (p *namespaceProvision) Admit(ctx context.Context, a *Attributes) error {
+	if a.DryRun || a.Namespace == "" || a.Resource == core("namespaces") {
+		return nil
+	}
+	_, err := p.access.Get(ctx, core("namespaces"), types.NamespacedName{Name: a.Namespace})
+	if apierrors.IsNotFound(err) {
+		err = p.access.Create(ctx, core("namespaces"), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: a.Namespace}})
+		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+	}
+	if err != nil {
+		return refuse(a, err)
+	}
+	return nil
+}
 
 // denyExternalIPs refuses new external addresses of Services, with which a user who may write Services can
 // receive the traffic of others.

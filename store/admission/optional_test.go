@@ -1,8 +1,11 @@
 package admission_test
 
 import (
+	"strings"
+	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -10,6 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/controlplane"
 	"github.com/keelson-dev/keelson/store/internal/planetest"
 	"github.com/keelson-dev/keelson/store/memory"
@@ -95,6 +99,73 @@ func TestNamespaceExists(t *testing.T) {
 	err := planetest.TryCreate(t, admin, &corev1.ConfigMap{ObjectMeta: planetest.Meta("nowhere", "x")})
 	require.True(t, apierrors.IsNotFound(err), err)
 	require.ErrorContains(t, err, `namespaces "nowhere" not found`)
+}
+
+// A new object brings its namespace into being, and a dry run does not.
+func TestNamespaceAutoProvision(t *testing.T) {
+	p := planetest.Start(t, enable("NamespaceAutoProvision"))
+	admin := p.Admin()
+	config := func(namespace string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "x-"}}
+	}
+	_, err := client.For[*corev1.ConfigMap](admin).Create(t.Context(), config("tried"), client.CreateOptions{DryRun: true})
+	require.True(t, apierrors.IsNotFound(err), err)
+	var creators sync.WaitGroup
+	for range 8 {
+		creators.Go(func() { assert.NoError(t, planetest.TryCreate(t, admin, config("made"))) })
+	}
+	creators.Wait()
+	made, err := client.For[*corev1.Namespace](admin).Get(t.Context(), planetest.Key("", "made"))
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"kubernetes.io/metadata.name": "made"}, made.Labels)
+	require.NoError(t, client.For[*corev1.Namespace](admin).Delete(t.Context(), planetest.Key("", "made")))
+	p.Eventually("a namespace that is being deleted takes nothing new", func() bool {
+		err := planetest.TryCreate(t, admin, config("made"))
+		return apierrors.IsForbidden(err)
+	})
+	_, err = client.For[*corev1.Namespace](admin).Get(t.Context(), planetest.Key("", "tried"))
+	require.True(t, apierrors.IsNotFound(err), err)
+	err = planetest.TryCreate(t, admin, config("Not_A_Name"))
+	require.Error(t, err)
+}
+
+// AlwaysDeny refuses every write and no read, and AlwaysAdmit nothing.
+func TestAlwaysAdmitAndDeny(t *testing.T) {
+	shared := planetest.Over(memory.New(memory.Options{}))
+	open := planetest.Start(t, shared, enable("AlwaysAdmit"))
+	kept := planetest.Create(t, open.Admin(), &corev1.ConfigMap{ObjectMeta: planetest.Meta("default", "kept")})
+	admin := planetest.Start(t, shared, enable("AlwaysDeny")).Admin()
+	maps := client.For[*corev1.ConfigMap](admin)
+	_, err := maps.Get(t.Context(), metav1.KeyOf(kept))
+	require.NoError(t, err)
+	_, updated := maps.Update(t.Context(), kept)
+	_, applied := maps.Patch(t.Context(), metav1.KeyOf(kept), client.Patch{Type: "application/merge-patch+json", Data: []byte(`{"data":{"a":"b"}}`)})
+	for what, err := range map[string]error{
+		"create": planetest.TryCreate(t, admin, &corev1.ConfigMap{ObjectMeta: planetest.Meta("default", "x")}),
+		"update": updated, "patch": applied, "delete": maps.Delete(t.Context(), metav1.KeyOf(kept)),
+	} {
+		require.True(t, apierrors.IsForbidden(err), "%s: %v", what, err)
+		require.ErrorContains(t, err, "admission control is denying all modifications", what)
+	}
+}
+
+// The plugins of Kubernetes 1.36 are all there, in its order (pkg/kubeapiserver/options/plugins.go of
+// 1.36.3), and on and off as there.
+func TestPluginsOfKubernetes(t *testing.T) {
+	var names []string
+	for _, f := range admission.Factories() {
+		if f.Default {
+			names = append(names, f.Name)
+		} else {
+			names = append(names, "-"+f.Name)
+		}
+	}
+	require.Equal(t, strings.Fields(`-AlwaysAdmit -NamespaceAutoProvision NamespaceLifecycle -NamespaceExists -LimitPodHardAntiAffinityTopology LimitRanger ServiceAccount
+		-NodeRestriction TaintNodesByCondition -AlwaysPullImages -ImagePolicyWebhook PodSecurity -PodNodeSelector Priority DefaultTolerationSeconds -PodTolerationRestriction
+		-EventRateLimit -ExtendedResourceToleration DefaultStorageClass StorageObjectInUseProtection PodGroupProtection -OwnerReferencesPermissionEnforcement
+		PersistentVolumeClaimResize RuntimeClass CertificateApproval CertificateSigning ClusterTrustBundleAttest CertificateSubjectRestriction DefaultIngressClass
+		-DenyServiceExternalIPs PodTopologyLabels PodGroupWorkloadExists NodeDeclaredFeatureValidator JobValidation PodResizeValidator MutatingAdmissionPolicy
+		MutatingAdmissionWebhook ValidatingAdmissionPolicy ValidatingAdmissionWebhook ResourceQuota -AlwaysDeny`), names)
 }
 
 // Owners are changed by users who may delete the object, and block the deletion of an owner whose finalizers

@@ -28,11 +28,11 @@ type podSecurity struct {
 }
 
 func newPodSecurity(access Access, o Options) (Plugin, error) {
-	defaults, err := o.PodSecurity.Policy()
+	defaults, err := o.Configuration.PodSecurity.Policy()
 	if err != nil {
 		return nil, err
 	}
-	return &podSecurity{named{"PodSecurity", []Operation{Create, Update}}, access, defaults, o.PodSecurity.Exemptions}, nil
+	return &podSecurity{named{"PodSecurity", []Operation{Create, Update}}, access, defaults, o.Configuration.PodSecurity.Exemptions}, nil
 }
 
 // Validate implements Validator.

@@ -74,8 +74,8 @@ func TestPodSecurityOfPods(t *testing.T) {
 	world := objects{"namespaces": {namespace("free"), namespace("base", "enforce", "baseline", "enforce-version", "v1.30"),
 		namespace("strict", "enforce", "restricted"), namespace("soft", "audit", "baseline", "warn", "restricted", "warn-version", "v1.36"),
 		namespace("broken", "enforce", "tight"), namespace("exempt", "enforce", "restricted")}}
-	p := plugin(t, "PodSecurity", world, admission.Options{PodSecurity: podsecurity.Configuration{
-		Exemptions: podsecurity.Exemptions{Usernames: []string{"root"}, Namespaces: []string{"exempt"}, RuntimeClasses: []string{"vm"}}}})
+	p := plugin(t, "PodSecurity", world, admission.Options{Configuration: admission.Configuration{PodSecurity: podsecurity.Configuration{
+		Exemptions: podsecurity.Exemptions{Usernames: []string{"root"}, Namespaces: []string{"exempt"}, RuntimeClasses: []string{"vm"}}}}})
 	require.True(t, p.Handles(admission.Create))
 	require.True(t, p.Handles(admission.Update))
 	require.False(t, p.Handles(admission.Delete))
@@ -126,7 +126,7 @@ func TestPodSecurityOfPods(t *testing.T) {
 // The pods of workloads are evaluated when they are created; their templates lead to warnings.
 func TestPodSecurityOfTemplates(t *testing.T) {
 	world := objects{"namespaces": {namespace("free"), namespace("strict", "enforce", "baseline", "audit", "baseline"), namespace("exempt", "warn", "baseline")}}
-	p := plugin(t, "PodSecurity", world, admission.Options{PodSecurity: podsecurity.Configuration{Exemptions: podsecurity.Exemptions{Namespaces: []string{"exempt"}}}})
+	p := plugin(t, "PodSecurity", world, admission.Options{Configuration: admission.Configuration{PodSecurity: podsecurity.Configuration{Exemptions: podsecurity.Exemptions{Namespaces: []string{"exempt"}}}}})
 	for _, resource := range []schema.GroupVersionResource{corev1.GroupVersion.WithResource("podtemplates"), corev1.GroupVersion.WithResource("replicationcontrollers"),
 		appsv1.GroupVersion.WithResource("replicasets"), appsv1.GroupVersion.WithResource("deployments"), appsv1.GroupVersion.WithResource("statefulsets"), appsv1.GroupVersion.WithResource("daemonsets"),
 		batchv1.GroupVersion.WithResource("jobs"), batchv1.GroupVersion.WithResource("cronjobs")} {
@@ -174,8 +174,8 @@ func TestPodSecurityOfNamespaces(t *testing.T) {
 	add("a", "x", "", true)
 	add("vm", "", "vm", true)
 	add("quiet", "", "", false)
-	p := plugin(t, "PodSecurity", world, admission.Options{PodSecurity: podsecurity.Configuration{Defaults: podsecurity.Defaults{Audit: "baseline"},
-		Exemptions: podsecurity.Exemptions{Namespaces: []string{"exempt"}, RuntimeClasses: []string{"vm"}}}})
+	p := plugin(t, "PodSecurity", world, admission.Options{Configuration: admission.Configuration{PodSecurity: podsecurity.Configuration{Defaults: podsecurity.Defaults{Audit: "baseline"},
+		Exemptions: podsecurity.Exemptions{Namespaces: []string{"exempt"}, RuntimeClasses: []string{"vm"}}}}})
 	invalid := `Namespace "ns" is invalid: [metadata.labels[pod-security.kubernetes.io/enforce-version]: Invalid value: "1.30": must be "latest" or "v1.x", metadata.labels[pod-security.kubernetes.io/warn]: Invalid value: "none": must be one of privileged, baseline, restricted]`
 	three := []string{`existing pods in namespace "ns" violate the new PodSecurity enforce level "baseline:latest"`, "a (and 2 other pods): privileged"}
 	for name, c := range map[string]struct {
@@ -214,6 +214,6 @@ func TestPodSecurityOfNamespaces(t *testing.T) {
 }
 
 func TestPodSecurityWrongOptions(t *testing.T) {
-	_, err := tryPlugin(t, "PodSecurity", objects{}, admission.Options{PodSecurity: podsecurity.Configuration{Defaults: podsecurity.Defaults{Warn: "high"}}})
+	_, err := tryPlugin(t, "PodSecurity", objects{}, admission.Options{Configuration: admission.Configuration{PodSecurity: podsecurity.Configuration{Defaults: podsecurity.Defaults{Warn: "high"}}}})
 	require.EqualError(t, err, `podsecurity: PodSecurityConfiguration: defaults.warn: Invalid value: "high": must be one of privileged, baseline, restricted`)
 }

@@ -67,6 +67,12 @@ func bindPod(ctx context.Context, res *registry.Resource, key types.NamespacedNa
 			}
 			pod.Annotations[k] = v
 		}
+		for k, v := range binding.Labels { // those of plugins among them
+			if pod.Labels == nil {
+				pod.Labels = map[string]string{}
+			}
+			pod.Labels[k] = v
+		}
 		return nil
 	}
 	registry.SetKind(binding, bindingKind)

@@ -113,16 +113,33 @@ var gated = map[string]struct {
 	rules   []rbacv1.PolicyRule
 }{
 	// A migration rewrites any resource.
+	trustBundles: {"kube-apiserver-serving-clustertrustbundle-publisher", rules(named(on(verbs("attest"), "certificates.k8s.io:signers"), "kubernetes.io/kube-apiserver-serving"),
+		on(verbs("create,update,delete,list,watch"), trustBundles))},
 	"storagemigration.k8s.io:storageversionmigrations": {"storage-version-migrator-controller", rules(on(verbs("get,list,patch,watch"), "*:*"),
 		on(verbs("patch,update"), "storagemigration.k8s.io:storageversionmigrations/status"), on(verbs("patch,update"), "apiextensions.k8s.io:customresourcedefinitions/status"))},
 }
 
-// AddGated adds the role of the controller of a resource that is not always served, if there is one, for a
-// server that serves it.
+// trustBundles are what a node may read, as every service account may.
+const trustBundles = "certificates.k8s.io:clustertrustbundles"
+
+func readTrustBundles() []rbacv1.PolicyRule { return on(read, trustBundles) }
+
+// AddGated adds the roles about a resource that is not always served, if there are any, for a server that
+// serves it.
 func (b *Bootstrap) AddGated(group, resource string) {
 	if c, ok := gated[group+":"+resource]; ok {
 		b.controller(c.account, c.rules)
 	}
+	if group+":"+resource != trustBundles {
+		return
+	}
+	for _, r := range b.ClusterRoles {
+		if r.Name == "system:node" {
+			r.Rules = append(r.Rules, readTrustBundles()...)
+		}
+	}
+	b.role("system:cluster-trust-bundle-discovery", readTrustBundles())
+	b.bind("system:cluster-trust-bundle-discovery", groupOf("system:serviceaccounts"))
 }
 
 // userRoles adds the roles meant for users: cluster-admin, and admin, edit and view, which aggregate the

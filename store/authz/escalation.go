@@ -9,8 +9,6 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
-	"github.com/keelson-dev/keelson/apimachinery/codec"
-	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/authn"
 )
@@ -43,38 +41,27 @@ func (e *Escalation) Validate(ctx context.Context, a *admission.Attributes) erro
 	switch obj := a.Object.(type) {
 	case *rbacv1.ClusterRole:
 		old, _ := a.Old.(*rbacv1.ClusterRole)
-		if old != nil && changesOnlyGCFields(obj, old) {
+		if old != nil && admission.ChangesOnlyGCFields(obj, old) {
 			return nil
 		}
 		return e.mayAggregate(ctx, a, obj, old)
 	case *rbacv1.Role:
-		if old, _ := a.Old.(*rbacv1.Role); old != nil && changesOnlyGCFields(obj, old) {
+		if old, _ := a.Old.(*rbacv1.Role); old != nil && admission.ChangesOnlyGCFields(obj, old) {
 			return nil
 		}
 		return e.mayGrant(ctx, a, obj.Name, a.Namespace, obj.Rules)
 	case *rbacv1.ClusterRoleBinding:
-		if old, _ := a.Old.(*rbacv1.ClusterRoleBinding); old != nil && changesOnlyGCFields(obj, old) {
+		if old, _ := a.Old.(*rbacv1.ClusterRoleBinding); old != nil && admission.ChangesOnlyGCFields(obj, old) {
 			return nil
 		}
 		return e.mayBind(ctx, a, obj.RoleRef, "")
 	case *rbacv1.RoleBinding:
-		if old, _ := a.Old.(*rbacv1.RoleBinding); old != nil && changesOnlyGCFields(obj, old) {
+		if old, _ := a.Old.(*rbacv1.RoleBinding); old != nil && admission.ChangesOnlyGCFields(obj, old) {
 			return nil
 		}
 		return e.mayBind(ctx, a, obj.RoleRef, a.Namespace)
 	}
 	return nil
-}
-
-// changesOnlyGCFields reports that an update changes nothing but what the garbage collector needs to delete
-// an object. Everything else may grant something: a label makes a role part of aggregated ones, an annotation
-// decides whether a server reconciles a role.
-func changesOnlyGCFields[T metav1.Object](obj, old T) bool {
-	was := metav1.MetaOf(old)
-	now := codec.DeepCopy(obj)
-	m := metav1.MetaOf(now)
-	m.OwnerReferences, m.Finalizers, m.ManagedFields, m.SelfLink = was.OwnerReferences, was.Finalizers, was.ManagedFields, was.SelfLink
-	return codec.Equal(now, old)
 }
 
 // mayAggregate is mayGrant for a cluster role. The rules that an aggregated role will have are not known, and

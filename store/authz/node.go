@@ -26,6 +26,14 @@ func NewNode(graph *NodeGraph, ready func() bool) *Node {
 	return &Node{graph: graph, ready: ready, rules: nodeRules()}
 }
 
+// AddGated adds what nodes may do with a resource that is not always served, for a server that serves it. It
+// must not be called while n is in use.
+func (n *Node) AddGated(group, resource string) {
+	if group+":"+resource == trustBundles {
+		n.rules = append(n.rules, readTrustBundles()...)
+	}
+}
+
 // RulesFor implements RuleResolver: what a node may do cannot be listed.
 func (n *Node) RulesFor(_ context.Context, u *authn.User, _ string) ([]ResourceRule, []NonResourceRule, bool, error) {
 	if _, ok := authn.NodeName(u); ok {

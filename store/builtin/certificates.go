@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1beta1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/store/authn"
@@ -27,6 +28,13 @@ func certificates(s *scheme.Scheme) []registry.Definition {
 		Subresources: map[string]registry.Subresource{
 			"approval": {Edit: edit(editApproval), Validate: check(certificatesv1.ValidateCertificateSigningRequestApproval)},
 		},
+	}, {
+		// api.Scheme does not register it.
+		Info: kind[*certificatesv1beta1.ClusterTrustBundle](s, certificatesv1beta1.GroupVersion), Table: trustBundleTable,
+		Strategy: registry.Strategy{VersionRequired: true},
+		Fields: clusterScoped(field("spec.signerName", func(b *certificatesv1beta1.ClusterTrustBundle) string {
+			return b.Spec.SignerName
+		})),
 	}}
 }
 

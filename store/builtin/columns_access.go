@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1beta1"
 	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/store/columns"
@@ -51,6 +52,10 @@ var signingRequestTable = columns.Of(func(r *certificatesv1.CertificateSigningRe
 	return []any{r.Name, columns.AgeOf(r, now), orElse(r.Spec.SignerName, none), r.Spec.Username, duration, signingStatus(r)}
 }, columns.Name(), columns.Age(), columns.Text("SignerName", "Name of the signer."), columns.Text("Requestor", "User who made the request."),
 	columns.Text("RequestedDuration", "How long the certificate should be valid."), columns.Text("Condition", "What has been decided."))
+
+var trustBundleTable = columns.Of(func(b *certificatesv1beta1.ClusterTrustBundle, _ time.Time) []any {
+	return []any{b.Name, orElse(b.Spec.SignerName, none)}
+}, columns.Name(), columns.Text("SignerName", "Name of the signer, if any."))
 
 func signingStatus(r *certificatesv1.CertificateSigningRequest) string {
 	var approved, denied, failed bool

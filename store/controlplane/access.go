@@ -38,6 +38,12 @@ func (a pluginAccess) Latest(ctx context.Context, gvr schema.GroupVersionResourc
 	return a.Access.GetLatest(ctx, gvr, key)
 }
 
+// Create implements admission.Access, as ChangeStatus does.
+func (a pluginAccess) Create(ctx context.Context, gvr schema.GroupVersionResource, obj metav1.Object) error {
+	_, err := a.Access.Create(authn.AsServer(ctx), gvr, obj, registry.Write{})
+	return err
+}
+
 // ChangeStatus implements admission.Access. The user whose request led to it may lack the right to this
 // write, and webhooks would see that user.
 func (a pluginAccess) ChangeStatus(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, change func(metav1.Object) error) error {

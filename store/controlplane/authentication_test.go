@@ -227,7 +227,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"bad key":         {func(o *controlplane.Options) { o.ServiceAccountKeys = []any{"x"} }, "key"},
 		"unknown mode":    {func(o *controlplane.Options) { o.AuthorizationModes = []string{"Magic"} }, `unknown authorization mode "Magic"`},
 		"mode twice":      {func(o *controlplane.Options) { o.AuthorizationModes = []string{"RBAC", "RBAC"} }, "given twice"},
-		"unknown plugin":  {func(o *controlplane.Options) { o.EnableAdmission = []string{"Magic"} }, `unknown admission plugin "Magic"; known are AlwaysPullImages,`},
+		"unknown plugin":  {func(o *controlplane.Options) { o.EnableAdmission = []string{"Magic"} }, `unknown admission plugin "Magic"; known are AlwaysAdmit,`},
 		"unknown disable": {func(o *controlplane.Options) { o.DisableAdmission = []string{"magic"} }, `unknown admission plugin "magic"`},
 		"both": {func(o *controlplane.Options) {
 			o.EnableAdmission, o.DisableAdmission = []string{"Priority"}, []string{"Priority"}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/authz"
@@ -17,6 +18,7 @@ import (
 
 // authorization is what decides about requests.
 type authorization struct {
+	serves    *scheme.Scheme                   // nil stands for the kinds that always are served
 	chain     atomic.Pointer[authz.Authorizer] // a union
 	decided   func(mode string, d authz.Decision)
 	rbac      *authz.RBAC
@@ -39,7 +41,7 @@ var builtinModes = []string{"Node", "RBAC", "AlwaysAllow", "AlwaysDeny"}
 
 // newAuthorization makes the authorizers of the options.
 func newAuthorization(o *Options, a registry.Access) (*authorization, error) {
-	z := &authorization{decided: o.Decided}
+	z := &authorization{decided: o.Decided, serves: o.Server.Scheme}
 	if slices.Contains(o.AuthorizationModes, "Node") {
 		z.relations = newNodeRelations(a, o.Logger)
 	}
@@ -84,7 +86,9 @@ func (z *authorization) mode(name string, own map[string]authz.Authorizer) (auth
 		if z.relations == nil {
 			return nil, errors.New("controlplane: the authorization mode Node cannot be added while the server runs")
 		}
-		return authz.NewNode(&z.relations.graph, z.relations.loaded), nil
+		node := authz.NewNode(&z.relations.graph, z.relations.loaded)
+		addGated(z.serves, node)
+		return node, nil
 	case "RBAC":
 		if z.rbac == nil {
 			return nil, errors.New("controlplane: the authorization mode RBAC cannot be added while the server runs")
@@ -125,5 +129,15 @@ func (z *authorization) run(ctx context.Context, s *apiserver.Server, start func
 	}
 	if z.relations != nil {
 		start(func() { z.relations.run(ctx, s.Registry()) })
+	}
+}
+
+// addGated adds to a policy what is about the kinds of s, which may be nil, that are not always served.
+func addGated(s *scheme.Scheme, to interface{ AddGated(group, resource string) }) {
+	if s == nil {
+		return
+	}
+	for _, info := range s.All() {
+		to.AddGated(info.GVR.Group, info.GVR.Resource)
 	}
 }

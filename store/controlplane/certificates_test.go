@@ -7,15 +7,19 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1beta1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/controlplane"
 	"github.com/keelson-dev/keelson/store/internal/planetest"
 )
 
@@ -84,4 +88,52 @@ func TestCertificateRequests(t *testing.T) {
 	require.ErrorContains(t, err, "use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed")
 	planetest.Create(t, admin, signingRequest(t, "dev", certificatesv1.KubeAPIServerClientSignerName, "dev"))
 	planetest.Create(t, admin, signingRequest(t, "elsewhere", signer, "system:masters"))
+}
+
+// A trust bundle of a signer is written by those who may attest for it, and the garbage collector's changes
+// need nothing more.
+func TestClusterTrustBundleAttest(t *testing.T) {
+	s, err := apiserver.BuiltinScheme()
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(certificatesv1beta1.AddToScheme(s), certificatesv1beta1.AddRules(s)))
+	p := planetest.Start(t, func(o *controlplane.Options) { o.Server.Scheme = s })
+	admin := p.Admin()
+	planetest.Create(t, admin, &rbacv1.ClusterRole{ObjectMeta: planetest.Meta("", "write"), Rules: []rbacv1.PolicyRule{{Verbs: []string{"create", "update", "get"},
+		APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"clustertrustbundles"}}}})
+	planetest.Create(t, admin, &rbacv1.ClusterRole{ObjectMeta: planetest.Meta("", "attest"), Rules: []rbacv1.PolicyRule{{Verbs: []string{"attest"},
+		APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"signers"}, ResourceNames: []string{"example.com/*"}}}})
+	for _, name := range []string{"writer", "attester"} {
+		bindCluster(t, admin, "write-"+name, "write", rbacv1.Subject{APIGroup: rbacGroup, Kind: "User", Name: name})
+	}
+	bindCluster(t, admin, "attest", "attest", rbacv1.Subject{APIGroup: rbacGroup, Kind: "User", Name: "attester"})
+	bundles := func(c client.Conn) *client.Client[*certificatesv1beta1.ClusterTrustBundle] {
+		return client.ForResource[*certificatesv1beta1.ClusterTrustBundle](c, client.Resource{GVR: certificatesv1beta1.GroupVersion.WithResource("clustertrustbundles"), GVK: certificatesv1beta1.GroupVersion.WithKind("ClusterTrustBundle")})
+	}
+	bundle := func(name, signer string) *certificatesv1beta1.ClusterTrustBundle {
+		return &certificatesv1beta1.ClusterTrustBundle{ObjectMeta: planetest.Meta("", name), Spec: certificatesv1beta1.ClusterTrustBundleSpec{SignerName: signer, TrustBundle: string(p.CA.CertPEM())}}
+	}
+	p.Eventually("the attester may attest", func() bool {
+		_, err := bundles(p.As("attester")).Create(t.Context(), bundle("example.com:boats:a", "example.com/boats"))
+		return err == nil
+	})
+	_, err = bundles(p.As("attester")).Create(t.Context(), bundle("other.example:boats:a", "other.example/boats"))
+	require.True(t, apierrors.IsForbidden(err), err)
+	require.ErrorContains(t, err, `user not permitted to attest for signerName "other.example/boats"`)
+
+	writer := bundles(p.As("writer"))
+	p.Eventually("the writer may write bundles without a signer", func() bool {
+		_, err := writer.Create(t.Context(), bundle("plain", ""))
+		return err == nil
+	})
+	_, err = writer.Create(t.Context(), bundle("example.com:boats:b", "example.com/boats"))
+	require.True(t, apierrors.IsForbidden(err), err)
+	require.ErrorContains(t, err, `user not permitted to attest for signerName "example.com/boats"`)
+	got, err := writer.Get(t.Context(), planetest.Key("", "example.com:boats:a"))
+	require.NoError(t, err)
+	got.Finalizers = []string{"a.test/f"}
+	got, err = writer.Update(t.Context(), got)
+	require.NoError(t, err)
+	got.Labels = map[string]string{"a": "b"}
+	_, err = writer.Update(t.Context(), got)
+	require.True(t, apierrors.IsForbidden(err), err)
 }

@@ -23,7 +23,6 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/authz"
-	"github.com/keelson-dev/keelson/store/podsecurity"
 	"github.com/keelson-dev/keelson/store/registry"
 	"github.com/keelson-dev/keelson/store/webhook"
 )
@@ -106,9 +105,8 @@ type Options struct {
 
 	// EnableAdmission and DisableAdmission change which of admission.Factories run.
 	EnableAdmission, DisableAdmission []string
-	// PodSecurity are the defaults and exemptions of the plugin PodSecurity; the zero value allows everything
-	// in namespaces that are not labelled.
-	PodSecurity podsecurity.Configuration
+	// AdmissionConfiguration is that of the plugins which have one.
+	AdmissionConfiguration admission.Configuration
 	// Plugins run after the built-in ones.
 	Plugins []admission.Plugin
 	// Admission returns the plugins that run, given those that these Options describe in their order; nil
@@ -243,7 +241,7 @@ func (c *ControlPlane) secure(o *Options, bound *boundObjects, plugins []admissi
 func (c *ControlPlane) admission(o *Options, access pluginAccess, factories []admission.Factory) ([]admission.Plugin, error) {
 	var all []admission.Plugin
 	for _, f := range factories {
-		plugin, err := f.New(access, admission.Options{WebhookDial: o.WebhookDial, Authorize: authorizeExpressions(c.authorization), PodSecurity: o.PodSecurity, Metrics: o.Server.Metrics.Admission, Draw: o.Server.Registry.Draw})
+		plugin, err := f.New(access, admission.Options{WebhookDial: o.WebhookDial, Authorize: authorizeExpressions(c.authorization), Configuration: o.AdmissionConfiguration, Metrics: o.Server.Metrics.Admission, Draw: o.Server.Registry.Draw})
 		if err != nil {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/controlplane"
 	"github.com/keelson-dev/keelson/store/internal/planetest"
 	"github.com/keelson-dev/keelson/store/podsecurity"
@@ -42,7 +43,7 @@ func (w *warned) take() string {
 // Pods are refused, and templates warned of, by the labels of their namespace and the configured defaults.
 func TestPodSecurity(t *testing.T) {
 	p := planetest.StartForPods(t, func(o *controlplane.Options) {
-		o.PodSecurity = podsecurity.Configuration{Defaults: podsecurity.Defaults{Warn: "restricted"}, Exemptions: podsecurity.Exemptions{Usernames: []string{"ann"}}}
+		o.AdmissionConfiguration.PodSecurity = podsecurity.Configuration{Defaults: podsecurity.Defaults{Warn: "restricted"}, Exemptions: podsecurity.Exemptions{Usernames: []string{"ann"}}}
 	})
 	warnings := &warned{Conn: p.Admin()}
 	planetest.Create(t, warnings, planetest.Pod("plain"))
@@ -79,6 +80,6 @@ plain: allowPrivilegeEscalation != false, unrestricted capabilities, runAsNonRoo
 	_, err = client.For[*corev1.Pod](p.Admin()).Update(t.Context(), existing)
 	require.NoError(t, err, "nothing of the spec changes")
 
-	_, err = controlplane.New(controlplane.Options{ServiceAccountKeys: []any{planetest.SigningKey(t)}, PodSecurity: podsecurity.Configuration{Defaults: podsecurity.Defaults{Audit: "x"}}})
+	_, err = controlplane.New(controlplane.Options{ServiceAccountKeys: []any{planetest.SigningKey(t)}, AdmissionConfiguration: admission.Configuration{PodSecurity: podsecurity.Configuration{Defaults: podsecurity.Defaults{Audit: "x"}}}})
 	require.ErrorContains(t, err, `defaults.audit: Invalid value: "x"`)
 }

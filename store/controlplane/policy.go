@@ -222,11 +222,7 @@ func rbac(resource string) schema.GroupVersionResource {
 // existing ones unless an annotation disables that.
 func (p *policy) bootstrap(ctx context.Context) error {
 	b := authz.BootstrapPolicy()
-	if p.serves != nil {
-		for _, info := range p.serves.All() {
-			b.AddGated(info.GVR.Group, info.GVR.Resource)
-		}
-	}
+	addGated(p.serves, b)
 	// On etcd every object costs two round trips, so several are under way at a time.
 	var wg sync.WaitGroup
 	var mu sync.Mutex

@@ -50,7 +50,7 @@ func ValidateCertificateSigningRequest(c *CertificateSigningRequest) validation.
 			r.Duplicate(q, u)
 		}
 	}
-	r.Add(validateSignerName(s.SignerName, p.Child("signerName")))
+	r.Add(ValidateSignerName(s.SignerName, p.Child("signerName")))
 	r.If(s.ExpirationSeconds != nil && *s.ExpirationSeconds < minExpiration, p.Child("expirationSeconds"), s.ExpirationSeconds, "may not specify a duration less than 600 seconds (10 minutes)")
 	r.Add(validateConditions(c.Status.Conditions, at("status", "conditions")))
 	return r.List()
@@ -73,8 +73,8 @@ func checkRequest(data []byte) error {
 	return request.CheckSignature()
 }
 
-// validateSignerName checks domain/path, where the path may be of several parts.
-func validateSignerName(name string, p *path) validation.ErrorList {
+// ValidateSignerName checks the name of a signer, DOMAIN/NAME, at p.
+func ValidateSignerName(name string, p *validation.Path) validation.ErrorList {
 	var r check.Report
 	if name == "" {
 		r.Required(p, "")
