@@ -25,6 +25,7 @@ type ledger struct {
 	path        func(types.UID) string // of a pod's checkpoint
 	wake        func(types.UID)
 	log         *slog.Logger
+	devices     *devices // nil without plugins
 
 	mu      sync.Mutex
 	open    bool
@@ -42,7 +43,7 @@ type tenant struct {
 }
 
 func newLedger(k *Kubelet) *ledger {
-	return &ledger{allocatable: k.node.allocatable, path: func(uid types.UID) string { return filepath.Join(k.podDir(uid), "allocation") }, wake: k.wake, log: k.log,
+	return &ledger{allocatable: k.node.allocatable, path: func(uid types.UID) string { return filepath.Join(k.podDir(uid), "allocation") }, wake: k.wake, log: k.log, devices: k.devices,
 		in: map[types.UID]*tenant{}, refused: map[types.UID]*verdict{}, waiting: map[types.UID]bool{}}
 }
 
@@ -85,6 +86,7 @@ func (l *ledger) enter(pod *corev1.Pod, v *view) {
 	}
 	t.need = podquota.PodTotal(t.apply(pod), podquota.Requests)
 	l.in[pod.UID] = t
+	l.devices.take(pod.UID, t.Grants)
 	if t.sure && kept == nil {
 		if err := l.save(pod.UID, &t.allocation); err != nil {
 			l.log.Warn("keep the allocation of a pod failed", "namespace", pod.Namespace, "name", pod.Name, "err", err)
@@ -216,6 +218,7 @@ func (l *ledger) leave(uid types.UID) {
 		return
 	}
 	delete(l.in, uid)
+	l.devices.release(uid)
 	l.wakeWaiting()
 }
 

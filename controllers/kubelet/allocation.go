@@ -18,6 +18,8 @@ type allocation struct {
 	Containers map[string]corev1.ResourceRequirements `json:"containers"`
 	// Actuated are those that running containers were changed to after they had been made, by name.
 	Actuated map[string]actuated `json:"actuated,omitempty"`
+	// Grants are the devices of containers, by name.
+	Grants map[string][]grant `json:"grants,omitempty"`
 }
 
 // actuated are the resources that one run of a container has.

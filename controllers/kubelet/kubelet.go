@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -48,6 +49,7 @@ type Kubelet struct {
 	cgroups  *cgroups
 	status   *statuses
 	node     *node
+	devices  *devices // nil without plugins
 	ledger   *ledger
 	rotation *rotation
 	stats    *stats
@@ -112,6 +114,9 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 	k.cgroups = newCgroups(opts)
 	k.status = newStatuses(k)
 	k.node = newNode(k)
+	if opts.Plugins != nil {
+		k.devices = newDevices(k)
+	}
 	k.ledger = newLedger(k)
 	k.views = newViews(rt)
 	k.pleg = newPleg(k)
@@ -199,6 +204,19 @@ func (k *Kubelet) startLoops(ctx context.Context, loops *sync.WaitGroup, fail co
 	}
 	if k.hasStatic() {
 		loops.Go(func() { k.watchStatic(ctx) })
+	}
+	if k.opts.Plugins != nil {
+		s := &deviceServer{devices: k.devices, opts: *k.opts.Plugins, dir: filepath.Join(k.opts.RootDir, "device-plugins")}
+		loops.Go(func() {
+			if err := s.run(ctx); err != nil {
+				fail(fmt.Errorf("kubelet: device plugins: %w", err))
+			}
+		})
+		loops.Go(func() {
+			if err := (resourceServer{k}).serve(ctx); err != nil {
+				fail(fmt.Errorf("kubelet: pod resources: %w", err))
+			}
+		})
 	}
 	if k.opts.Listener != nil {
 		loops.Go(func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	goruntime "runtime"
 	"slices"
 	"sync"
@@ -84,7 +85,17 @@ func (n *node) allocatable() corev1.ResourceList {
 		}
 		out[name] = q
 	}
+	_, healthy := n.k.devices.amounts()
+	maps.Copy(out, healthy)
 	return out
+}
+
+// capacity is what the machine has, with the devices of plugins.
+func (n *node) capacity() corev1.ResourceList {
+	all := maps.Clone(n.k.opts.Capacity)
+	devices, _ := n.k.devices.amounts()
+	maps.Copy(all, devices)
+	return all
 }
 
 // waitRuntime waits until the runtime answers, for half a minute.
@@ -233,7 +244,7 @@ func (n *node) initial() *corev1.Node {
 		obj.Spec.PodCIDR, obj.Spec.PodCIDRs = c, []string{c}
 	}
 	obj.Spec.ProviderID = n.k.opts.ProviderID
-	obj.Status.Capacity, obj.Status.Allocatable = n.k.opts.Capacity, n.allocatable()
+	obj.Status.Capacity, obj.Status.Allocatable = n.capacity(), n.allocatable()
 	return obj
 }
 
@@ -280,7 +291,7 @@ func condition(s *corev1.NodeStatus, t corev1.NodeConditionType) corev1.Conditio
 // status computes the node's status on the base of what others may have put into it.
 func (n *node) status(ctx context.Context, base *corev1.NodeStatus) corev1.NodeStatus {
 	st := *codec.DeepCopy(base)
-	st.Capacity, st.Allocatable = n.k.opts.Capacity, n.allocatable()
+	st.Capacity, st.Allocatable = n.capacity(), n.allocatable()
 	st.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: n.k.opts.NodeIP.String()}, {Type: corev1.NodeHostName, Address: n.k.opts.NodeName}}
 	if l := n.k.opts.Listener; l != nil {
 		if a, ok := l.Addr().(*net.TCPAddr); ok {

@@ -152,6 +152,8 @@ type Options struct {
 	// ContainerEvents uses the events of the runtime, which containerd has since 1.7. While they come, the
 	// runtime is listed once per minute only; without them, or if the runtime has none, every RelistInterval.
 	ContainerEvents bool
+	// Plugins lets device plugins register; nil means that there are none.
+	Plugins *PluginOptions
 	// Logs bounds the containers' log files. LogLinkDir contains a link to the log file of every container,
 	// for log collectors; empty means containers beside LogDir.
 	Logs       LogPolicy

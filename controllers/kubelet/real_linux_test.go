@@ -177,7 +177,7 @@ func (n *realNode) startKubelet(stopPods bool) (stop func()) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	k, err := kubelet.New(n.conn, kubelet.Options{
 		NodeName: "node1", NodeIP: netip.MustParseAddr("127.0.0.1"), RootDir: filepath.Join(n.dir, "kubelet"), LogDir: filepath.Join(n.dir, "logs"),
-		RuntimeEndpoint: n.runtime.Endpoint(), RuntimeDial: n.gate.dial, StaticPodDir: n.static, ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: "cluster.local",
+		RuntimeEndpoint: n.runtime.Endpoint(), RuntimeDial: n.gate.dial, Plugins: &kubelet.PluginOptions{}, StaticPodDir: n.static, ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: "cluster.local",
 		CgroupRoot: n.cgroup(), PullFallback: true, Listener: l, TLS: &tls.Config{Certificates: []tls.Certificate{n.pki.node.TLS()}, ClientCAs: n.pki.pool},
 		StopPods: stopPods, SyncInterval: 2 * time.Second, Logger: log,
 		// The machine may be short of anything.
@@ -279,6 +279,7 @@ func testReal(t *testing.T) {
 	t.Run("subPath", func(t *testing.T) { n.testSubPathRace(t) })
 	t.Run("cgroups", func(t *testing.T) { n.testGroups(t) })
 	t.Run("resize", func(t *testing.T) { n.t = t; n.testResize() })
+	t.Run("devices", func(t *testing.T) { n.t = t; n.testDevices() })
 	t.Run("restarts", func(t *testing.T) { n.testRestarts(t) })
 	t.Run("images", func(t *testing.T) { n.testImages(t) })
 	t.Run("rotation", func(t *testing.T) { n.testRotation(t) })

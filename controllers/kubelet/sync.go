@@ -20,9 +20,9 @@ import (
 // others. It reports the pod's status before it waits for anything, and returns when to look again.
 func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Duration, error) {
 	var next soonest
-	pod, may := w.enter(pod, v, &next)
+	pod, may := w.enter(ctx, pod, v, &next)
 	if !may {
-		return next.after(), nil
+		return next.after(), ctx.Err()
 	}
 	w.report(pod, v)
 
@@ -134,7 +134,7 @@ func (w *worker) startAll(ctx context.Context, pod *corev1.Pod, list []*corev1.C
 
 // enter returns the pod with the resources that it was given, and whether it may run: its deadline has not
 // passed, and it was let in. What ends a pod is in w.ended afterwards.
-func (w *worker) enter(pod *corev1.Pod, v *view, next *soonest) (given *corev1.Pod, may bool) {
+func (w *worker) enter(ctx context.Context, pod *corev1.Pod, v *view, next *soonest) (given *corev1.Pod, may bool) {
 	if at := w.deadline(pod); !at.IsZero() {
 		left := time.Until(at)
 		if left <= 0 {
@@ -146,6 +146,12 @@ func (w *worker) enter(pod *corev1.Pod, v *view, next *soonest) (given *corev1.P
 	}
 	if w.last == nil {
 		why, decided := w.admit(pod, v)
+		if why == nil && decided {
+			why = w.k.ledger.grant(ctx, pod, w.k.devices)
+		}
+		if ctx.Err() != nil {
+			return pod, false
+		}
 		if why != nil {
 			w.ended = why
 			w.k.recorder.Event(pod, events.Warning, why.reason, why.message)
@@ -552,6 +558,11 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 		restarts = st.RestartCount + 1 // the runtime has forgotten it
 	}
 	config, err := w.containerConfig(ctx, pod, c, image, restarts, box)
+	if grants := w.k.ledger.grants(w.uid)[c.Name]; err == nil && len(grants) > 0 {
+		if err = addGrants(config, grants); err == nil {
+			err = w.k.devices.preStart(ctx, grants)
+		}
+	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return 0, ctx.Err()

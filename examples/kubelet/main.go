@@ -230,6 +230,7 @@ func options(o *flags, c *kubeletconfig.Configuration) (kubelet.Options, error) 
 	if err != nil {
 		return ko, err
 	}
+	ko.Plugins = &kubelet.PluginOptions{}
 	ko.NodeName, ko.RootDir, ko.NodeLabels, ko.PullFallback, ko.Flags = o.hostname, o.rootDir, o.labels, o.pullFallback, o.set
 	if ko.NodeName == "" {
 		host, err := os.Hostname()

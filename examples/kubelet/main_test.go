@@ -123,6 +123,11 @@ func TestStandaloneProgram(t *testing.T) {
 	require.NoError(t, err)
 	_ = resp.Body.Close()
 	require.Equal(t, http.StatusUnauthorized, resp.StatusCode, "clients need a certificate still")
+	for _, at := range []string{"device-plugins", "pod-resources"} {
+		conn, err := net.Dial("unix", filepath.Join(dir, at, "kubelet.sock"))
+		require.NoError(t, err)
+		require.NoError(t, conn.Close())
+	}
 	cancel()
 	require.NoError(t, <-done)
 	require.Equal(t, []string{"web-n1/main"}, rt.Running(), "containers outlive the kubelet")

@@ -208,7 +208,7 @@ const gateEvents = "EventedPLEG"
 var gates = map[string]bool{
 	"AllAlpha": false, "CustomCPUCFSQuotaPeriod": false, "GracefulNodeShutdown": false, "GracefulNodeShutdownBasedOnPodPriority": false,
 	"ImageMaximumGCAge": true, "ImageVolume": false, "InPlacePodVerticalScaling": true, "KubeletCrashLoopBackOffMax": true, "KubeletFineGrainedAuthz": true,
-	"KubeletEnsureSecretPulledImages": false, "KubeletPSI": false, "KubeletPodResources": false, "LocalStorageCapacityIsolation": true, "MemoryQoS": false, "NodeLogQuery": false,
+	"KubeletEnsureSecretPulledImages": false, "KubeletPSI": false, "KubeletPodResources": true, "LocalStorageCapacityIsolation": true, "MemoryQoS": false, "NodeLogQuery": false,
 	"NodeSwap": false, "PodLevelResources": true, "PodLifecycleSleepAction": true, "RotateKubeletServerCertificate": false, "SidecarContainers": true,
 	"UserNamespacesSupport": false, "DynamicResourceAllocation": false, "ContainerStopSignals": false, "ContainerRestartRules": true,
 }
