@@ -21,6 +21,7 @@ type Gated struct {
 func AllGated() []Gated {
 	return []Gated{
 		{certificatesv1beta1.GroupVersion, "ClusterTrustBundle", certificatesv1beta1.AddToScheme, certificatesv1beta1.AddRules},
+		{certificatesv1beta1.GroupVersion, "PodCertificateRequest", certificatesv1beta1.AddRequests, certificatesv1beta1.AddRequestRules},
 		{resourcev1beta2.GroupVersion, "DRADeviceTaintRules", resourcev1beta2.AddToScheme, resourcev1beta2.AddRules},
 		{storagemigrationv1beta1.GroupVersion, "StorageVersionMigrator", storagemigrationv1beta1.AddToScheme, storagemigrationv1beta1.AddRules},
 	}

@@ -59,7 +59,8 @@ type Options struct {
 	// token-cleaner-controller, "-name" excludes one, and the ending -controller may be left out. Nil means
 	// "*".
 	Controllers []string
-	// RootCA is published in every namespace; empty publishes nothing.
+	// RootCA is published in every namespace and, where ClusterTrustBundles are served, in one; empty
+	// publishes nothing.
 	RootCA []byte
 	// TokenKey signs the tokens in secrets of service accounts; without one there are none. RootCA is in the
 	// secrets too.
@@ -227,6 +228,18 @@ var all = []entry{
 	}},
 	{"certificatesigningrequest-cleaner-controller", "certificate-controller", func(m *manager.Manager, _ *Options, _ int) error {
 		return certificates.AddCleaner(m)
+	}},
+	{"podcertificaterequest-cleaner-controller", "podcertificaterequestcleaner", func(m *manager.Manager, o *Options, _ int) error {
+		if !o.serves("PodCertificateRequest") {
+			return nil
+		}
+		return certificates.AddPodCleaner(m)
+	}},
+	{"kube-apiserver-serving-clustertrustbundle-publisher-controller", "kube-apiserver-serving-clustertrustbundle-publisher", func(m *manager.Manager, o *Options, _ int) error {
+		if !o.serves("ClusterTrustBundle") || len(o.RootCA) == 0 {
+			return nil
+		}
+		return certificates.AddBundlePublisher(m, certificates.BundleOptions{Signer: certificates.ServingSigner, Bundle: o.RootCA})
 	}},
 	{"validatingadmissionpolicy-status-controller", "validatingadmissionpolicy-status-controller", func(m *manager.Manager, _ *Options, _ int) error {
 		return admissionpolicystatus.Add(m, admissionpolicystatus.Options{})

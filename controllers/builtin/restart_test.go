@@ -3,8 +3,10 @@ package builtin_test
 import (
 	"context"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -21,6 +23,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/autoscalingv2"
 	"github.com/keelson-dev/keelson/apimachinery/api/batchv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1beta1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
@@ -33,12 +36,14 @@ import (
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/builtin"
 	"github.com/keelson-dev/keelson/controllers/builtin/attachdetach"
+	"github.com/keelson-dev/keelson/controllers/builtin/certificates"
 	"github.com/keelson-dev/keelson/controllers/builtin/horizontalpodautoscaler"
 	"github.com/keelson-dev/keelson/controllers/builtin/nodeipam"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/authz"
+	"github.com/keelson-dev/keelson/store/certs"
 )
 
 // restart is a history in which the process of a controller ends after each of its writes.
@@ -520,6 +525,28 @@ var restarts = []restart{
 		state: func(c *controllertest.Cluster) []string {
 			return list(c, "kube-system", func(s *corev1.Secret) any { return s.Type })
 		}},
+	{controller: "podcertificaterequest-cleaner-controller",
+		before: func(c *controllertest.Cluster) {
+			for _, name := range []string{"a", "b"} {
+				controllertest.Create(c, podCertificateRequest(name))
+			}
+			c.Sleep(15 * time.Minute)
+			controllertest.Create(c, podCertificateRequest("c"))
+		},
+		state: func(c *controllertest.Cluster) []string {
+			return list(c, "default", func(r *certificatesv1beta1.PodCertificateRequest) any { return r.Spec.PodName })
+		}},
+	{controller: "kube-apiserver-serving-clustertrustbundle-publisher-controller",
+		before: func(c *controllertest.Cluster) {
+			for _, name := range []string{"a", "b"} {
+				b := &certificatesv1beta1.ClusterTrustBundle{ObjectMeta: controllertest.Name("", "kubernetes.io:kube-apiserver-serving:"+name)}
+				b.Spec = certificatesv1beta1.ClusterTrustBundleSpec{SignerName: certificates.ServingSigner, TrustBundle: string(rootCA())}
+				controllertest.Create(c, b)
+			}
+		},
+		state: func(c *controllertest.Cluster) []string {
+			return list(c, "", func(b *certificatesv1beta1.ClusterTrustBundle) any { return b.Spec.TrustBundle })
+		}},
 	{controller: "serviceaccount-token-controller",
 		before: func(c *controllertest.Cluster) {
 			for _, account := range []string{"robot", "none"} {
@@ -546,6 +573,31 @@ type queueLength struct {
 
 func (queueLength) External(context.Context, string, string, labels.Selector) ([]int64, error) {
 	return []int64{25_000}, nil
+}
+
+// rootCA is the certificate of an authority.
+var rootCA = sync.OnceValue(func() []byte {
+	a, err := certs.NewAuthority("root")
+	if err != nil {
+		panic(err)
+	}
+	return a.CertPEM()
+})
+
+// podCertificateRequest is a request with a new key.
+func podCertificateRequest(name string) *certificatesv1beta1.PodCertificateRequest {
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	stub, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
+	if err != nil {
+		panic(err)
+	}
+	r := &certificatesv1beta1.PodCertificateRequest{ObjectMeta: controllertest.Name("default", name)}
+	r.Spec = certificatesv1beta1.PodCertificateRequestSpec{SignerName: "example.com/signer", PodName: "web", PodUID: "1", ServiceAccountName: "default", ServiceAccountUID: "2",
+		NodeName: "node-1", NodeUID: "3", StubPKCS10Request: stub}
+	return r
 }
 
 // deviceClaim is a request for one device.
@@ -591,7 +643,7 @@ func bootstrapToken(id, expiration string) *corev1.Secret {
 func TestRestartAtEveryWrite(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
-	opts := builtin.Options{TokenKey: key, Gated: gated(), HorizontalPodAutoscaler: horizontalpodautoscaler.Options{Metrics: queueLength{}}, NodeIPAM: nodeipam.Options{ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}}}
+	opts := builtin.Options{TokenKey: key, RootCA: rootCA(), Gated: gated(), HorizontalPodAutoscaler: horizontalpodautoscaler.Options{Metrics: queueLength{}}, NodeIPAM: nodeipam.Options{ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}}}
 	for _, r := range restarts {
 		t.Run(r.controller, func(t *testing.T) {
 			want, _ := r.run(t, opts, -1, false)

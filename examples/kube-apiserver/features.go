@@ -43,6 +43,7 @@ func features() (*featuregate.Gate, error) {
 
 		// Kinds that are served with their versions in --runtime-config only.
 		"ClusterTrustBundle":     {alpha(27), off(beta(33))},
+		"PodCertificateRequest":  {alpha(34), off(beta(35))},
 		"DRADeviceTaintRules":    {alpha(35), off(beta(36))},
 		"StorageVersionMigrator": {alpha(30), off(beta(35))},
 

@@ -115,6 +115,12 @@ var features = map[featuregate.Feature][]featuregate.Spec{
 	deviceTaints: {
 		{Since: featuregate.MajorMinor(1, 33), Stage: featuregate.Alpha}, {Since: featuregate.MajorMinor(1, 36), Stage: featuregate.Beta, Default: true},
 	},
+	"ClusterTrustBundle": {
+		{Since: featuregate.MajorMinor(1, 27), Stage: featuregate.Alpha}, {Since: featuregate.MajorMinor(1, 33), Stage: featuregate.Beta},
+	},
+	"PodCertificateRequest": {
+		{Since: featuregate.MajorMinor(1, 34), Stage: featuregate.Alpha}, {Since: featuregate.MajorMinor(1, 35), Stage: featuregate.Beta},
+	},
 	"DRADeviceTaintRules": {
 		{Since: featuregate.MajorMinor(1, 35), Stage: featuregate.Alpha}, {Since: featuregate.MajorMinor(1, 36), Stage: featuregate.Beta},
 	},

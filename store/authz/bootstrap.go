@@ -112,9 +112,10 @@ var gated = map[string]struct {
 	account string
 	rules   []rbacv1.PolicyRule
 }{
-	// A migration rewrites any resource.
+	"certificates.k8s.io:podcertificaterequests": {"podcertificaterequestcleaner", on(verbs("delete,get,list,watch"), "certificates.k8s.io:podcertificaterequests")},
 	trustBundles: {"kube-apiserver-serving-clustertrustbundle-publisher", rules(named(on(verbs("attest"), "certificates.k8s.io:signers"), "kubernetes.io/kube-apiserver-serving"),
 		on(verbs("create,update,delete,list,watch"), trustBundles))},
+	// A migration rewrites any resource.
 	"storagemigration.k8s.io:storageversionmigrations": {"storage-version-migrator-controller", rules(on(verbs("get,list,patch,watch"), "*:*"),
 		on(verbs("patch,update"), "storagemigration.k8s.io:storageversionmigrations/status"), on(verbs("patch,update"), "apiextensions.k8s.io:customresourcedefinitions/status"))},
 }

@@ -29,12 +29,23 @@ func certificates(s *scheme.Scheme) []registry.Definition {
 			"approval": {Edit: edit(editApproval), Validate: check(certificatesv1.ValidateCertificateSigningRequestApproval)},
 		},
 	}, {
-		// api.Scheme does not register it.
 		Info: kind[*certificatesv1beta1.ClusterTrustBundle](s, certificatesv1beta1.GroupVersion), Table: trustBundleTable,
 		Strategy: registry.Strategy{VersionRequired: true},
 		Fields: clusterScoped(field("spec.signerName", func(b *certificatesv1beta1.ClusterTrustBundle) string {
 			return b.Spec.SignerName
 		})),
+	}, {
+		Info: kind[*certificatesv1beta1.PodCertificateRequest](s, certificatesv1beta1.GroupVersion), Table: podCertificateTable,
+		Strategy: registry.Strategy{VersionRequired: true},
+		Fields: registry.Fields{
+			Names: []string{"spec.signerName", "spec.podName", "spec.nodeName"},
+			Of: func(obj metav1.Object, add func(name, value string)) {
+				spec := &obj.(*certificatesv1beta1.PodCertificateRequest).Spec
+				add("spec.signerName", spec.SignerName)
+				add("spec.podName", spec.PodName)
+				add("spec.nodeName", spec.NodeName)
+			},
+		},
 	}}
 }
 

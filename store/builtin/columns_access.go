@@ -83,3 +83,12 @@ func signingStatus(r *certificatesv1.CertificateSigningRequest) string {
 	}
 	return status
 }
+
+var podCertificateTable = columns.Of(func(r *certificatesv1beta1.PodCertificateRequest, _ time.Time) []any {
+	state := "Pending"
+	if result := r.Result(); result != nil {
+		state = result.Type
+	}
+	return []any{r.Name, r.Spec.PodName, r.Spec.ServiceAccountName, r.Spec.NodeName, r.Spec.SignerName, state, labelsText(r.Spec.UnverifiedUserAnnotations)}
+}, columns.Name(), columns.Text("PodName", "Pod that the certificate is for."), columns.Text("ServiceAccountName", "Service account of the pod."), columns.Text("NodeName", "Node of the pod."),
+	columns.Text("SignerName", "Signer that is to issue the certificate."), columns.Text("State", "Result of the request."), columns.Wide(columns.Text("UnverifiedUserAnnotations", "Additional information for the signer.")))

@@ -1,6 +1,6 @@
-// Package certificatesv1beta1 holds ClusterTrustBundle (certificates.k8s.io/v1beta1). Being beta, it is no
-// part of api.Scheme(): a server that is to serve it, and a client that is to use it, add it to a scheme of
-// their own.
+// Package certificatesv1beta1 holds ClusterTrustBundle and PodCertificateRequest of
+// certificates.k8s.io/v1beta1. Being beta, they are no part of api.Scheme(): a server that is to serve them,
+// and a client that is to use them, add them to a scheme of their own.
 package certificatesv1beta1
 
 import "github.com/keelson-dev/keelson/apimachinery/metav1"

@@ -32,6 +32,9 @@ func ValidateClusterTrustBundleUpdate(b, old *ClusterTrustBundle) validation.Err
 	return r.List()
 }
 
+// BundlePrefix returns what the names of a signer's bundles begin with.
+func BundlePrefix(signer string) string { return strings.ReplaceAll(signer, "/", ":") + ":" }
+
 // validateSigner checks the signer, and the name, which says whose bundle it is.
 func validateSigner(b *ClusterTrustBundle) validation.ErrorList {
 	var r check.Report
@@ -41,7 +44,7 @@ func validateSigner(b *ClusterTrustBundle) validation.ErrorList {
 		return r.List()
 	}
 	r.Add(certificatesv1.ValidateSignerName(signer, validation.NewPath("spec", "signerName")))
-	prefix := strings.ReplaceAll(signer, "/", ":") + ":"
+	prefix := BundlePrefix(signer)
 	if rest, ok := strings.CutPrefix(b.Name, prefix); ok {
 		r.Each(at, b.Name, validation.IsDNS1123Subdomain(rest))
 	} else {
