@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/client/events"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/registryauth"
 )
 
 // puller gets images according to policy.
@@ -22,6 +24,8 @@ type puller struct {
 	fallback bool
 	backoffs *backoffs
 	gate     *pullGate
+	// credentials returns those of a pod for an image.
+	credentials func(ctx context.Context, pod *corev1.Pod, image string) []registryauth.Credential
 
 	mu     sync.Mutex
 	failed map[string]failedPull // by pod and image
@@ -78,7 +82,7 @@ func (p *puller) ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 	}
 	p.recorder.About(about, nil, events.Normal, "Pulling", fmt.Sprintf("Pulling image %q", image))
 	began := time.Now()
-	took, err := p.pull(ctx, &cri.PullImageRequest{Image: spec, SandboxConfig: boxConfig})
+	took, err := p.pull(ctx, &cri.PullImageRequest{Image: spec, SandboxConfig: boxConfig}, p.credentials(ctx, pod, image))
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -118,8 +122,9 @@ func (p *puller) ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 	return found.Image, nil
 }
 
-// pull pulls an image when it is its turn, and returns how long that took.
-func (p *puller) pull(ctx context.Context, q *cri.PullImageRequest) (time.Duration, error) {
+// pull pulls an image when it is its turn, with the first of the credentials that the registry accepts, or
+// without if there are none, and returns how long that took.
+func (p *puller) pull(ctx context.Context, q *cri.PullImageRequest, credentials []registryauth.Credential) (time.Duration, error) {
 	if !p.gate.allowed() {
 		return 0, errors.New("pull QPS exceeded")
 	}
@@ -129,8 +134,52 @@ func (p *puller) pull(ctx context.Context, q *cri.PullImageRequest) (time.Durati
 	}
 	defer leave()
 	began := time.Now()
-	_, err = p.rt.images.PullImage(ctx, q)
-	return time.Since(began).Truncate(time.Millisecond), err
+	took := func() time.Duration { return time.Since(began).Truncate(time.Millisecond) }
+	var failures []string
+	for _, c := range credentials {
+		q.Auth = &cri.AuthConfig{Username: c.Username, Password: c.Password}
+		if _, err = p.rt.images.PullImage(ctx, q); err == nil || ctx.Err() != nil {
+			return took(), err
+		}
+		if text := status.Convert(err).Message(); !slices.Contains(failures, text) {
+			failures = append(failures, text)
+		}
+	}
+	if len(credentials) == 0 {
+		_, err = p.rt.images.PullImage(ctx, q)
+	} else if len(failures) > 1 {
+		err = errors.New("[" + strings.Join(failures, ", ") + "]")
+	}
+	return took(), err
+}
+
+// credentials returns the credentials for an image that are in the Secrets that a pod pulls images with. A
+// Secret that cannot be used is left out, which an event says.
+func (k *Kubelet) credentials(ctx context.Context, pod *corev1.Pod, image string) []registryauth.Credential {
+	var all []registryauth.Credential
+	var unusable []string
+	var why error
+	for _, ref := range pod.Spec.ImagePullSecrets {
+		if ref.Name == "" {
+			continue
+		}
+		secret, err := k.objects.secrets.GetObject(ctx, pod.Namespace, ref.Name)
+		var list []registryauth.Credential
+		if err == nil {
+			list, err = registryauth.Parse(secret)
+		}
+		if err != nil {
+			unusable, why = append(unusable, ref.Name), err
+			continue
+		}
+		all = append(all, list...)
+	}
+	if len(unusable) > 0 && ctx.Err() == nil {
+		k.log.Info("image pull secrets cannot be used", "namespace", pod.Namespace, "name", pod.Name, "secrets", unusable, "err", why)
+		k.recorder.Event(pod, events.Warning, "FailedToRetrieveImagePullSecret",
+			fmt.Sprintf("Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", strings.Join(unusable, ", ")))
+	}
+	return registryauth.For(image, all)
 }
 
 func (p *puller) wait(about corev1.ObjectReference, event, reason, message string) error {

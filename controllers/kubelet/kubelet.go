@@ -107,7 +107,7 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 	k.objects = newObjects(k)
 	k.tokens = newTokens(m.Conn())
 	k.handlers = newHandlers(m.Conn())
-	k.images = &puller{rt: rt, recorder: k.recorder, fallback: opts.PullFallback, gate: newPullGate(opts.Pulls), backoffs: newBackoffs(imageBackoffInitial, imageBackoffMax)}
+	k.images = &puller{rt: rt, recorder: k.recorder, fallback: opts.PullFallback, gate: newPullGate(opts.Pulls), credentials: k.credentials, backoffs: newBackoffs(imageBackoffInitial, imageBackoffMax)}
 	k.probes = newProbes(k)
 	k.backoffs = newBackoffs(min(restartBackoffInitial, opts.MaxRestartDelay), opts.MaxRestartDelay)
 	k.mounts = newMounter()

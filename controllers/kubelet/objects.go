@@ -78,9 +78,15 @@ func (o *objects) release(pod *corev1.Pod) {
 	o.secrets.UnregisterPod(pod)
 }
 
-// references are the names of the configMaps and secrets in a pod's volumes and variables.
+// references are the names of the configMaps and secrets in a pod's volumes and variables, and of those it
+// pulls images with.
 func references(pod *corev1.Pod) (configMaps, secrets map[string]bool) {
 	configMaps, secrets = map[string]bool{}, map[string]bool{}
+	for _, ref := range pod.Spec.ImagePullSecrets {
+		if ref.Name != "" {
+			secrets[ref.Name] = true
+		}
+	}
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
 		if v.ConfigMap != nil {

@@ -1,0 +1,149 @@
+// Package registryauth chooses the credentials with which an image is pulled: those of Secrets with Docker's
+// configuration whose patterns match the image, the most specific first. Patterns are a host, with * for
+// parts of it, a port if the image has one, and the beginning of a path.
+package registryauth
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+)
+
+// Credential is a user of a registry.
+type Credential struct {
+	Username, Password string
+	// Pattern is what it is for.
+	Pattern string
+}
+
+// entry is a credential as Docker's configuration has it.
+type entry struct {
+	Username string `json:"username"`
+	Password string `json:"password"`
+	// Auth is username:password in base64, and replaces both.
+	Auth string `json:"auth"`
+}
+
+// ErrNoCredentials is the error of a Secret that holds no credentials.
+var ErrNoCredentials = errors.New("the secret holds no credentials of registries")
+
+// Parse returns the credentials of a Secret. The error does not show what the Secret holds.
+func Parse(s *corev1.Secret) ([]Credential, error) {
+	var entries map[string]entry
+	broken := func(key string) error { return fmt.Errorf("%s is no JSON of the expected form", key) }
+	if data := s.Data[corev1.DockerConfigJsonKey]; s.Type == corev1.SecretTypeDockerConfigJson && len(data) > 0 {
+		var whole struct {
+			Auths map[string]entry `json:"auths"`
+		}
+		if json.Unmarshal(data, &whole) != nil {
+			return nil, broken(corev1.DockerConfigJsonKey)
+		}
+		entries = whole.Auths
+	} else if data := s.Data[".dockercfg"]; s.Type == corev1.SecretTypeDockercfg && len(data) > 0 {
+		if json.Unmarshal(data, &entries) != nil {
+			return nil, broken(".dockercfg")
+		}
+	}
+	var list []Credential
+	for _, pattern := range slices.Sorted(maps.Keys(entries)) {
+		e := entries[pattern]
+		c := Credential{e.Username, e.Password, normalize(pattern)}
+		if e.Auth != "" {
+			text, err := base64.StdEncoding.DecodeString(e.Auth)
+			if err != nil {
+				text, err = base64.RawStdEncoding.DecodeString(strings.TrimRight(e.Auth, "="))
+			}
+			user, password, ok := strings.Cut(strings.TrimRight(string(text), "\x00\n"), ":")
+			if err != nil || !ok {
+				return nil, fmt.Errorf("the auth of %s is no base64 of username:password", pattern)
+			}
+			c.Username, c.Password = user, password
+		}
+		list = append(list, c)
+	}
+	if len(list) == 0 {
+		return nil, ErrNoCredentials
+	}
+	return list, nil
+}
+
+// dockerHub is the registry of images that name none. Its configuration calls it by several names.
+const dockerHub = "docker.io"
+
+// normalize makes a pattern a host and a path.
+func normalize(pattern string) string {
+	for _, scheme := range []string{"https://", "http://"} {
+		pattern = strings.TrimPrefix(pattern, scheme)
+	}
+	pattern = strings.TrimSuffix(pattern, "/")
+	for _, version := range []string{"/v1", "/v2"} {
+		pattern = strings.TrimSuffix(pattern, version)
+	}
+	host, rest, _ := strings.Cut(pattern, "/")
+	if host == "index.docker.io" || host == "registry-1.docker.io" {
+		host = dockerHub
+	}
+	return strings.TrimSuffix(host+"/"+rest, "/")
+}
+
+// Repository returns the host and path of an image, without tag and digest.
+func Repository(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	if colon := strings.LastIndexByte(image, ':'); colon > strings.LastIndexByte(image, '/') {
+		image = image[:colon]
+	}
+	host, rest, ok := strings.Cut(image, "/")
+	switch {
+	case !ok:
+		return dockerHub + "/library/" + image
+	case host != "localhost" && !strings.ContainsAny(host, ".:"):
+		return dockerHub + "/" + image
+	case host == "index.docker.io":
+		host = dockerHub
+	}
+	if host == dockerHub && !strings.Contains(rest, "/") {
+		rest = "library/" + rest
+	}
+	return host + "/" + rest
+}
+
+// For returns the credentials that match an image, the most specific first, none twice.
+func For(image string, all []Credential) []Credential {
+	repository := Repository(image)
+	var list []Credential
+	for _, c := range all {
+		if matches(c.Pattern, repository) && !slices.ContainsFunc(list, func(o Credential) bool { return o.Username == c.Username && o.Password == c.Password }) {
+			list = append(list, c)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Credential) int { return cmp.Compare(len(b.Pattern), len(a.Pattern)) })
+	return list
+}
+
+func matches(pattern, repository string) bool {
+	wantHost, wantPath, _ := strings.Cut(pattern, "/")
+	host, rest, _ := strings.Cut(repository, "/")
+	if wantPath != "" && rest != wantPath && !strings.HasPrefix(rest, wantPath+"/") {
+		return false
+	}
+	wantName, wantPort, _ := strings.Cut(wantHost, ":")
+	name, port, _ := strings.Cut(host, ":")
+	want, parts := strings.Split(wantName, "."), strings.Split(name, ".")
+	if wantPort != port || len(want) != len(parts) {
+		return false
+	}
+	for i := range want {
+		if ok, err := path.Match(want[i], parts[i]); err != nil || !ok {
+			return false
+		}
+	}
+	return true
+}
