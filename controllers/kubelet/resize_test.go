@@ -75,10 +75,14 @@ func TestResize(t *testing.T) {
 		require.Equal(t, "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000", c.Message)
 		require.Equal(t, r.get("other").Generation, c.ObservedGeneration)
 		r.settled("other", "1", 0)
-		r.resize("web", requests("5"))
-		c = r.condition("web", corev1.PodResizePending)
+		r.stop()
+		r.opts.Reserved = cpuOf("2")
+		r.start()
+		time.Sleep(5 * time.Second)
+		c = r.condition("other", corev1.PodResizePending)
 		require.Equal(t, "Infeasible", c.Reason)
-		require.Equal(t, "Node didn't have enough capacity: cpu, requested: 5000, capacity: 4000", c.Message)
+		require.Equal(t, "Node didn't have enough capacity: cpu, requested: 3000, capacity: 2000", c.Message)
+		r.opts.Reserved = nil
 
 		// A kubelet that is started again knows what it gave, and so does one that has lost its checkpoint,
 		// but for what was changed while the container ran.
@@ -90,7 +94,6 @@ func TestResize(t *testing.T) {
 			r.settled("web", "2", 0)
 			r.settled("other", "1", 0)
 			require.Equal(t, "Deferred", r.condition("other", corev1.PodResizePending).Reason)
-			require.Equal(t, "Infeasible", r.condition("web", corev1.PodResizePending).Reason)
 		}
 		r.rt.Kill("web", "a", 1)
 		time.Sleep(3 * time.Second)
