@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -134,4 +135,24 @@ func numberOf(name string) (n int) {
 		panic(err)
 	}
 	return n
+}
+
+// What a pod as a whole requests counts for filters, and once the pod is placed; its own score is that of its
+// containers, as in kube-scheduler 1.36.3. A status counts for pods on nodes only.
+func TestWholePodsInScores(t *testing.T) {
+	whole := func(p *corev1.Pod) {
+		p.Spec.Resources = &corev1.ResourceRequirements{Requests: amounts("2", "1Gi", "")}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", Resources: &corev1.ResourceRequirements{Requests: amounts("4", "1Gi", "")}}}
+	}
+	fit := func(c *scheduler.Cluster, p *corev1.Pod) int64 {
+		x := c.Explain(scheduler.Default(), p, true)
+		i := slices.IndexFunc(x.Scores, func(s scheduler.PluginScores) bool { return s.Plugin == "NodeResourcesFit" })
+		return x.Scores[i].Raw[0]
+	}
+	c := cluster(node("a"))
+	require.EqualValues(t, 97, fit(c, pod("p", whole)))
+	c.SetPod(pod("q", on("a"), whole))
+	require.EqualValues(t, (47+85)/2, fit(c, pod("p", whole)))
+	require.Equal(t, "a", c.Schedule(pod("r", requests("2", "1Gi"))).Node)
+	require.Empty(t, c.Schedule(pod("r", requests("2001m", "1Gi"))).Node)
 }

@@ -274,7 +274,7 @@ func (a *NodeResourcesFit) Score(p *Pod, n *Node) int64 {
 	var sum, weights int64
 	for i := range list {
 		r := &list[i]
-		have, used, want := scored(p, n, r.Name, &p.nonZero, &n.nonZero)
+		have, used, want := scored(p, n, r.Name, &p.asked, &n.nonZero)
 		if have == 0 {
 			continue
 		}
@@ -299,13 +299,13 @@ func leastAllocated(p *Pod, n *Node) (sum int64) {
 	kinds := int64(0)
 	if have := n.allocatable.cpu; have > 0 {
 		kinds++
-		if left := have - n.nonZero.cpu - p.nonZero.cpu; left > 0 {
+		if left := have - n.nonZero.cpu - p.asked.cpu; left > 0 {
 			sum = left * MaxNodeScore / have
 		}
 	}
 	if have := n.allocatable.memory; have > 0 {
 		kinds++
-		if left := have - n.nonZero.memory - p.nonZero.memory; left > 0 {
+		if left := have - n.nonZero.memory - p.asked.memory; left > 0 {
 			sum += left * MaxNodeScore / have
 		}
 	}

@@ -14,11 +14,14 @@ import (
 type Pod struct {
 	pod           *corev1.Pod
 	need, nonZero amounts
-	priority      int32
-	ports         []hostPort
-	affinity      podAffinity
-	nodeSelector  labels.Selector
-	nodeAffinity  *nodeTerms
+	// asked is what NodeResourcesFit counts for the pod when it scores: as upstream, nonZero of the
+	// containers only, whatever the pod as a whole requests.
+	asked        amounts
+	priority     int32
+	ports        []hostPort
+	affinity     podAffinity
+	nodeSelector labels.Selector
+	nodeAffinity *nodeTerms
 	// pinned are the only nodes that the required node affinity allows, by name; nil if it names none.
 	pinned []string
 	spread []spreadConstraint
@@ -37,6 +40,9 @@ type Pod struct {
 func NewPod(pod *corev1.Pod) *Pod {
 	p := &Pod{pod: pod, priority: priorityOf(pod)}
 	p.need, p.nonZero = requestOf(pod)
+	if p.asked = p.nonZero; wholeRequests(pod) {
+		p.asked = sumOfContainers(pod, true, true)
+	}
 	p.ports = hostPorts(pod)
 	if len(pod.Spec.NodeSelector) > 0 {
 		p.nodeSelector = labels.SelectorFromSet(pod.Spec.NodeSelector)

@@ -74,9 +74,9 @@ const (
 )
 
 // requestOf is what a pod needs at most at one time: its containers and sidecars together, or an init
-// container beside the sidecars started before it; plus overhead. While a pod is resized, the larger of what
-// it requests, was allocated and has counts. nonZero is the same with defaults for containers that request
-// nothing.
+// container beside the sidecars started before it; plus overhead. While a pod on a node is resized, the
+// larger of what it requests, was allocated and has counts. nonZero is the same with defaults for containers
+// that request nothing; if the pod as a whole requests something, only for what it does not request at all.
 func requestOf(pod *corev1.Pod) (need, nonZero amounts) {
 	need = sumOf(pod, false, false)
 	whole := wholeRequests(pod)
@@ -84,9 +84,30 @@ func requestOf(pod *corev1.Pod) (need, nonZero amounts) {
 }
 
 // sumOf adds up the requests of a pod, with defaults for containers without a request of CPU or memory.
-func sumOf(pod *corev1.Pod, fillCPU, fillMemory bool) (sum amounts) {
+func sumOf(pod *corev1.Pod, fillCPU, fillMemory bool) amounts {
+	sum := sumOfContainers(pod, fillCPU, fillMemory)
+	if !wholeRequests(pod) {
+		return sum
+	}
+	over := amountsOf(pod.Spec.Overhead)
+	sum.add(&over, -1)
+	list := pod.Spec.Resources.Requests
+	if st := pod.Status.Resources; st != nil && pod.Spec.NodeName != "" {
+		list = largest(infeasible(pod), list, st.Requests, pod.Status.AllocatedResources)
+	}
+	sum.replace(list, pod.Spec.Resources.Requests)
+	sum.add(&over, 1)
+	return sum
+}
+
+// sumOfContainers is sumOf whatever the pod as a whole requests.
+func sumOfContainers(pod *corev1.Pod, fillCPU, fillMemory bool) (sum amounts) {
 	var sidecars, peak amounts
+	placed := pod.Spec.NodeName != "" // others have no status that counts
 	of := func(c *corev1.Container, statuses []corev1.ContainerStatus) amounts {
+		if !placed {
+			statuses = nil
+		}
 		list := effective(pod, c, statuses)
 		a := amountsOf(list)
 		if _, ok := list[corev1.ResourceCPU]; !ok && fillCPU {
@@ -115,13 +136,6 @@ func sumOf(pod *corev1.Pod, fillCPU, fillMemory bool) (sum amounts) {
 		peak.raise(a)
 	}
 	sum.raise(peak)
-	if wholeRequests(pod) {
-		list := pod.Spec.Resources.Requests
-		if st := pod.Status.Resources; st != nil {
-			list = largest(infeasible(pod), list, st.Requests, pod.Status.AllocatedResources)
-		}
-		sum.replace(list, pod.Spec.Resources.Requests)
-	}
 	over := amountsOf(pod.Spec.Overhead)
 	sum.add(&over, 1)
 	return sum
