@@ -33,7 +33,8 @@ func peer(t *testing.T, name string) string {
 }
 
 // startUpstream starts kube-apiserver over a private etcd, with the tokens of startLive and no authorization.
-func startUpstream(t *testing.T) *live {
+// The flags come after those, so that they count.
+func startUpstream(t *testing.T, flags ...string) *live {
 	t.Helper()
 	server, etcd := peer(t, "kube-apiserver"), peer(t, "etcd")
 	dir := t.TempDir()
@@ -51,9 +52,9 @@ func startUpstream(t *testing.T) *live {
 	l := &live{t: t, host: freeAddress(t)}
 	_, port, err := net.SplitHostPort(l.host)
 	require.NoError(t, err)
-	l.cmd, l.log, l.ended = runPeer(t, server, "--etcd-servers="+client, "--bind-address=127.0.0.1", "--secure-port="+port, "--cert-dir="+dir, "--token-auth-file="+tokens,
-		"--authorization-mode=AlwaysAllow", "--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+key,
-		"--service-account-signing-key-file="+key, "--service-cluster-ip-range=10.96.0.0/16", "--endpoint-reconciler-type=none")
+	l.cmd, l.log, l.ended = runPeer(t, server, append([]string{"--etcd-servers=" + client, "--bind-address=127.0.0.1", "--secure-port=" + port, "--cert-dir=" + dir, "--token-auth-file=" + tokens,
+		"--authorization-mode=AlwaysAllow", "--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + key,
+		"--service-account-signing-key-file=" + key, "--service-cluster-ip-range=10.96.0.0/16", "--endpoint-reconciler-type=none"}, flags...)...)
 	insecure := &tls.Config{InsecureSkipVerify: true}
 	l.http2 = &http.Client{Transport: &http.Transport{TLSClientConfig: insecure, ForceAttemptHTTP2: true}, Timeout: time.Minute}
 	l.front = &http.Client{Transport: &http.Transport{TLSClientConfig: insecure, DisableKeepAlives: true}, Timeout: time.Minute}

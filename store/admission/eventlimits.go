@@ -98,13 +98,14 @@ func (p *eventLimits) Validate(_ context.Context, a *Attributes) error {
 			reached = append(reached, fmt.Sprintf("limit reached on type %s for key %s", l.limit.Type, key))
 		}
 	}
+	const tooMany = "Too many requests: "
 	switch len(reached) {
 	case 0:
 		return nil
 	case 1:
-		return apierrors.NewTooManyRequests(reached[0], 0)
+		return apierrors.NewTooManyRequests(tooMany+reached[0], 0)
 	}
-	return apierrors.NewTooManyRequests("["+strings.Join(reached, ", ")+"]", 0)
+	return apierrors.NewTooManyRequests(tooMany+"["+strings.Join(reached, ", ")+"]", 0)
 }
 
 // keyOf names what shares a limit with the event.

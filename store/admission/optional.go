@@ -81,7 +81,7 @@ func (p *denyExternalIPs) Validate(_ context.Context, a *Attributes) error {
 	}
 	for _, ip := range service.Spec.ExternalIPs {
 		if !slices.Contains(had, ip) {
-			return forbid(a, "Use of external IPs is denied by admission control.")
+			return forbid(a, "Use of external IPs is denied by admission control")
 		}
 	}
 	return nil

@@ -40,7 +40,7 @@ func TestDenyServiceExternalIPs(t *testing.T) {
 	require.True(t, apierrors.IsForbidden(err), err)
 	err = planetest.TryCreate(t, admin, service("web", "192.0.2.1"))
 	require.True(t, apierrors.IsForbidden(err), err)
-	require.ErrorContains(t, err, "Use of external IPs is denied by admission control.")
+	require.ErrorContains(t, err, "Use of external IPs is denied by admission control")
 	web := planetest.Create(t, admin, service("web"))
 	web.Spec.ExternalIPs = []string{"192.0.2.2"}
 	_, err = client.For[*corev1.Service](admin).Update(t.Context(), web)

@@ -108,7 +108,7 @@ func (p *serviceAccount) account(ctx context.Context, a *Attributes, pod *corev1
 		return obj.(*corev1.ServiceAccount), nil
 	}
 	if apierrors.IsNotFound(err) {
-		return nil, forbid(a, "error looking up service account %s/%s: %v", key.Namespace, key.Name, err)
+		return nil, forbid(a, "error looking up service account %s/%s: serviceaccount %q not found", key.Namespace, key.Name, key.Name)
 	}
 	return nil, err
 }

@@ -16,7 +16,7 @@ func TestServiceAccountOfPods(t *testing.T) {
 	admin := p.Admin()
 	err := planetest.TryCreate(t, admin, planetest.Pod("early"))
 	require.True(t, apierrors.IsForbidden(err), err)
-	require.ErrorContains(t, err, `error looking up service account default/default: serviceaccounts "default" not found`)
+	require.ErrorContains(t, err, `error looking up service account default/default: serviceaccount "default" not found`)
 	p.Account("default", "default")
 	planetest.Create(t, admin, &corev1.ServiceAccount{ObjectMeta: planetest.Meta("default", "quiet"), AutomountServiceAccountToken: new(false),
 		ImagePullSecrets: []corev1.LocalObjectReference{{Name: "registry"}}})

@@ -54,6 +54,7 @@ func bindPod(ctx context.Context, res *registry.Resource, key types.NamespacedNa
 		return err
 	}
 	pods := res.GroupResource()
+	pods.Resource += "/binding"
 	assign := func(obj metav1.Object) error {
 		pod, ok := obj.(*corev1.Pod)
 		if !ok {

@@ -14,8 +14,8 @@ func ValidatePodResize(p, old *Pod) validation.ErrorList {
 	var r check.Report
 	r.Add(validatePodBody(p, podScope{pod: true}))
 	spec := at("spec")
-	if QOSClass(p) != QOSClass(old) {
-		r.Invalid(spec, QOSClass(p), "Pod QOS Class may not change as a result of resizing")
+	if was := QOSClass(old); QOSClass(p) != was {
+		r.Invalid(spec, was, "Pod QOS Class may not change as a result of resizing")
 	}
 	if len(p.Spec.Containers) != len(old.Spec.Containers) || len(p.Spec.InitContainers) != len(old.Spec.InitContainers) {
 		r.Forbidden(spec, "containers may not be added or removed")
