@@ -69,7 +69,6 @@ type plugin struct {
 	hang    bool
 	prefer  []string
 	started [][]string
-	asked   [][]string
 }
 
 func (p *plugin) set(devices ...string) {
@@ -105,6 +104,13 @@ func (p *plugin) listen() net.Listener {
 	return l
 }
 
+// locked calls f while the plugin does nothing.
+func (p *plugin) locked(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f()
+}
+
 // serve makes the plugin's socket and registers it.
 func (p *plugin) serve() error {
 	l := p.listen()
@@ -112,6 +118,8 @@ func (p *plugin) serve() error {
 	pluginapi.Register(p.server, "v1beta1.DevicePlugin", []grpc.MethodDesc{
 		pluginapi.Method("Allocate", p.allocate),
 		pluginapi.Method("GetPreferredAllocation", func(_ context.Context, q *pluginapi.PreferredRequest) (*pluginapi.PreferredReply, error) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
 			return &pluginapi.PreferredReply{Containers: []pluginapi.DeviceIDs{{IDs: p.prefer}}}, nil
 		}),
 		pluginapi.Method("PreStartContainer", func(_ context.Context, q *pluginapi.DeviceIDs) (*pluginapi.Empty, error) {
@@ -158,7 +166,6 @@ func (p *plugin) watch(ctx context.Context, _ *pluginapi.Empty, send func(*plugi
 func (p *plugin) allocate(ctx context.Context, q *pluginapi.AllocateRequest) (*pluginapi.AllocateReply, error) {
 	p.mu.Lock()
 	hang := p.hang
-	p.asked = append(p.asked, q.Containers[0].IDs)
 	p.mu.Unlock()
 	if hang {
 		<-ctx.Done()
@@ -235,7 +242,7 @@ func TestDevicePlugin(t *testing.T) {
 		require.True(t, slices.ContainsFunc(c.Mounts, func(m *cri.Mount) bool {
 			return m.ContainerPath == "/lib/dev" && m.HostPath == "/host/lib" && m.Readonly
 		}))
-		require.Equal(t, [][]string{{"d1", "d2"}, {"d1"}, {"d2"}}, p.started)
+		p.locked(func() { require.Equal(t, [][]string{{"d1", "d2"}, {"d1"}, {"d2"}}, p.started) })
 		st := r.get("web").Status.ContainerStatuses[0].AllocatedResourcesStatus
 		require.Equal(t, "Healthy", string(st[0].Resources[0].Health))
 
@@ -319,8 +326,8 @@ func TestDevicePluginsThatFail(t *testing.T) {
 		st := r.get("stuck").Status
 		require.Equal(t, "UnexpectedAdmissionError", st.Reason)
 		require.Contains(t, st.Message, "Allocate failed due to rpc error: code = DeadlineExceeded")
-		good.prefer = []string{"g3", "nonsense"} // one is used, the other does not exist
-		bad.hang = false
+		good.locked(func() { good.prefer = []string{"g3", "nonsense"} }) // one is used, the other does not exist
+		bad.locked(func() { bad.hang = false })
 		r.pod("again", wantsDevices("bad", map[string]int{"a": 2}), "a")
 		r.pod("liar", wantsDevices("good", map[string]int{"a": 2}), "a")
 		time.Sleep(3 * time.Second)

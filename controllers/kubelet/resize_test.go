@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -139,25 +140,24 @@ func TestResizeWithRestart(t *testing.T) {
 
 // What a running container cannot be given is tried again and said; an answer that is lost changes nothing.
 func TestResizeThatFails(t *testing.T) {
-	var refuses, usage bool
-	lost := 0
+	var refuses, usage atomic.Bool
+	var lost atomic.Int32
 	bubble(t, func(r *rig) {
 		r.opts.StopPods = false
 		r.rt.Fail = func(method string) error {
-			if refuses && method == "UpdateContainerResources" {
+			if refuses.Load() && method == "UpdateContainerResources" {
 				return status.Error(codes.Unknown, "no such controller")
 			}
 			return nil
 		}
 		r.rt.Fault = func(method string, _ any) fakecri.Fault {
-			if method == "UpdateContainerResources" && lost > 0 {
-				lost--
+			if method == "UpdateContainerResources" && lost.Add(-1) >= 0 {
 				return fakecri.After
 			}
 			return 0
 		}
 		r.rt.Measure = func(*cri.ContainerConfig) fakecri.Usage {
-			if usage {
+			if usage.Load() {
 				return fakecri.Usage{Memory: 900 << 20}
 			}
 			return fakecri.Usage{}
@@ -172,7 +172,7 @@ func TestResizeThatFails(t *testing.T) {
 			p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
 		}, "a")
 		time.Sleep(3 * time.Second)
-		refuses = true
+		refuses.Store(true)
 		r.resize("web", requests("2"))
 		c := r.condition("web", corev1.PodResizeInProgress)
 		require.Equal(t, "Error", c.Reason)
@@ -181,15 +181,16 @@ func TestResizeThatFails(t *testing.T) {
 		r.start()
 		time.Sleep(5 * time.Second)
 		require.Equal(t, "update container a: no such controller", r.condition("web", corev1.PodResizeInProgress).Message)
-		refuses, lost = false, 2
+		lost.Store(2)
+		refuses.Store(false)
 		time.Sleep(time.Minute)
 		r.settled("web", "2", 0)
 
-		usage = true
+		usage.Store(true)
 		r.resize("web", memory("512Mi"))
 		require.Equal(t, `attempting to set container "a" memory limit (536870912) below current usage (943718400)`, r.condition("web", corev1.PodResizeInProgress).Message)
 		require.EqualValues(t, 1<<30, r.rt.Config("web", "a").Linux.Resources.MemoryLimitInBytes)
-		usage = false
+		usage.Store(false)
 		time.Sleep(time.Minute)
 		require.Nil(t, r.condition("web", corev1.PodResizeInProgress))
 		require.EqualValues(t, 512<<20, r.rt.Config("web", "a").Linux.Resources.MemoryLimitInBytes)

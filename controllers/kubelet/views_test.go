@@ -34,10 +34,11 @@ func TestIdlePodsAreNotLookedAt(t *testing.T) {
 
 // A pod at which the runtime hangs does not hold up the others.
 func TestAHungStatusHurtsItsPodOnly(t *testing.T) {
-	hung := ""
+	var hung atomic.Value
+	hung.Store("")
 	bubble(t, func(r *rig) {
 		r.rt.Fault = func(method string, q any) fakecri.Fault {
-			if s, ok := q.(*cri.ContainerStatusRequest); ok && s.ContainerId == hung {
+			if s, ok := q.(*cri.ContainerStatusRequest); ok && s.ContainerId == hung.Load() {
 				return fakecri.Hang
 			}
 			return 0
@@ -50,7 +51,7 @@ func TestAHungStatusHurtsItsPodOnly(t *testing.T) {
 		}
 		time.Sleep(3 * time.Second)
 		id := r.get("bad").Status.ContainerStatuses[0].ContainerID
-		hung = id[len("fake://"):]
+		hung.Store(id[len("fake://"):])
 		r.rt.Kill("bad", "a", 1)
 		time.Sleep(5 * time.Second)
 		for i := range 4 {
@@ -63,7 +64,7 @@ func TestAHungStatusHurtsItsPodOnly(t *testing.T) {
 		require.NoError(t, r.k.Healthy())
 		time.Sleep(5 * time.Minute)
 		require.NoError(t, r.k.Healthy())
-		hung = ""
+		hung.Store("")
 		time.Sleep(3 * time.Minute) // the call under way ends
 		require.EqualValues(t, 1, r.restarts("bad"), "it goes on when the runtime does")
 	})
