@@ -326,7 +326,8 @@ func TestDevicePluginsThatFail(t *testing.T) {
 		st := r.get("stuck").Status
 		require.Equal(t, "UnexpectedAdmissionError", st.Reason)
 		require.Contains(t, st.Message, "Allocate failed due to rpc error: code = DeadlineExceeded")
-		good.locked(func() { good.prefer = []string{"g3", "nonsense"} }) // one is used, the other does not exist
+		// One is used, the other does not exist.
+		good.locked(func() { good.prefer = []string{"g3", "nonsense"} })
 		bad.locked(func() { bad.hang = false })
 		r.pod("again", wantsDevices("bad", map[string]int{"a": 2}), "a")
 		r.pod("liar", wantsDevices("good", map[string]int{"a": 2}), "a")
