@@ -37,7 +37,8 @@ type ledger struct {
 // tenant is a pod that was let in.
 type tenant struct {
 	allocation
-	need corev1.ResourceList
+	need  corev1.ResourceList
+	ports []hostPort
 	// sure is true if the allocation comes from a checkpoint, or from the pod's containers.
 	sure bool
 }
@@ -84,7 +85,7 @@ func (l *ledger) enter(pod *corev1.Pod, v *view) {
 	} else {
 		t.allocation, t.sure = rebuilt(pod, v), v != nil
 	}
-	t.need = podquota.PodTotal(t.apply(pod), podquota.Requests)
+	t.need, t.ports = podquota.PodTotal(t.apply(pod), podquota.Requests), hostPorts(pod)
 	l.in[pod.UID] = t
 	l.devices.take(pod.UID, t.Grants)
 	if t.sure && kept == nil {
@@ -109,6 +110,9 @@ func (l *ledger) apply(pod *corev1.Pod) *corev1.Pod {
 // decide lets a new pod in if there is room for it. The lock is held.
 func (l *ledger) decide(pod *corev1.Pod, v *view) *verdict {
 	why := l.lacking(pod)
+	if why == nil && l.taken(hostPorts(pod)) {
+		why = refusal("NodePorts", noPorts)
+	}
 	if why != nil {
 		l.refused[pod.UID] = why
 		return why

@@ -145,7 +145,7 @@ func (w *worker) enter(ctx context.Context, pod *corev1.Pod, v *view, next *soon
 		next.in(left)
 	}
 	if w.last == nil {
-		why, decided := w.admit(pod, v)
+		why, decided := w.admit(ctx, pod, v)
 		if why == nil && decided {
 			why = w.k.ledger.grant(ctx, pod, w.k.devices)
 		}
@@ -167,10 +167,13 @@ func (w *worker) enter(ctx context.Context, pod *corev1.Pod, v *view, next *soon
 
 // admit lets a pod in, or says why it may not run here. A pod that the runtime holds something of has been
 // let in before.
-func (w *worker) admit(pod *corev1.Pod, v *view) (why *verdict, decided bool) {
+func (w *worker) admit(ctx context.Context, pod *corev1.Pod, v *view) (why *verdict, decided bool) {
 	running := len(v.containers) > 0 || len(v.sandboxes) > 0
 	if !running {
 		if why := w.k.refuse(pod); why != nil {
+			return why, true
+		}
+		if why := w.k.misplaced(ctx, pod); why != nil {
 			return why, true
 		}
 		if why := w.k.evictor.admit(pod); why != nil {
