@@ -643,8 +643,18 @@ func bootstrapToken(id, expiration string) *corev1.Secret {
 func TestRestartAtEveryWrite(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
-	opts := builtin.Options{TokenKey: key, RootCA: rootCA(), Gated: gated(), HorizontalPodAutoscaler: horizontalpodautoscaler.Options{Metrics: queueLength{}}, NodeIPAM: nodeipam.Options{ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}}}
-	for _, r := range restarts {
+	opts := builtin.Options{TokenKey: key, UnusedTokens: 24 * time.Hour, RootCA: rootCA(), Gated: gated(), HorizontalPodAutoscaler: horizontalpodautoscaler.Options{Metrics: queueLength{}}, NodeIPAM: nodeipam.Options{ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}}}
+	authority, err := certs.NewAuthority("signer")
+	require.NoError(t, err)
+	opts.Signing = certificates.SigningOptions{Cert: authority.Cert, Key: authority.Key}
+	all := slices.Concat(restarts, clusterRestarts)
+	for _, name := range builtin.Names() {
+		if name == "persistentvolume-expander-controller" {
+			continue // it writes events only
+		}
+		require.True(t, slices.ContainsFunc(all, func(r restart) bool { return r.controller == name }), "there is no history of %s", name)
+	}
+	for _, r := range all {
 		t.Run(r.controller, func(t *testing.T) {
 			want, _ := r.run(t, opts, -1, false)
 			require.NotEmpty(t, want)
