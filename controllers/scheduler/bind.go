@@ -42,7 +42,7 @@ func (s *Scheduler) prepare(ctx context.Context, t *try, o *outcome) bool {
 		st = s.volumes.bind(ctx, t, o)
 	}
 	if st.OK() {
-		st = o.profile.preBindAll(ctx, t.Pod, o.Node)
+		st = o.profile.preBindAll(ctx, s.opts.PluginTimeout, t.Pod, o.Node)
 	}
 	if ctx.Err() != nil {
 		return false // the next leader reads the API
@@ -68,7 +68,10 @@ func (s *Scheduler) write(ctx context.Context, t *try, o *outcome) {
 			if f := s.opts.Metrics.Scheduled; f != nil {
 				f(o.profile.name, time.Since(t.entry.Since), t.entry.Attempts)
 			}
-			o.profile.postBindAll(ctx, t.Pod, o.Node)
+			o.profile.postBindAll(ctx, s.opts.PluginTimeout, t.Pod, o.Node, func(st *Status) {
+				s.pluginFailed(o.profile, st)
+				s.log.Warn("plugin failed after the binding", "namespace", pod.Namespace, "name", pod.Name, "plugin", st.Plugin, "err", st.Message())
+			})
 		} else {
 			o.profile.unreserveAll(t.Pod, o.Node)
 		}
@@ -83,13 +86,18 @@ func (s *Scheduler) write(ctx context.Context, t *try, o *outcome) {
 		s.mu.Unlock()
 		s.queue.happened(&Event{Kind: AssignedPodDelete, OldPod: pod})
 	case unbound:
-		s.undo(ctx, t, o, &Status{Code: Error, Plugin: "DefaultBinder", Reasons: []string{fmt.Sprintf("binding rejected: %v", err)}})
+		plugin := "DefaultBinder"
+		if by, ok := errors.AsType[*pluginError](err); ok {
+			plugin = by.Plugin
+		}
+		s.undo(ctx, t, o, &Status{Code: Error, Plugin: plugin, Reasons: []string{fmt.Sprintf("binding rejected: %v", err)}})
 	}
 }
 
 // undo takes back a placement that is certainly not written, and lets the pod be tried again.
 func (s *Scheduler) undo(ctx context.Context, t *try, o *outcome, st *Status) {
 	pod := t.pod
+	s.pluginFailed(o.profile, st)
 	o.profile.unreserveAll(t.Pod, o.Node)
 	s.mu.Lock()
 	s.takeBack(pod, true)
@@ -124,18 +132,26 @@ func (s *Scheduler) bindTo(ctx context.Context, t *try, o *outcome) (binding, er
 		s.log.Warn("extender does not bind", "url", x.URL, "namespace", t.pod.Namespace, "name", t.pod.Name, "err", err)
 	}
 	for _, p := range o.profile.bind {
-		st := guarded(p, func() *Status { return p.Bind(ctx, t.Pod, o.Node) })
+		st := limited(ctx, s.opts.PluginTimeout, p, func(ctx context.Context) *Status { return p.Bind(ctx, t.Pod, o.Node) })
 		switch {
 		case st.OK():
 			return bound, nil
+		case st.Code == Error:
+			return s.boundBy(ctx, t.pod, o.Node, &pluginError{st}) // it may have failed after the binding
 		case st.Code != Skip:
-			return unbound, errors.New(st.Message())
+			return unbound, &pluginError{st}
 		}
 	}
 	return s.settle(ctx, t.pod, o.Node)
 }
 
-// boundBy finds out what became of a binding by an extender, whose failure may have come after it.
+// pluginError is the answer of a plugin that does not bind.
+type pluginError struct{ *Status }
+
+func (e *pluginError) Error() string { return e.Message() }
+
+// boundBy finds out what became of a binding by an extender or a plugin, whose failure may have come after
+// it.
 func (s *Scheduler) boundBy(ctx context.Context, pod *corev1.Pod, node string, err error) (binding, error) {
 	if err == nil {
 		return bound, nil

@@ -23,6 +23,31 @@ func guarded(p Plugin, f func() *Status) (st *Status) {
 	return st
 }
 
+// stallGrace is how long a plugin has to return after its time is over.
+const stallGrace = time.Second
+
+// limited calls a plugin that may do I/O. Its context ends after limit; one that does not return then is left
+// behind, and has failed.
+func limited(ctx context.Context, limit time.Duration, p Plugin, f func(ctx context.Context) *Status) *Status {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	done := make(chan *Status, 1)
+	go func() { done <- guarded(p, func() *Status { return f(ctx) }) }()
+	select {
+	case st := <-done:
+		return st
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(stallGrace)
+	defer timer.Stop()
+	select {
+	case st := <-done:
+		return st
+	case <-timer.C:
+		return &Status{Code: Error, Plugin: p.Name(), Reasons: []string{fmt.Sprintf("plugin %s did not return within %s", p.Name(), limit)}}
+	}
+}
+
 // reserveAll calls the Reserve plugins; if one refuses, all are taken back.
 func (p *Profile) reserveAll(pod *Pod, node string) *Status {
 	for i, r := range p.reserve {
@@ -45,21 +70,24 @@ func (*Profile) unreserve(list []ReservePlugin, pod *Pod, node string) {
 	}
 }
 
-func (p *Profile) preBindAll(ctx context.Context, pod *Pod, node string) *Status {
+func (p *Profile) preBindAll(ctx context.Context, limit time.Duration, pod *Pod, node string) *Status {
 	for _, b := range p.prebind {
-		if st := guarded(b, func() *Status { return b.PreBind(ctx, pod, node) }); !st.OK() {
+		if st := limited(ctx, limit, b, func(ctx context.Context) *Status { return b.PreBind(ctx, pod, node) }); !st.OK() {
 			return st
 		}
 	}
 	return nil
 }
 
-func (p *Profile) postBindAll(ctx context.Context, pod *Pod, node string) {
+func (p *Profile) postBindAll(ctx context.Context, limit time.Duration, pod *Pod, node string, failed func(*Status)) {
 	for _, b := range p.postbind {
-		guarded(b, func() *Status {
+		st := limited(ctx, limit, b, func(ctx context.Context) *Status {
 			b.PostBind(ctx, pod, node)
 			return nil
 		})
+		if !st.OK() {
+			failed(st)
+		}
 	}
 }
 
@@ -162,8 +190,11 @@ func (s *Scheduler) permit(ctx context.Context, t *try, o *outcome) *Status {
 	longest := time.Duration(0)
 	for _, p := range o.profile.permit {
 		var wait time.Duration
-		st := guarded(p, func() (st *Status) {
-			st, wait = p.Permit(ctx, t.Pod, o.Node)
+		st := limited(ctx, s.opts.PluginTimeout, p, func(ctx context.Context) (st *Status) {
+			var asked time.Duration
+			if st, asked = p.Permit(ctx, t.Pod, o.Node); ctx.Err() == nil {
+				wait = asked
+			}
 			return st
 		})
 		switch {
@@ -204,8 +235,16 @@ func (w *waiting) wait(ctx context.Context, p *waitingPod, longest time.Duration
 	return &Status{Code: Unschedulable, Plugin: p.Plugins[0], Reasons: []string{fmt.Sprintf("pod was not permitted within %s by %s", longest, p.Plugins[0])}}
 }
 
+// pluginFailed counts a failure of a plugin.
+func (s *Scheduler) pluginFailed(profile *Profile, st *Status) {
+	if f := s.opts.Metrics.PluginFailed; f != nil && st != nil && st.Code == Error {
+		f(profile.name, st.Plugin)
+	}
+}
+
 // measure reports an attempt.
 func (s *Scheduler) measure(o *outcome, began time.Time) {
+	s.pluginFailed(o.profile, o.failed)
 	f := s.opts.Metrics.Attempt
 	if f == nil {
 		return

@@ -45,6 +45,10 @@ type Options struct {
 	// Extenders are called in their order for the pods that they are interested in. At most one of them may
 	// bind.
 	Extenders []Extender
+	// PluginTimeout limits each call of Permit, PreBind, Bind and PostBind, whose context ends then; 0 means
+	// 15 minutes. A plugin that does not return even so has failed. The points of decisions have no limit:
+	// their plugins must not block.
+	PluginTimeout time.Duration
 	// Metrics are called as things happen; nil functions are not.
 	Metrics Metrics
 }
@@ -57,6 +61,9 @@ type Metrics struct {
 	// Scheduled is called for every pod that was bound, with how long it was in the queue and how often it
 	// was tried.
 	Scheduled func(profile string, since time.Duration, attempts int)
+	// PluginFailed is called for every failure of a plugin: an error, a panic, a score out of range, or a
+	// call that did not return in time.
+	PluginFailed func(profile, plugin string)
 	// Preempted is called with the number of pods that are preempted for another one.
 	Preempted func(victims int)
 }
@@ -87,7 +94,10 @@ type assumption struct {
 	nomination *nomination // the one it took the place of, nil if none
 }
 
-const runnable = "scheduler"
+const (
+	runnable      = "scheduler"
+	pluginTimeout = 15 * time.Minute
+)
 
 // Add adds a scheduler to m. A manager can have only one.
 func Add(m *manager.Manager, opts Options) error {
@@ -103,7 +113,7 @@ func New(m *manager.Manager, opts Options) (*Scheduler, error) {
 	if len(opts.Names)+len(opts.Profiles) == 0 {
 		opts.Names = []string{DefaultName}
 	}
-	opts.Binders = cmp.Or(opts.Binders, 32)
+	opts.Binders, opts.PluginTimeout = cmp.Or(opts.Binders, 32), cmp.Or(opts.PluginTimeout, pluginTimeout)
 	pods := client.For[*corev1.Pod](m.Conn())
 	s := &Scheduler{opts: opts, log: m.Logger(), pods: pods, bind: client.Subresource[*corev1.Binding](pods, "binding"),
 		recorders: map[string]*events.Recorder{}, profiles: map[string]*Profile{}, assumed: map[types.UID]assumption{}, waiting: newWaiting()}

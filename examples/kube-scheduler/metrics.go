@@ -18,6 +18,7 @@ type metrics struct {
 	sli         *prometheus.HistogramVec
 	tries       prometheus.Histogram
 	preemptions prometheus.Counter
+	failures    *prometheus.CounterVec
 	victims     prometheus.Histogram
 	followed    atomic.Pointer[scheduler.Scheduler]
 }
@@ -39,7 +40,9 @@ func newMetrics() *metrics {
 		victims: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: "preemption_victims",
 			Help: "Pods that were preempted at a time.", Buckets: prometheus.ExponentialBuckets(1, 2, 7)}),
 	}
-	m.all = []prometheus.Collector{m.attempts, m.attemptTook, m.sli, m.tries, m.preemptions, m.victims}
+	m.failures = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "plugin_failures_total",
+		Help: "Errors, panics and overdue calls of plugins."}, []string{"plugin", "profile"})
+	m.all = []prometheus.Collector{m.failures, m.attempts, m.attemptTook, m.sli, m.tries, m.preemptions, m.victims}
 	for i, queue := range []string{"active", "backoff", "unschedulable"} {
 		m.all = append(m.all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: "pending_pods",
 			Help: "Pods that wait, by how.", ConstLabels: prometheus.Labels{"queue": queue}}, func() float64 { return m.pending(i) }))
@@ -73,6 +76,7 @@ func (m *metrics) functions() scheduler.Metrics {
 			m.sli.WithLabelValues(label).Observe(since.Seconds())
 			m.tries.Observe(float64(attempts))
 		},
+		PluginFailed: func(profile, plugin string) { m.failures.WithLabelValues(plugin, profile).Inc() },
 		Preempted: func(victims int) {
 			m.preemptions.Inc()
 			m.victims.Observe(float64(victims))
