@@ -249,7 +249,7 @@ func (d *devices) grant(ctx context.Context, pod *corev1.Pod) (grants map[string
 			}
 			reply, err := p.allocate(ctx, ids)
 			if err != nil {
-				return nil, fmt.Errorf("Allocate failed due to %s, which is unexpected", describe(err)) //nolint:staticcheck // the wording of a status
+				return nil, fmt.Errorf("Allocate failed due to %s, which is unexpected", describe(err))
 			}
 			if grants == nil {
 				grants = map[string][]grant{}
@@ -285,7 +285,7 @@ func (d *devices) pick(ctx context.Context, uid types.UID, name corev1.ResourceN
 	}
 	must := again[:min(count, len(again))]
 	if len(must)+len(free) < count || r.plugin == nil {
-		return nil, nil, fmt.Errorf("Allocate failed due to requested number of devices unavailable for %s. Requested: %d, Available: %d, which is unexpected", //nolint:staticcheck // the wording of a status
+		return nil, nil, fmt.Errorf("Allocate failed due to requested number of devices unavailable for %s. Requested: %d, Available: %d, which is unexpected",
 			name, count, len(again)+len(free))
 	}
 	p := r.plugin
