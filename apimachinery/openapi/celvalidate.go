@@ -54,7 +54,7 @@ func (v *validator) defaultRules(s *Structural, p *validation.Path, x any, budge
 
 func blocking(e *validation.Error) bool {
 	switch e.Type {
-	case validation.TypeRequired, validation.TypeTooLong, validation.TypeTooMany, validation.TypeTypeInvalid:
+	case validation.TypeNotSupported, validation.TypeRequired, validation.TypeTooLong, validation.TypeTooMany, validation.TypeTypeInvalid:
 		return true
 	}
 	return false

@@ -69,7 +69,7 @@ func TestDerive(t *testing.T) {
 		`{host: a.b, size: 1Gi, port: http, template: {spec: {containers: [{name: a, image: b}]}}}`: {},
 		`{host: A}`:                 {"spec.host: Invalid"},
 		`{host: a, replicas: 10}`:   {"spec.replicas: Invalid"},
-		`{host: a, mode: Other}`:    {"spec.mode: NotSupported"},
+		`{host: a, mode: Other}`:    {"spec.mode: NotSupported", "<nil>: Invalid"},
 		`{host: a, max: 200}`:       {"spec.max: Invalid"},
 		`{host: a, min: 5, max: 2}`: {"spec: Invalid"},
 		`{host: a, tags: [q, q]}`:   {"spec.tags[1]: Duplicate"},
@@ -212,8 +212,8 @@ func TestDeriveSaysWhatMarkersSay(t *testing.T) {
 	}
 	for spec, want := range map[string][]string{
 		`{class: gold, tags: [a], sizes: {a: 9}, port: 5, child: {any: [1]}}`: {},
-		`{class: lead}`:                     {"spec.class: NotSupported"},
-		`{class: gold, other: lead}`:        {"spec.other: NotSupported"},
+		`{class: lead}`:                     {"spec.class: NotSupported", "<nil>: Invalid"},
+		`{class: gold, other: lead}`:        {"spec.other: NotSupported", "<nil>: Invalid"},
 		`{class: gold, tags: [abcd]}`:       {"spec.tags[0]: TooLong", "<nil>: Invalid"},
 		`{class: gold, tags: [A]}`:          {"spec.tags[0]: Invalid"},
 		`{class: gold, sizes: {a: 0}}`:      {"spec.sizes.a: Invalid"},

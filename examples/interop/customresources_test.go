@@ -75,7 +75,7 @@ func (s *theirSchema) validate(obj, old map[string]any) field.ErrorList {
 	}
 	// As upstream's registry: rules run only if the object is structurally valid.
 	if slices.ContainsFunc(errs, func(e *field.Error) bool {
-		return slices.Contains([]field.ErrorType{field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid}, e.Type)
+		return slices.Contains([]field.ErrorType{field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid}, e.Type)
 	}) {
 		return append(errs, field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
 	}
