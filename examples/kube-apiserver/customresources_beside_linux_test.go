@@ -27,6 +27,36 @@ const widgetSchema = `{"type":"object","required":["name"],"properties":{
 		"words":{"type":"string","maxLength":40,"x-kubernetes-validations":[{"rule":"self.find('[0-9]+') == '' && self.split(' ').size() < 3","message":"no two words"}]},
 		"once":{"type":"string","maxLength":40,"x-kubernetes-validations":[{"rule":"!oldSelf.hasValue() || self == oldSelf.value()","optionalOldSelf":true,"message":"once only"}]}}}`
 
+// widgetSpecs are those of objects of that kind, right and wrong ones.
+var widgetSpecs = []string{
+	`"name":"ab","unknown":1,"open":{"x":{"y":1}},"maybe":null,"color":null`, `"name":"ab","template":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","nope":1},"spec":{"a":1}}`, `"name":"ab","template":{"kind":"Pod"}`,
+	``, `"name":"a"`, `"name":"ABC"`, `"name":"abcdefghijk"`, `"name":"ab","replicas":11`, `"name":"ab","replicas":"1"`, `"name":"ab","replicas":1.5`, `"name":"ab","port":1.5`, `"name":"ab","port":"http"`, `"name":"ab","port":80`,
+	`"name":"ab","when":"yesterday"`, `"name":"ab","when":"2020-01-02T03:04:05Z"`, `"name":"ab","color":"green"`, `"name":"ab","set":["a","a"]`, `"name":"ab","map":[{"k":"a"},{"k":"a"}]`, `"name":"ab","map":[{"v":"a"}]`,
+	`"name":"ab","range":{"min":3,"max":2}`, `"name":"ab","range":{"min":1,"max":2}`, `"name":"ab","cidr":"10.0.0.0/8"`, `"name":"ab","cidr":"192.168.0.0/16"`, `"name":"ab","cidr":"x"`, `"name":"ab","size":"1Mi"`, `"name":"ab","size":"2Gi"`,
+	`"name":"ab","version":"1.2.3"`, `"name":"ab","version":"0.9.0"`, `"name":"ab","url":"https://a.test/b"`, `"name":"ab","url":"http://a.test"`, `"name":"ab","label":"a-b"`, `"name":"ab","label":"A_b"`, `"name":"ab","words":"one two"`, `"name":"ab","words":"one two three"`, `"name":"ab","words":"w0"`,
+}
+
+func definition(plural, kind, more, versions string) string {
+	return fmt.Sprintf(`{"metadata":{"name":"%s.a.test"},"spec":{"group":"a.test","scope":"Namespaced","names":{"plural":%q,"singular":%q,"kind":%q%s},"versions":[%s]}}`, plural, plural, strings.ToLower(kind), kind, more, versions)
+}
+
+func version(name string, storage bool, schema, more string) string {
+	return fmt.Sprintf(`{"name":%q,"served":true,"storage":%t,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":%s,"status":{"type":"object","properties":{"replicas":{"type":"integer"},"phase":{"type":"string"}}}}}}%s}`, name, storage, schema, more)
+}
+
+const (
+	crds    = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	widgets = "/apis/a.test/v1/namespaces/default/widgets"
+)
+
+// widgetColumns is the rest of a version of that kind.
+const widgetColumns = `,"subresources":{"status":{},"scale":{"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"}},"selectableFields":[{"jsonPath":".spec.color"}],
+		"additionalPrinterColumns":[{"name":"Color","type":"string","jsonPath":".spec.color"},{"name":"When","type":"date","jsonPath":".spec.when"},{"name":"Replicas","type":"integer","jsonPath":".spec.replicas","priority":1}]`
+
+func mergeOf(path, body string, shown ...string) step {
+	return step{method: "PATCH", path: path, body: body, contentType: "application/merge-patch+json", shown: append(shown, "spec", "metadata.generation")}
+}
+
 // TestCustomResourcesBeside walks through what a CustomResourceDefinition can say, on both servers: schema,
 // defaults, pruning, rules, ratcheting, versions, subresources, columns, selectable fields and deletion.
 func TestCustomResourcesBeside(t *testing.T) {
@@ -40,22 +70,13 @@ func TestCustomResourcesBeside(t *testing.T) {
 		n++
 		compareStep(t, theirs, ours, n, r)
 	}
-	const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	served := func(path string) {
 		t.Helper()
 		for _, l := range []*live{theirs, ours} {
 			l.until(path+" is served", func() bool { return l.code(l.http2, path) == http.StatusOK })
 		}
 	}
-	definition := func(plural, kind, more, versions string) string {
-		return fmt.Sprintf(`{"metadata":{"name":"%s.a.test"},"spec":{"group":"a.test","scope":"Namespaced","names":{"plural":%q,"singular":%q,"kind":%q%s},"versions":[%s]}}`, plural, plural, strings.ToLower(kind), kind, more, versions)
-	}
-	version := func(name string, storage bool, schema, more string) string {
-		return fmt.Sprintf(`{"name":%q,"served":true,"storage":%t,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":%s,"status":{"type":"object","properties":{"replicas":{"type":"integer"},"phase":{"type":"string"}}}}}}%s}`, name, storage, schema, more)
-	}
-	columns := `,"subresources":{"status":{},"scale":{"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"}},"selectableFields":[{"jsonPath":".spec.color"}],
-		"additionalPrinterColumns":[{"name":"Color","type":"string","jsonPath":".spec.color"},{"name":"When","type":"date","jsonPath":".spec.when"},{"name":"Replicas","type":"integer","jsonPath":".spec.replicas","priority":1}]`
-	v1 := version("v1", true, widgetSchema, columns)
+	v1 := version("v1", true, widgetSchema, widgetColumns)
 	names := `,"shortNames":["wg"],"categories":["all"]`
 
 	// Definitions that are refused, and one that is not.
@@ -73,7 +94,6 @@ func TestCustomResourcesBeside(t *testing.T) {
 		require.GreaterOrEqual(t, ours.verdict("POST", crds, wrong).Code, 400, wrong)
 	}
 	do(step{method: "POST", path: crds, body: definition("widgets", "Widget", names, v1), shown: []string{"spec"}})
-	const widgets = "/apis/a.test/v1/namespaces/default/widgets"
 	served(widgets)
 	do(step{method: "GET", path: crds + "/widgets.a.test", shown: []string{"status.storedVersions", "status.acceptedNames"}})
 	do(step{method: "POST", path: crds, body: definition("wages", "Wage", names, v1)})
@@ -93,37 +113,34 @@ func TestCustomResourcesBeside(t *testing.T) {
 	put := func(name, spec string) string {
 		return fmt.Sprintf(`{"apiVersion":"a.test/v1","kind":"Widget","metadata":{"name":%q},"spec":{%s}}`, name, spec)
 	}
-	for i, spec := range []string{
-		`"name":"ab","unknown":1,"open":{"x":{"y":1}},"maybe":null,"color":null`, `"name":"ab","template":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","nope":1},"spec":{"a":1}}`, `"name":"ab","template":{"kind":"Pod"}`,
-		``, `"name":"a"`, `"name":"ABC"`, `"name":"abcdefghijk"`, `"name":"ab","replicas":11`, `"name":"ab","replicas":"1"`, `"name":"ab","replicas":1.5`, `"name":"ab","port":1.5`, `"name":"ab","port":"http"`, `"name":"ab","port":80`,
-		`"name":"ab","when":"yesterday"`, `"name":"ab","when":"2020-01-02T03:04:05Z"`, `"name":"ab","color":"green"`, `"name":"ab","set":["a","a"]`, `"name":"ab","map":[{"k":"a"},{"k":"a"}]`, `"name":"ab","map":[{"v":"a"}]`,
-		`"name":"ab","range":{"min":3,"max":2}`, `"name":"ab","range":{"min":1,"max":2}`, `"name":"ab","cidr":"10.0.0.0/8"`, `"name":"ab","cidr":"192.168.0.0/16"`, `"name":"ab","cidr":"x"`, `"name":"ab","size":"1Mi"`, `"name":"ab","size":"2Gi"`,
-		`"name":"ab","version":"1.2.3"`, `"name":"ab","version":"0.9.0"`, `"name":"ab","url":"https://a.test/b"`, `"name":"ab","url":"http://a.test"`, `"name":"ab","label":"a-b"`, `"name":"ab","label":"A_b"`, `"name":"ab","words":"one two"`, `"name":"ab","words":"one two three"`, `"name":"ab","words":"w0"`,
-	} {
+	for i, spec := range widgetSpecs {
 		do(step{method: "POST", path: widgets, body: put(fmt.Sprint("w", i), spec), shown: []string{"spec", "metadata.generation"}})
 		do(step{method: "POST", path: widgets + "?fieldValidation=Strict", body: put(fmt.Sprint("s", i), spec), shown: []string{"spec"}})
 	}
-	merge := func(path, body string, shown ...string) step {
-		return step{method: "PATCH", path: path, body: body, contentType: "application/merge-patch+json", shown: append(shown, "spec", "metadata.generation")}
-	}
-	do(merge(widgets+"/w0", `{"spec":{"name":"cd"}}`))
-	do(merge(widgets+"/w0", `{"spec":{"once":"a"}}`))
-	do(merge(widgets+"/w0", `{"spec":{"once":"b"}}`))
-	do(merge(widgets+"/w0", `{"spec":{"replicas":3},"status":{"phase":"ignored"}}`, "status"))
-	do(merge(widgets+"/w0/status", `{"spec":{"replicas":4},"status":{"phase":"Up","replicas":2}}`, "status"))
+	do(mergeOf(widgets+"/w0", `{"spec":{"name":"cd"}}`))
+	do(mergeOf(widgets+"/w0", `{"spec":{"once":"a"}}`))
+	do(mergeOf(widgets+"/w0", `{"spec":{"once":"b"}}`))
+	do(mergeOf(widgets+"/w0", `{"spec":{"replicas":3},"status":{"phase":"ignored"}}`, "status"))
+	do(mergeOf(widgets+"/w0/status", `{"spec":{"replicas":4},"status":{"phase":"Up","replicas":2}}`, "status"))
 	do(step{method: "GET", path: widgets + "/w0/scale", shown: []string{"spec", "status", "kind", "apiVersion"}})
-	do(merge(widgets+"/w0/scale", `{"spec":{"replicas":5}}`, "status"))
-	do(merge(widgets+"/w0/scale", `{"spec":{"replicas":50}}`))
-	do(merge(widgets+"/w1", `{"spec":{"color":"blue"}}`))
+	do(mergeOf(widgets+"/w0/scale", `{"spec":{"replicas":5}}`, "status"))
+	do(mergeOf(widgets+"/w0/scale", `{"spec":{"replicas":50}}`))
+	do(mergeOf(widgets+"/w1", `{"spec":{"color":"blue"}}`))
 	do(step{method: "GET", path: widgets + "?fieldSelector=spec.color%3Dblue", shown: []string{"items.0.metadata.name"}})
 	do(step{method: "GET", path: widgets + "?fieldSelector=spec.nope%3Dblue"})
 	do(step{method: "GET", path: widgets + "/w14", accept: "application/json;as=Table;v=v1;g=meta.k8s.io", shown: []string{"rows.0.cells"}})
 	do(step{method: "GET", path: "/apis/a.test/v1", shown: []string{"resources.0"}})
 
+	definitionChanges(theirs, ours, do, served)
+	definitionGoes(theirs, ours)
+}
+
+// definitionChanges changes the schema and the versions of the definition.
+func definitionChanges(theirs, ours *live, do func(step), served func(path string)) {
 	// Ratcheting: a stricter schema leaves alone what does not change. A new default shows in what is stored.
 	stricter := strings.Replace(strings.Replace(widgetSchema, `"enum":["red","blue"]`, `"enum":["blue"]`, 1), `"default":"red"`, `"default":"blue"`, 1)
 	stricter = strings.Replace(stricter, `"maybe":`, `"added":{"type":"string","default":"later"},"maybe":`, 1)
-	do(merge(crds+"/widgets.a.test", `{"spec":{"versions":[`+version("v1", true, stricter, columns)+`]}}`))
+	do(mergeOf(crds+"/widgets.a.test", `{"spec":{"versions":[`+version("v1", true, stricter, widgetColumns)+`]}}`))
 	for _, l := range []*live{theirs, ours} {
 		l.until("the new default shows", func() bool {
 			_, shown := l.do(step{method: "GET", path: widgets + "/w0", shown: []string{"spec.added"}})
@@ -131,20 +148,22 @@ func TestCustomResourcesBeside(t *testing.T) {
 		})
 	}
 	do(step{method: "GET", path: widgets + "/w0", shown: []string{"spec"}})
-	do(merge(widgets+"/w0", `{"spec":{"replicas":7}}`))
-	do(merge(widgets+"/w1", `{"spec":{"color":"red"}}`))
+	do(mergeOf(widgets+"/w0", `{"spec":{"replicas":7}}`))
+	do(mergeOf(widgets+"/w1", `{"spec":{"color":"red"}}`))
 
 	// Versions: a second one without conversion, the storage version moves, and none that is stored can go.
-	both := version("v1", false, stricter, columns) + "," + version("v2", true, stricter, columns)
-	do(merge(crds+"/widgets.a.test", `{"spec":{"versions":[`+both+`]}}`, "status.storedVersions"))
+	both := version("v1", false, stricter, widgetColumns) + "," + version("v2", true, stricter, widgetColumns)
+	do(mergeOf(crds+"/widgets.a.test", `{"spec":{"versions":[`+both+`]}}`, "status.storedVersions"))
 	served("/apis/a.test/v2/namespaces/default/widgets")
 	do(step{method: "GET", path: "/apis/a.test/v2/namespaces/default/widgets/w0", shown: []string{"apiVersion", "spec"}})
 	do(step{method: "GET", path: crds + "/widgets.a.test", shown: []string{"status.storedVersions"}})
-	do(merge(crds+"/widgets.a.test", `{"spec":{"versions":[`+version("v2", true, stricter, columns)+`]}}`))
+	do(mergeOf(crds+"/widgets.a.test", `{"spec":{"versions":[`+version("v2", true, stricter, widgetColumns)+`]}}`))
+}
 
-	// Deletion takes the objects along.
-	do(step{method: "DELETE", path: crds + "/widgets.a.test"})
-	for _, l := range []*live{theirs, ours} {
+// definitionGoes deletes the definition on both servers: that takes the objects along.
+func definitionGoes(both ...*live) {
+	for _, l := range both {
+		l.verdict(http.MethodDelete, crds+"/widgets.a.test", "")
 		l.until("the definition is gone", func() bool { return l.code(l.http2, crds+"/widgets.a.test") == http.StatusNotFound })
 		l.until("and its objects are", func() bool {
 			return l.code(l.http2, "/apis/a.test/v2/namespaces/default/widgets") == http.StatusNotFound
