@@ -13,6 +13,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
 	"github.com/keelson-dev/keelson/apimachinery/intstr"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
@@ -21,8 +22,10 @@ import (
 	"github.com/keelson-dev/keelson/controllers/builtin/garbagecollector"
 	"github.com/keelson-dev/keelson/controllers/builtin/nodelifecycle"
 	"github.com/keelson-dev/keelson/controllers/builtin/statefulset"
+	"github.com/keelson-dev/keelson/controllers/builtin/volumebinder"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/fakenode"
+	"github.com/keelson-dev/keelson/controllers/fakestorage"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/scheduler"
 )
@@ -39,7 +42,10 @@ func start(t *testing.T) *controllertest.Cluster {
 		func(m *manager.Manager) error { return fakenode.Add(m, fakenode.Options{}) },
 		func(m *manager.Manager) error { return nodelifecycle.Add(m, nodelifecycle.Options{}) },
 		func(m *manager.Manager) error { return garbagecollector.Add(m, garbagecollector.Options{}) },
+		func(m *manager.Manager) error { return volumebinder.Add(m, volumebinder.Options{}) },
+		func(m *manager.Manager) error { return fakestorage.Add(m, fakestorage.Options{}) },
 	}})
+	controllertest.Create(c, &storagev1.StorageClass{ObjectMeta: controllertest.Name("", "fake"), Provisioner: fakestorage.Driver})
 	c.Run(c.ManagerOver(c.Conn(account), "statefulset", add))
 	return c
 }
@@ -80,6 +86,7 @@ func claims(deleted, scaled appsv1.PersistentVolumeClaimRetentionPolicyType) fun
 	return func(s *appsv1.StatefulSet) {
 		claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}}
 		claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+		claim.Spec.StorageClassName = new("fake") // the scheduler waits for volumes
 		claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 		s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim}
 		s.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenDeleted: deleted, WhenScaled: scaled}
