@@ -221,7 +221,7 @@ func (s *statuses) write(ctx context.Context, uid types.UID) error {
 		if w.static {
 			return nil // written when the mirror is there
 		}
-		pod, err = s.k.pods.Get(ctx, w.key)
+		pod, err = s.get(ctx, w.key)
 	}
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -263,6 +263,16 @@ func (s *statuses) write(ctx context.Context, uid types.UID) error {
 	return nil
 }
 
+// get reads a pod from the server. One that is no longer there is not found: the Node authorizer refuses it as
+// it does the pods of other nodes, and a node without any rights is reported by its informers.
+func (s *statuses) get(ctx context.Context, key types.NamespacedName) (*corev1.Pod, error) {
+	pod, err := s.k.pods.Get(ctx, key)
+	if apierrors.IsForbidden(err) {
+		return nil, apierrors.NewNotFound(s.k.pods.Resource().GVR.GroupResource(), key.Name)
+	}
+	return pod, err
+}
+
 // replaced reports whether a write failed because the pod is gone or another pod has its name. The server
 // calls a wrong UID in a patch invalid.
 func (s *statuses) replaced(ctx context.Context, key types.NamespacedName, uid types.UID, err error) bool {
@@ -272,7 +282,7 @@ func (s *statuses) replaced(ctx context.Context, key types.NamespacedName, uid t
 	if !apierrors.IsInvalid(err) {
 		return false
 	}
-	now, err := s.k.pods.Get(ctx, key)
+	now, err := s.get(ctx, key)
 	return apierrors.IsNotFound(err) || err == nil && now.UID != uid
 }
 
