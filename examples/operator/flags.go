@@ -33,6 +33,7 @@ type flags struct {
 	watched             []string
 	domain              string
 	pages               string
+	metrics             bool
 	verbosity           int
 
 	leaderElect bool
@@ -51,7 +52,7 @@ type flags struct {
 // commands have the flags that they do not share with the others.
 var commands = map[string][]string{
 	"": {"leader-elect", "leader-elect-lease-duration", "leader-elect-renew-deadline", "leader-elect-retry-period", "leader-elect-resource-name",
-		"webhooks", "webhook-address", "webhook-cert-dir", "health-address", "domain", "watch-namespaces", "kubeconfig", "context", "certificate-validity"},
+		"webhooks", "webhook-address", "webhook-cert-dir", "health-address", "metrics", "domain", "watch-namespaces", "kubeconfig", "context", "certificate-validity"},
 	"manifests":   {"image", "domain", "watch-namespaces"},
 	"certificate": {"once", "kubeconfig", "context", "certificate-validity"},
 }
@@ -78,6 +79,9 @@ func parse(args []string) (*flags, error) {
 	if !o.webhooks && (f.Changed("webhook-cert-dir") || f.Changed("webhook-address")) {
 		return nil, errors.New("--webhook-cert-dir and --webhook-address have no effect with --webhooks=false")
 	}
+	if f.Changed("metrics") && o.metrics && !o.webhooks && o.pages == "" {
+		return nil, errors.New("--metrics has no effect with --webhooks=false and an empty --health-address")
+	}
 	o.lease.Namespace = o.namespace
 	return o, nil
 }
@@ -90,7 +94,8 @@ func (o *flags) all() *pflag.FlagSet {
 	f.StringVar(&o.namespace, "namespace", env("POD_NAMESPACE", defaultNamespace), "the operator's own namespace, with its lease, service and certificate; by default that of $POD_NAMESPACE")
 	f.StringSliceVar(&o.watched, "watch-namespaces", nil, "namespaces whose websites are served, for which Roles are enough; empty means all, which needs a ClusterRole")
 	f.StringVar(&o.domain, "domain", website.DefaultDomain, "domain of the hosts of websites that name none")
-	f.StringVar(&o.pages, "health-address", "127.0.0.1:8081", "host and port of /livez, /readyz and /metrics over plain HTTP; empty turns them off")
+	f.StringVar(&o.pages, "health-address", "127.0.0.1:8081", "host and port of /livez and /readyz over plain HTTP; empty turns them off")
+	f.BoolVar(&o.metrics, "metrics", true, "serve /metrics to those whose token and rights the API server confirms, for which the operator needs the ClusterRole system:auth-delegator: over HTTPS at --webhook-address; with --webhooks=false over plain HTTP at --health-address")
 	f.IntVarP(&o.verbosity, "v", "v", 2, "log verbosity: 0 warnings, 2 information, 4 debugging")
 	f.BoolVar(&o.leaderElect, "leader-elect", true, "take a lease before working, so that several replicas may run")
 	f.DurationVar(&o.election.LeaseDuration, "leader-elect-lease-duration", 15*time.Second, "how long others wait after the leader's last renewal")

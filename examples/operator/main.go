@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -23,6 +24,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/delegated"
 	"github.com/keelson-dev/keelson/client/kubeconfig"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/controllers/health"
@@ -107,7 +109,6 @@ func (o *flags) manager(conn client.Conn, log *slog.Logger, measured *metrics.Me
 	}
 	m := manager.New(conn, mo)
 	pages := health.New(health.Options{Addr: o.pages, Logger: log})
-	pages.Handle("GET /metrics", measured)
 	pages.Ready("informers", func(context.Context) error { return m.Informers().Ready() })
 	if elector := m.LeaderElector(); elector != nil {
 		pages.Live("leader-election", func(context.Context) error { return elector.Healthy(20 * time.Second) })
@@ -122,12 +123,26 @@ func (o *flags) manager(conn client.Conn, log *slog.Logger, measured *metrics.Me
 		}
 		server := webhook.New(so)
 		webhooks.Handle(server, o.domain)
+		if o.metrics {
+			server.Handle("/metrics", protected(conn, log, measured))
+		}
 		m.AddWithoutLeaderElection("webhooks", server)
+	} else if o.metrics {
+		pages.Handle("/metrics", protected(conn, log, measured))
 	}
 	if o.pages != "" {
 		m.AddWithoutLeaderElection("health", pages)
 	}
 	return m, website.Add(m, website.Options{Domain: o.domain, Metrics: measured.Registry()})
+}
+
+// protected returns a page for those who may get its path, as the API server says.
+func protected(conn client.Conn, log *slog.Logger, page http.Handler) http.Handler {
+	return delegated.Gate{
+		Authenticate: delegated.NewAuthenticator(conn, delegated.AuthenticatorOptions{}).Authenticate,
+		Authorize:    delegated.NewAuthorizer(conn, delegated.AuthorizerOptions{}).Authorize,
+		Attributes:   delegated.ByPath, Logger: log,
+	}.Wrap(page)
 }
 
 // The rights of certificates, in the operator's namespace and for the configurations:

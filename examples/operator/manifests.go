@@ -25,6 +25,7 @@ const (
 	operatorName     = "website-operator"
 	certificateName  = operatorName + "-certificate"
 	certificatesRole = operatorName + "-certificates"
+	metricsRole      = operatorName + "-metrics"
 	defaultNamespace = "website-system"
 	defaultImage     = "website-operator:latest"
 	definitionName   = "websites.demo.keelson.dev"
@@ -133,7 +134,29 @@ func (i installation) rights() ([]metav1.Object, error) {
 			return nil, fmt.Errorf("manifests: unexpected role %T", role)
 		}
 	}
+	if len(i.watched) == 0 {
+		out = append(out, i.page()...)
+	}
 	return out, nil
+}
+
+// page is what /metrics needs, in an installation that may have rights of the whole cluster: the right to
+// have tokens and rights reviewed, and a role for those who read the page, which is bound to none yet.
+func (i installation) page() []metav1.Object {
+	meta := i.meta(metricsRole)
+	meta.Namespace = ""
+	reader := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}}
+	reader.SetGroupVersionKind(rbacv1.GroupVersion.WithKind("ClusterRole"))
+	meta.Name = operatorName + "-reviews"
+	reviews := &rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: i.account(),
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupVersion.Group, Kind: "ClusterRole", Name: "system:auth-delegator"}}
+	reviews.SetGroupVersionKind(rbacv1.GroupVersion.WithKind("ClusterRoleBinding"))
+	return []metav1.Object{reader, reviews}
+}
+
+// account is the operator as the subject of a binding.
+func (i installation) account() []rbacv1.Subject {
+	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: i.namespace, Name: operatorName}}
 }
 
 // granted returns a role and its binding to the operator's account: in a namespace, or in all if that is
@@ -141,17 +164,16 @@ func (i installation) rights() ([]metav1.Object, error) {
 func (i installation) granted(name, namespace string, rules []rbacv1.PolicyRule) []metav1.Object {
 	meta := i.meta(name)
 	meta.Namespace = namespace
-	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: i.namespace, Name: operatorName}}
 	if namespace == "" {
 		role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}
 		role.SetGroupVersionKind(rbacv1.GroupVersion.WithKind("ClusterRole"))
-		bound := &rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupVersion.Group, Kind: "ClusterRole", Name: name}}
+		bound := &rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: i.account(), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupVersion.Group, Kind: "ClusterRole", Name: name}}
 		bound.SetGroupVersionKind(rbacv1.GroupVersion.WithKind("ClusterRoleBinding"))
 		return []metav1.Object{role, bound}
 	}
 	role := &rbacv1.Role{ObjectMeta: meta, Rules: rules}
 	role.SetGroupVersionKind(rbacv1.GroupVersion.WithKind("Role"))
-	bound := &rbacv1.RoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupVersion.Group, Kind: "Role", Name: name}}
+	bound := &rbacv1.RoleBinding{ObjectMeta: meta, Subjects: i.account(), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupVersion.Group, Kind: "Role", Name: name}}
 	bound.SetGroupVersionKind(rbacv1.GroupVersion.WithKind("RoleBinding"))
 	return []metav1.Object{role, bound}
 }
@@ -226,7 +248,7 @@ func (i installation) pod() corev1.PodSpec {
 			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
 	}
 	if len(i.watched) > 0 {
-		args = append(args, "--watch-namespaces="+strings.Join(i.watched, ","), "--webhook-cert-dir="+certificateDir)
+		args = append(args, "--watch-namespaces="+strings.Join(i.watched, ","), "--webhook-cert-dir="+certificateDir, "--metrics=false")
 		c.VolumeMounts = []corev1.VolumeMount{{Name: "certificate", MountPath: certificateDir, ReadOnly: true}}
 		pod.Volumes = []corev1.Volume{{Name: "certificate", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: certificateName}}}}
 	}

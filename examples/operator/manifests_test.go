@@ -87,7 +87,7 @@ func TestManifestsAreComplete(t *testing.T) {
 	}
 	pod := controllertest.Get[*appsv1.Deployment](c, "shop-system", operatorName).Spec.Template.Spec
 	require.Equal(t, "registry.example/operator:7", pod.Containers[0].Image)
-	require.Equal(t, []string{"--health-address=:8081", "--domain=shop.example", "--watch-namespaces=a,b", "--webhook-cert-dir=/certificates"}, pod.Containers[0].Args)
+	require.Equal(t, []string{"--health-address=:8081", "--domain=shop.example", "--watch-namespaces=a,b", "--webhook-cert-dir=/certificates", "--metrics=false"}, pod.Containers[0].Args)
 	_, err = parse(pod.Containers[0].Args)
 	require.NoError(t, err)
 }
