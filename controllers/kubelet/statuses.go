@@ -263,8 +263,8 @@ func (s *statuses) write(ctx context.Context, uid types.UID) error {
 	return nil
 }
 
-// get reads a pod from the server. One that is no longer there is not found: the Node authorizer refuses it as
-// it does the pods of other nodes, and a node without any rights is reported by its informers.
+// get reads a pod from the server. One that is no longer there is not found: the Node authorizer refuses it
+// as it does the pods of other nodes, and a node without any rights is reported by its informers.
 func (s *statuses) get(ctx context.Context, key types.NamespacedName) (*corev1.Pod, error) {
 	pod, err := s.k.pods.Get(ctx, key)
 	if apierrors.IsForbidden(err) {

@@ -81,8 +81,8 @@ func measureBackups(b *testing.B, w *backupWorld, objects int) {
 }
 
 // handOver measures how long it takes from the end of the leading replica by a signal until the other one has
-// made a Job. One that is killed does not release the lease, which is valid for 15 s. The webhooks are those of
-// the first replica, so the second one is the one that leads and ends.
+// made a Job. One that is killed does not release the lease, which is valid for 15 s. The webhooks are those
+// of the first replica, so the second one is the one that leads and ends.
 func handOver(b *testing.B, w *backupWorld, signal syscall.Signal, rounds int, unit string) {
 	var sum, most time.Duration
 	for round := range rounds {

@@ -39,7 +39,8 @@ func TestRoles(t *testing.T) {
 		same(t, rules["/website-operator-certificates"], calls, configurations)
 		same(t, slices.Concat(rules["website-system/website-operator-certificates"], rules["website-system/website-operator-leader"]), calls, ownNamespace)
 		same(t, rules["/website-operator"], calls, func(c controllertest.Call) bool { return !configurations(c) && !ownNamespace(c) })
-		require.Equal(t, []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}}, rules["/website-operator-metrics"]) // TestMetricsPage
+		page := rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}
+		require.Equal(t, []rbacv1.PolicyRule{page}, rules["/website-operator-metrics"], "the walk reads the page")
 		require.Len(t, rules, 5)
 	})
 	t.Run("namespaced", func(t *testing.T) {
