@@ -2,9 +2,11 @@ package naive
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
 // amounts are resource quantities in base units: CPU in thousandths, the rest in units.
@@ -54,138 +56,106 @@ func (a *amounts) add(b *amounts, sign int64) {
 	a.others = sum
 }
 
-func (a *amounts) raise(b amounts) {
-	a.cpu, a.memory, a.ephemeral = max(a.cpu, b.cpu), max(a.memory, b.memory), max(a.ephemeral, b.ephemeral)
-	for name, v := range b.others {
-		if a.others[name] < v {
-			if a.others == nil {
-				a.others = map[corev1.ResourceName]int64{}
-			}
-			a.others[name] = v
-		}
-	}
-}
+// The requests that are assumed for a container without any when nodes are scored.
+var defaults = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("200Mi")}
 
-// The requests that are assumed for a container without any when nodes are scored, so that such pods spread
-// too.
-const (
-	defaultMilliCPU = 100
-	defaultMemory   = 200 << 20
-)
-
-// requestOf is what a pod needs at most at one time: its containers and sidecars together, or an init
-// container beside the sidecars started before it; plus overhead. While a pod on a node is resized, the
-// larger of what it requests, was allocated and has counts. nonZero is the same with defaults for containers
-// that request nothing; if the pod as a whole requests something, only for what it does not request at all.
+// requestOf is what a pod needs at most at one time, and what it is taken to need when nodes are scored. It
+// adds up the lists of the API as they are, and shares nothing with the scheduler.
 func requestOf(pod *corev1.Pod) (need, nonZero amounts) {
-	need = sumOf(pod, false, false)
-	whole := wholeRequests(pod)
-	return need, sumOf(pod, !whole || need.cpu == 0, !whole || need.memory == 0)
+	need = amountsOf(total(pod, nil))
+	fill := maps.Clone(defaults)
+	if len(whole(pod)) > 0 {
+		// The pod as a whole requests something: what it leaves out is filled in only if no container has it.
+		if need.cpu > 0 {
+			delete(fill, corev1.ResourceCPU)
+		}
+		if need.memory > 0 {
+			delete(fill, corev1.ResourceMemory)
+		}
+	}
+	return need, amountsOf(total(pod, fill))
 }
 
-// sumOf adds up the requests of a pod, with defaults for containers without a request of CPU or memory.
-func sumOf(pod *corev1.Pod, fillCPU, fillMemory bool) amounts {
-	sum := sumOfContainers(pod, fillCPU, fillMemory)
-	if !wholeRequests(pod) {
-		return sum
-	}
-	over := amountsOf(pod.Spec.Overhead)
-	sum.add(&over, -1)
-	list := pod.Spec.Resources.Requests
-	if st := pod.Status.Resources; st != nil && pod.Spec.NodeName != "" {
-		list = largest(infeasible(pod), list, st.Requests, pod.Status.AllocatedResources)
-	}
-	sum.replace(list, pod.Spec.Resources.Requests)
-	sum.add(&over, 1)
-	return sum
-}
-
-// sumOfContainers is sumOf whatever the pod as a whole requests.
-func sumOfContainers(pod *corev1.Pod, fillCPU, fillMemory bool) (sum amounts) {
-	var sidecars, peak amounts
-	placed := pod.Spec.NodeName != "" // others have no status that counts
-	of := func(c *corev1.Container, statuses []corev1.ContainerStatus) amounts {
-		if !placed {
-			statuses = nil
+// total is the largest sum of what runs at the same time, with fill for containers that leave it out.
+func total(pod *corev1.Pod, fill corev1.ResourceList) corev1.ResourceList {
+	request := func(c *corev1.Container, statuses []corev1.ContainerStatus) corev1.ResourceList {
+		list := maps.Clone(fill)
+		at := slices.IndexFunc(statuses, func(st corev1.ContainerStatus) bool { return st.Name == c.Name && st.Resources != nil })
+		if at < 0 || pod.Spec.NodeName == "" {
+			return union(list, c.Resources.Requests)
 		}
-		list := effective(pod, c, statuses)
-		a := amountsOf(list)
-		if _, ok := list[corev1.ResourceCPU]; !ok && fillCPU {
-			a.cpu = defaultMilliCPU
-		}
-		if _, ok := list[corev1.ResourceMemory]; !ok && fillMemory {
-			a.memory = defaultMemory
-		}
-		return a
+		return union(list, counting(pod, c.Resources.Requests, statuses[at].Resources.Requests, statuses[at].AllocatedResources))
 	}
-	for i := range pod.Spec.Containers {
-		a := of(&pod.Spec.Containers[i], pod.Status.ContainerStatuses)
-		sum.add(&a, 1)
-	}
+	var moments []corev1.ResourceList
+	var sidecars corev1.ResourceList
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
 		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			a := of(c, pod.Status.InitContainerStatuses)
-			sidecars.add(&a, 1)
-			sum.add(&a, 1)
-			peak.raise(sidecars)
-			continue
-		}
-		a := of(c, nil)
-		a.add(&sidecars, 1)
-		peak.raise(a)
-	}
-	sum.raise(peak)
-	over := amountsOf(pod.Spec.Overhead)
-	sum.add(&over, 1)
-	return sum
-}
-
-// wholeRequests reports whether the requests of the pod as a whole are set.
-func wholeRequests(pod *corev1.Pod) bool {
-	if pod.Spec.Resources == nil {
-		return false
-	}
-	for name := range pod.Spec.Resources.Requests {
-		if ofWholePods(name) {
-			return true
+			sidecars = plus(sidecars, request(c, pod.Status.InitContainerStatuses))
+		} else {
+			moments = append(moments, plus(sidecars, request(c, nil)))
 		}
 	}
-	return false
+	for i := range pod.Spec.Containers {
+		sidecars = plus(sidecars, request(&pod.Spec.Containers[i], pod.Status.ContainerStatuses))
+	}
+	sum := most(append(moments, sidecars)...)
+	if own := whole(pod); len(own) > 0 {
+		if st := pod.Status.Resources; st != nil && pod.Spec.NodeName != "" {
+			counted := counting(pod, pod.Spec.Resources.Requests, st.Requests, pod.Status.AllocatedResources)
+			for name := range own {
+				own[name] = counted[name]
+			}
+		}
+		sum = union(sum, own)
+	}
+	return plus(sum, pod.Spec.Overhead)
 }
 
-// ofWholePods reports whether a pod as a whole can request a resource.
-func ofWholePods(name corev1.ResourceName) bool {
-	return name == corev1.ResourceCPU || name == corev1.ResourceMemory || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
-}
-
-// effective are the requests of a container that count: those of its status too if they differ.
-func effective(pod *corev1.Pod, c *corev1.Container, statuses []corev1.ContainerStatus) corev1.ResourceList {
-	for i := range statuses {
-		if st := &statuses[i]; st.Name == c.Name && st.Resources != nil {
-			return largest(infeasible(pod), c.Resources.Requests, st.Resources.Requests, st.AllocatedResources)
+// whole are the requests of the pod as a whole, of the resources that have such.
+func whole(pod *corev1.Pod) corev1.ResourceList {
+	own := corev1.ResourceList{}
+	if pod.Spec.Resources != nil {
+		for name, q := range pod.Spec.Resources.Requests {
+			if name == corev1.ResourceCPU || name == corev1.ResourceMemory || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
+				own[name] = q
+			}
 		}
 	}
-	return c.Resources.Requests
+	return own
 }
 
-// infeasible reports whether the node has refused to resize the pod.
-func infeasible(pod *corev1.Pod) bool {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodResizePending {
-			return c.Reason == corev1.PodReasonInfeasible
-		}
+// counting is the most of what a container or pod on a node requests, has and was allocated; a request that
+// the node has refused for ever does not count.
+func counting(pod *corev1.Pod, requests, has, allocated corev1.ResourceList) corev1.ResourceList {
+	at := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodResizePending })
+	if at >= 0 && pod.Status.Conditions[at].Reason == corev1.PodReasonInfeasible {
+		return most(has, allocated)
 	}
-	return false
+	return most(requests, has, allocated)
 }
 
-// largest has the largest amounts of the lists; of the first only those that the others have too if a resize
-// to it was refused.
-func largest(refused bool, spec, actuated, allocated corev1.ResourceList) corev1.ResourceList {
-	lists := []corev1.ResourceList{spec, actuated, allocated}
-	if refused {
-		lists = lists[1:]
+// union has the amounts of both lists; those of the second win.
+func union(a, b corev1.ResourceList) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	maps.Copy(out, a)
+	maps.Copy(out, b)
+	return out
+}
+
+// plus is the sum of two lists.
+func plus(a, b corev1.ResourceList) corev1.ResourceList {
+	out := union(nil, a)
+	for name, q := range b {
+		sum := out[name].DeepCopy()
+		sum.Add(q)
+		out[name] = sum
 	}
+	return out
+}
+
+// most has the largest amount of each resource.
+func most(lists ...corev1.ResourceList) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for _, list := range lists {
 		for name, q := range list {
@@ -203,30 +173,6 @@ func podsAllowed(list corev1.ResourceList) int {
 		return 110
 	}
 	return int(q.Value())
-}
-
-// replace takes in the requests of a whole pod, which win over the sum of its containers. names are those
-// that it requests.
-func (a *amounts) replace(list, names corev1.ResourceList) {
-	whole := amountsOf(list)
-	var others map[corev1.ResourceName]int64
-	for name := range names {
-		switch {
-		case name == corev1.ResourceCPU:
-			a.cpu = whole.cpu
-		case name == corev1.ResourceMemory:
-			a.memory = whole.memory
-		case ofWholePods(name):
-			if others == nil {
-				others = map[corev1.ResourceName]int64{}
-				maps.Copy(others, a.others)
-			}
-			others[name] = whole.others[name]
-		}
-	}
-	if others != nil {
-		a.others = others
-	}
 }
 
 func priorityOf(pod *corev1.Pod) int32 {
