@@ -92,12 +92,7 @@ func newBesideWorld(seed uint64) *besideWorld {
 	b.Placed = pods(w.IntN(14))
 	for _, p := range b.Placed {
 		p.Spec.NodeName = b.Nodes[w.IntN(len(b.Nodes))].Name
-		if w.seldom(6) {
-			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", AllocatedResources: amounts("1", "1Gi", ""), Resources: &corev1.ResourceRequirements{Requests: amounts(w.one("", "500m", "2"), "1Gi", "")}}}
-			if w.seldom(2) {
-				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: w.one("Infeasible", "Deferred")}}
-			}
-		}
+		w.resize(p)
 	}
 	b.Pods = pods(6)
 	return b
@@ -151,16 +146,6 @@ func (w *world) besidePod(b *besideWorld) *corev1.Pod {
 	}
 	if w.seldom(15) {
 		p.Spec.Containers[0].RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestartAllContainers}}
-	}
-	if w.seldom(6) {
-		p.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "web:1"}, {Name: "side", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
-		p.Spec.InitContainers[w.IntN(2)].Resources.Requests = amounts("1", "500Mi", "")
-	}
-	if w.seldom(8) {
-		p.Spec.Resources = &corev1.ResourceRequirements{Requests: amounts(w.one("", "2"), "1Gi", "")}
-	}
-	if w.seldom(8) {
-		p.Spec.Overhead = amounts("100m", "50Mi", "")
 	}
 	return p
 }

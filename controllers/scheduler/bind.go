@@ -156,18 +156,7 @@ func (s *Scheduler) boundBy(ctx context.Context, pod *corev1.Pod, node string, e
 	if err == nil {
 		return bound, nil
 	}
-	live, getErr := s.read(ctx, pod)
-	switch {
-	case apierrors.IsNotFound(getErr):
-		return gone, err
-	case getErr != nil:
-		return unbound, getErr // ctx has ended
-	case live.Spec.NodeName == node:
-		return bound, nil
-	case live.Spec.NodeName != "":
-		return bound, fmt.Errorf("the pod is bound to %s", live.Spec.NodeName)
-	}
-	return unbound, err
+	return s.find(ctx, pod, node, err)
 }
 
 // takeBack takes back an assumed placement; s.mu is held. Room that was kept for the pod on a node is kept

@@ -177,7 +177,40 @@ func (w *world) pod() *corev1.Pod {
 	if w.seldom(20) {
 		p.Spec.PreemptionPolicy = new(corev1.PreemptNever)
 	}
+	w.weigh(p)
 	return p
+}
+
+// weigh gives a pod requests beyond those of its containers.
+func (w *world) weigh(p *corev1.Pod) {
+	if w.seldom(6) {
+		p.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "web:1"}, {Name: "side", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
+		p.Spec.InitContainers[w.IntN(2)].Resources.Requests = amounts("1", "500Mi", "")
+		if w.seldom(2) {
+			slices.Reverse(p.Spec.InitContainers) // beside the sidecar
+		}
+	}
+	if w.seldom(8) {
+		p.Spec.Resources = &corev1.ResourceRequirements{Requests: amounts(w.one("", "2"), "1Gi", "")}
+	}
+	if w.seldom(8) {
+		p.Spec.Overhead = amounts("100m", "50Mi", "")
+	}
+}
+
+// resize gives a placed pod the status of a resize.
+func (w *world) resize(p *corev1.Pod) {
+	if !w.seldom(6) {
+		return
+	}
+	has := &corev1.ResourceRequirements{Requests: amounts(w.one("", "500m", "2"), "1Gi", "")}
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", AllocatedResources: amounts("1", "1Gi", ""), Resources: has}}
+	if p.Spec.Resources != nil && w.seldom(2) {
+		p.Status.Resources, p.Status.AllocatedResources = has, amounts("1", "2Gi", "")
+	}
+	if w.seldom(2) {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: w.one("Infeasible", "Deferred")}}
+	}
 }
 
 // change makes a random change to the states.
@@ -240,6 +273,7 @@ func (w *world) change(states ...state) {
 	default:
 		p := w.pod()
 		p.Spec.NodeName = w.one("n0", "n1", "n2", "n3", "n4", "n5", "n6")
+		w.resize(p)
 		w.pods = append(w.pods, p)
 		each(func(s state) { s.SetPod(p) })
 	}

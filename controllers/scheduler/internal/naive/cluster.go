@@ -63,13 +63,15 @@ type placed struct {
 
 // podInfo is what decisions need of a pod, computed once.
 type podInfo struct {
-	pod           *corev1.Pod
-	need, nonZero amounts
-	ports         []hostPort
-	affinity      podAffinity
-	nodeSelector  labels.Selector
-	nodeAffinity  *nodeTerms
-	spread        []spreadConstraint
+	pod *corev1.Pod
+
+	need, nonZero, asked amounts
+
+	ports        []hostPort
+	affinity     podAffinity
+	nodeSelector labels.Selector
+	nodeAffinity *nodeTerms
+	spread       []spreadConstraint
 	// pinned are the only nodes that the required node affinity allows, by name; nil if it names none.
 	pinned []string
 }
@@ -92,7 +94,7 @@ func NewCluster(random func(n int) int) *Cluster {
 
 func inspect(pod *corev1.Pod) *podInfo {
 	p := &podInfo{pod: pod}
-	p.need, p.nonZero = requestOf(pod)
+	p.need, p.nonZero, p.asked = requestOf(pod)
 	for j, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
 		for i := range list {
 			c := &list[i]

@@ -249,7 +249,7 @@ func (d *decision) leastAllocated(n *node) int64 {
 			sum += (have - requested) * maxScore / have
 		}
 	}
-	w := &d.info.nonZero
+	w := &d.info.asked
 	free(n.allocatable.cpu, n.usedNonZero.cpu+w.cpu)
 	free(n.allocatable.memory, n.usedNonZero.memory+w.memory)
 	if kinds == 0 {

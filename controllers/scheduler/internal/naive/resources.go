@@ -59,9 +59,10 @@ func (a *amounts) add(b *amounts, sign int64) {
 // The requests that are assumed for a container without any when nodes are scored.
 var defaults = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("200Mi")}
 
-// requestOf is what a pod needs at most at one time, and what it is taken to need when nodes are scored. It
-// adds up the lists of the API as they are, and shares nothing with the scheduler.
-func requestOf(pod *corev1.Pod) (need, nonZero amounts) {
+// requestOf is what a pod needs at most at one time; what it is taken to need on its node when nodes are
+// scored; and what itself is taken to need then, which leaves out what the pod as a whole requests, as
+// kube-scheduler 1.36 does. It adds up the lists of the API as they are, and shares nothing with the scheduler.
+func requestOf(pod *corev1.Pod) (need, nonZero, asked amounts) {
 	need = amountsOf(total(pod, nil))
 	fill := maps.Clone(defaults)
 	if len(whole(pod)) > 0 {
@@ -73,11 +74,23 @@ func requestOf(pod *corev1.Pod) (need, nonZero amounts) {
 			delete(fill, corev1.ResourceMemory)
 		}
 	}
-	return need, amountsOf(total(pod, fill))
+	return need, amountsOf(total(pod, fill)), amountsOf(plus(ofContainers(pod, defaults), pod.Spec.Overhead))
 }
 
-// total is the largest sum of what runs at the same time, with fill for containers that leave it out.
+// total is the sum of the containers, in the place of which is what the pod as a whole requests, and overhead.
 func total(pod *corev1.Pod, fill corev1.ResourceList) corev1.ResourceList {
+	own := whole(pod)
+	if st := pod.Status.Resources; len(own) > 0 && st != nil && pod.Spec.NodeName != "" {
+		counted := counting(pod, pod.Spec.Resources.Requests, st.Requests, pod.Status.AllocatedResources)
+		for name := range own {
+			own[name] = counted[name]
+		}
+	}
+	return plus(union(ofContainers(pod, fill), own), pod.Spec.Overhead)
+}
+
+// ofContainers is the largest sum of what runs at the same time, with fill for what containers leave out.
+func ofContainers(pod *corev1.Pod, fill corev1.ResourceList) corev1.ResourceList {
 	request := func(c *corev1.Container, statuses []corev1.ContainerStatus) corev1.ResourceList {
 		list := maps.Clone(fill)
 		at := slices.IndexFunc(statuses, func(st corev1.ContainerStatus) bool { return st.Name == c.Name && st.Resources != nil })
@@ -99,17 +112,7 @@ func total(pod *corev1.Pod, fill corev1.ResourceList) corev1.ResourceList {
 	for i := range pod.Spec.Containers {
 		sidecars = plus(sidecars, request(&pod.Spec.Containers[i], pod.Status.ContainerStatuses))
 	}
-	sum := most(append(moments, sidecars)...)
-	if own := whole(pod); len(own) > 0 {
-		if st := pod.Status.Resources; st != nil && pod.Spec.NodeName != "" {
-			counted := counting(pod, pod.Spec.Resources.Requests, st.Requests, pod.Status.AllocatedResources)
-			for name := range own {
-				own[name] = counted[name]
-			}
-		}
-		sum = union(sum, own)
-	}
-	return plus(sum, pod.Spec.Overhead)
+	return most(append(moments, sidecars)...)
 }
 
 // whole are the requests of the pod as a whole, of the resources that have such.
