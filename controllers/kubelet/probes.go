@@ -3,7 +3,6 @@ package kubelet
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -87,7 +86,7 @@ func (p *probes) failed(id string) string {
 // watch runs the probes of a pod's running containers and ends those of all others. Of a pod that is ending
 // only the readiness probes go on, so that its services see when it stops serving; nothing makes its
 // containers restart.
-func (p *probes) watch(pod *corev1.Pod, v *view, ending bool) {
+func (p *probes) watch(ctx context.Context, pod *corev1.Pod, v *view, ending bool) {
 	want := map[probeKey]*corev1.Probe{}
 	names := map[string]string{}
 	each := func(c *corev1.Container) {
@@ -137,7 +136,7 @@ func (p *probes) watch(pod *corev1.Pod, v *view, ending bool) {
 			continue
 		}
 		run := v.latest(names[key.containerID])
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // until it is not wanted, or stopAll
 		p.active[key] = cancel
 		w := &prober{p: p, key: key, probe: probe, pod: pod, spec: specOf(pod, run.name), run: run}
 		if box := v.current(); box != nil && len(box.ips) > 0 {
@@ -207,7 +206,7 @@ func (w *prober) loop(ctx context.Context) {
 	period := time.Duration(max(w.probe.PeriodSeconds, 1)) * time.Second
 	delay := time.Duration(w.probe.InitialDelaySeconds)*time.Second - time.Since(w.run.started)
 	if delay <= 0 && time.Since(w.run.started) > 10*time.Second {
-		delay = time.Duration(rand.Int64N(int64(period))) // after a restart of this process: not all at once
+		delay = backoff.Spread(ctx, period) // after a restart of this process: not all at once
 	}
 	for {
 		if backoff.Sleep(ctx, delay) != nil {

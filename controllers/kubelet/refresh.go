@@ -3,11 +3,11 @@ package kubelet
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/client/events"
 )
 
@@ -88,7 +88,7 @@ func (r *refresher) run(ctx context.Context, k *Kubelet) {
 		r.mu.Unlock()
 		// Pods that start together do not stay in step.
 		within := refreshWithin(k.opts.SyncInterval)
-		wait := within - rand.N(within/3)
+		wait := within - backoff.Spread(ctx, within/3)
 		renew, err := r.once(ctx, k, pod)
 		if ctx.Err() != nil {
 			return

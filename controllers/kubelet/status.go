@@ -108,26 +108,30 @@ func statusOf(st *corev1.PodStatus, name string) *corev1.ContainerStatus {
 	return nil
 }
 
+// forgotten is the status of a container that the runtime has forgotten: what was known stands, and what ran
+// has ended in an unknown way.
+func forgotten(old *corev1.ContainerStatus, init bool) corev1.ContainerStatus {
+	st := *old
+	st.Ready, st.Started = false, new(false)
+	if st.State.Running != nil {
+		st.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "ContainerStatusUnknown",
+			Message: "The container could not be located when the pod was terminated", StartedAt: old.State.Running.StartedAt,
+			FinishedAt: metav1.Now(), ContainerID: old.ContainerID}}
+		st.LastTerminationState = corev1.ContainerState{}
+	}
+	if init && st.State.Terminated != nil && st.State.Terminated.ExitCode == 0 {
+		st.Ready = true
+	}
+	return st
+}
+
 func (w *worker) containerStatus(pod *corev1.Pod, c *corev1.Container, v *view, old *corev1.ContainerStatus, waitingFor string, final, init bool) corev1.ContainerStatus {
 	st := corev1.ContainerStatus{Name: c.Name, Image: c.Image, Started: new(false)}
 	runs := v.runs(c.Name)
 	reason, isWaiting := w.waiting[c.Name]
 	if len(runs) == 0 {
 		if old != nil && (old.ContainerID != "" || old.State.Terminated != nil) {
-			// The runtime has forgotten it: what was known stands, and what ran has ended in an unknown way.
-			st = *old
-			st.Ready, st.Started = false, new(false)
-			if st.State.Running != nil {
-				st.LastTerminationState = st.State
-				st.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "ContainerStatusUnknown",
-					Message: "The container could not be located when the pod was terminated", StartedAt: old.State.Running.StartedAt,
-					FinishedAt: metav1.Now(), ContainerID: old.ContainerID}}
-				st.LastTerminationState = corev1.ContainerState{}
-			}
-			if init && st.State.Terminated != nil && st.State.Terminated.ExitCode == 0 {
-				st.Ready = true
-			}
-			return st
+			return forgotten(old, init)
 		}
 		if !isWaiting {
 			reason = corev1.ContainerStateWaiting{Reason: waitingFor}

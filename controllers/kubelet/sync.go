@@ -50,14 +50,10 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 		w.poke() // what was killed may be started at once
 		return 0, nil
 	}
-	err := w.setUpVolumes(ctx, pod)
+	err := w.mountVolumes(ctx, pod)
 	if err != nil {
-		if ctx.Err() == nil {
-			w.k.recorder.Event(pod, events.Warning, "FailedMount", err.Error())
-		}
 		return 0, err
 	}
-	w.refreshVolumes(ctx, pod)
 	box := v.current()
 	if plan.sandbox {
 		if box, err = w.newSandbox(ctx, pod, v); err != nil {
@@ -93,7 +89,7 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 		delete(w.waiting, c.name)
 	}
 	w.report(pod, v)
-	w.k.probes.watch(pod, v, false)
+	w.k.probes.watch(ctx, pod, v, false)
 	removed := w.collectDead(ctx, pod, v)
 	if started {
 		w.poke() // what comes after them may start
@@ -103,6 +99,18 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 		next.in(briefly)
 	}
 	return next.after(), errs
+}
+
+// mountVolumes sets up the volumes of the pod, which are kept up to date from then on.
+func (w *worker) mountVolumes(ctx context.Context, pod *corev1.Pod) error {
+	if err := w.setUpVolumes(ctx, pod); err != nil {
+		if ctx.Err() == nil {
+			w.k.recorder.Event(pod, events.Warning, "FailedMount", err.Error())
+		}
+		return err
+	}
+	w.refreshVolumes(ctx, pod)
+	return nil
 }
 
 // startAll starts containers. It reports whether what is to be reported of any has changed, whether one has
@@ -560,12 +568,7 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 	} else if st := statusOf(&pod.Status, c.Name); st != nil && hasRun(st) {
 		restarts = st.RestartCount + 1 // the runtime has forgotten it
 	}
-	config, err := w.containerConfig(ctx, pod, c, image, restarts, box)
-	if grants := w.k.ledger.grants(w.uid)[c.Name]; err == nil && len(grants) > 0 {
-		if err = addGrants(config, grants); err == nil {
-			err = w.k.devices.preStart(ctx, grants)
-		}
-	}
+	config, err := w.prepare(ctx, pod, c, image, restarts, box)
 	if err != nil {
 		if ctx.Err() != nil {
 			return 0, ctx.Err()
@@ -597,23 +600,46 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 	w.k.recorder.About(about, nil, events.Normal, "Started", "Container started")
 	w.k.metrics.startedContainers.WithLabelValues(containerType(pod, c.Name)).Inc()
 	w.k.linkLog(pod, c, made.ContainerId, filepath.Join(boxConfig.LogDirectory, config.LogPath))
-	if c.Lifecycle != nil && c.Lifecycle.PostStart != nil {
-		err := w.k.hook(ctx, pod, c, made.ContainerId, c.Lifecycle.PostStart)
-		if ctx.Err() != nil {
-			return 0, ctx.Err()
-		}
-		w.hooked[made.ContainerId] = true
-		if err != nil {
-			w.k.recorder.About(about, nil, events.Warning, "FailedPostStartHook", fmt.Sprintf("PostStartHook failed: %v", err))
-			run := &container{id: made.ContainerId, name: c.Name}
-			w.k.recorder.About(about, nil, events.Normal, "Killing", "FailedPostStartHook")
-			if err := w.kill(ctx, pod, c, run, nil); err != nil {
-				return 0, err
-			}
-			return 0, &waitError{"PostStartHookError", err.Error()}
-		}
+	return 0, w.postStart(ctx, pod, c, made.ContainerId)
+}
+
+// prepare returns the configuration of a container, with the devices that it was granted, which are ready
+// then.
+func (w *worker) prepare(ctx context.Context, pod *corev1.Pod, c *corev1.Container, image *cri.Image, restarts int32, box *sandbox) (*cri.ContainerConfig, error) {
+	config, err := w.containerConfig(ctx, pod, c, image, restarts, box)
+	if err != nil {
+		return nil, err
 	}
-	return 0, nil
+	grants := w.k.ledger.grants(w.uid)[c.Name]
+	if len(grants) == 0 {
+		return config, nil
+	}
+	if err := addGrants(config, grants); err != nil {
+		return nil, err
+	}
+	return config, w.k.devices.preStart(ctx, grants)
+}
+
+// postStart runs the hook of a container that has been started, and ends the container if that fails.
+func (w *worker) postStart(ctx context.Context, pod *corev1.Pod, c *corev1.Container, id string) error {
+	if c.Lifecycle == nil || c.Lifecycle.PostStart == nil {
+		return nil
+	}
+	err := w.k.hook(ctx, pod, c, id, c.Lifecycle.PostStart)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	w.hooked[id] = true
+	if err == nil {
+		return nil
+	}
+	about := w.about(pod, c.Name)
+	w.k.recorder.About(about, nil, events.Warning, "FailedPostStartHook", fmt.Sprintf("PostStartHook failed: %v", err))
+	w.k.recorder.About(about, nil, events.Normal, "Killing", "FailedPostStartHook")
+	if err := w.kill(ctx, pod, c, &container{id: id, name: c.Name}, nil); err != nil {
+		return err
+	}
+	return &waitError{"PostStartHookError", err.Error()}
 }
 
 // hasRun reports whether a container has been started at least once.

@@ -51,7 +51,7 @@ func (w *worker) terminate(ctx context.Context) error {
 		return err
 	}
 	pod, _ := w.desired()
-	w.k.probes.watch(pod, v, true)
+	w.k.probes.watch(ctx, pod, v, true)
 	w.report(pod, v)
 	grace := w.grace()
 	deadline := time.Now().Add(time.Duration(grace) * time.Second)
@@ -97,7 +97,7 @@ func (w *worker) lookWhileEnding(ctx context.Context) {
 		return
 	}
 	pod, removed := w.desired()
-	w.k.probes.watch(pod, v, true)
+	w.k.probes.watch(ctx, pod, v, true)
 	if !removed {
 		w.report(pod, v)
 	}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
@@ -241,7 +241,7 @@ func (w *worker) run(ctx context.Context) {
 			failures = 0
 		}
 		if rest := w.k.opts.SyncInterval; after <= 0 || after > rest {
-			after = rest - rand.N(rest/4) // pods that start together do not stay in step
+			after = rest - backoff.Spread(ctx, rest/4) // pods that start together do not stay in step
 		}
 		timer := time.NewTimer(after)
 		select {
