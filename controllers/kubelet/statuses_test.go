@@ -1,6 +1,8 @@
 package kubelet_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -65,7 +67,7 @@ func TestStatusesThatOthersChangeArePutBack(t *testing.T) {
 }
 
 func TestAStatusOfAnotherPodOfTheNameIsNotTriedAgain(t *testing.T) {
-	bubble(t, nil, func(r *rig) {
+	another := func(r *rig) {
 		r.pod("web", nil, "a")
 		time.Sleep(3 * time.Second)
 		r.line.cutStreams(true) // the kubelet does not see what comes
@@ -73,10 +75,22 @@ func TestAStatusOfAnotherPodOfTheNameIsNotTriedAgain(t *testing.T) {
 		r.pod("web", func(p *corev1.Pod) { p.Spec.NodeName = "" }, "a")
 		r.rt.Kill("web", "a", 1)
 		time.Sleep(30 * time.Second)
-		require.Equal(t, 1, r.line.patches("web"), "one that failed")
-		require.Empty(t, controllertest.Get[*corev1.Pod](r.c, "default", "web").Status.ContainerStatuses)
+		require.Equal(r.t, 1, r.line.patches("web"), "one that failed")
+		require.Empty(r.t, controllertest.Get[*corev1.Pod](r.c, "default", "web").Status.ContainerStatuses)
 		r.line.cutStreams(false)
 		time.Sleep(30 * time.Second)
-		require.Empty(t, r.rt.Running())
+		require.Empty(r.t, r.rt.Running())
+	}
+	t.Run("read", func(t *testing.T) { bubble(t, nil, another) })
+	// The Node authorizer refuses to show pods that are not of this node.
+	t.Run("refused", func(t *testing.T) {
+		bubble(t, func(r *rig) {
+			r.intercept = func(_ context.Context, q *client.Request) error {
+				if q.Resource.Resource == "pods" && q.Verb() == "get" {
+					return apierrors.NewForbidden(q.Resource.GroupResource(), q.Name, errors.New("no relationship found"))
+				}
+				return nil
+			}
+		}, another)
 	})
 }
