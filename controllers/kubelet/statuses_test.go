@@ -13,6 +13,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 )
@@ -67,30 +68,33 @@ func TestStatusesThatOthersChangeArePutBack(t *testing.T) {
 }
 
 func TestAStatusOfAnotherPodOfTheNameIsNotTriedAgain(t *testing.T) {
-	another := func(r *rig) {
-		r.pod("web", nil, "a")
-		time.Sleep(3 * time.Second)
-		r.line.cutStreams(true) // the kubelet does not see what comes
-		r.delete("web", 0)
-		r.pod("web", func(p *corev1.Pod) { p.Spec.NodeName = "" }, "a")
-		r.rt.Kill("web", "a", 1)
-		time.Sleep(30 * time.Second)
-		require.Equal(r.t, 1, r.line.patches("web"), "one that failed")
-		require.Empty(r.t, controllertest.Get[*corev1.Pod](r.c, "default", "web").Status.ContainerStatuses)
-		r.line.cutStreams(false)
-		time.Sleep(30 * time.Second)
-		require.Empty(r.t, r.rt.Running())
-	}
-	t.Run("read", func(t *testing.T) { bubble(t, nil, another) })
-	// The Node authorizer refuses to show pods that are not of this node.
-	t.Run("refused", func(t *testing.T) {
-		bubble(t, func(r *rig) {
-			r.intercept = func(_ context.Context, q *client.Request) error {
-				if q.Resource.Resource == "pods" && q.Verb() == "get" {
-					return apierrors.NewForbidden(q.Resource.GroupResource(), q.Name, errors.New("no relationship found"))
+	for name, answer := range map[string]error{
+		"read": nil,
+		// The Node authorizer refuses to show pods that are not of this node.
+		"refused": apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "web", errors.New("no relationship found")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				r.intercept = func(_ context.Context, q *client.Request) error {
+					if q.Resource.Resource == "pods" && q.Verb() == "get" {
+						return answer
+					}
+					return nil
 				}
-				return nil
-			}
-		}, another)
-	})
+			}, func(r *rig) {
+				r.pod("web", nil, "a")
+				time.Sleep(3 * time.Second)
+				r.line.cutStreams(true) // the kubelet does not see what comes
+				r.delete("web", 0)
+				r.pod("web", func(p *corev1.Pod) { p.Spec.NodeName = "" }, "a")
+				r.rt.Kill("web", "a", 1)
+				time.Sleep(30 * time.Second)
+				require.Equal(r.t, 1, r.line.patches("web"), "one that failed")
+				require.Empty(r.t, controllertest.Get[*corev1.Pod](r.c, "default", "web").Status.ContainerStatuses)
+				r.line.cutStreams(false)
+				time.Sleep(30 * time.Second)
+				require.Empty(r.t, r.rt.Running())
+			})
+		})
+	}
 }

@@ -61,7 +61,8 @@ var defaults = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"
 
 // requestOf is what a pod needs at most at one time; what it is taken to need on its node when nodes are
 // scored; and what itself is taken to need then, which leaves out what the pod as a whole requests, as
-// kube-scheduler 1.36 does. It adds up the lists of the API as they are, and shares nothing with the scheduler.
+// kube-scheduler 1.36 does. It adds up the lists of the API as they are, and shares nothing with the
+// scheduler.
 func requestOf(pod *corev1.Pod) (need, nonZero, asked amounts) {
 	need = amountsOf(total(pod, nil))
 	fill := maps.Clone(defaults)
@@ -77,7 +78,8 @@ func requestOf(pod *corev1.Pod) (need, nonZero, asked amounts) {
 	return need, amountsOf(total(pod, fill)), amountsOf(plus(ofContainers(pod, defaults), pod.Spec.Overhead))
 }
 
-// total is the sum of the containers, in the place of which is what the pod as a whole requests, and overhead.
+// total is the sum of the containers, in the place of which is what the pod as a whole requests, and its
+// overhead.
 func total(pod *corev1.Pod, fill corev1.ResourceList) corev1.ResourceList {
 	own := whole(pod)
 	if st := pod.Status.Resources; len(own) > 0 && st != nil && pod.Spec.NodeName != "" {
@@ -129,7 +131,7 @@ func whole(pod *corev1.Pod) corev1.ResourceList {
 }
 
 // counting is the most of what a container or pod on a node requests, has and was allocated; a request that
-// the node has refused for ever does not count.
+// the node has refused does not count.
 func counting(pod *corev1.Pod, requests, has, allocated corev1.ResourceList) corev1.ResourceList {
 	at := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodResizePending })
 	if at >= 0 && pod.Status.Conditions[at].Reason == corev1.PodReasonInfeasible {
