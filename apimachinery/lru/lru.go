@@ -1,49 +1,56 @@
-package events
+// Package lru has a map of bounded size.
+package lru
 
 import "container/list"
 
-// lru is a map that drops the least recently used entry.
-type lru[K comparable, V any] struct {
-	max   int
+// Map is a map that removes the least recently used entry when it has more than a number. It is used by one
+// goroutine at a time.
+type Map[K comparable, V any] struct {
+	most  int
 	order *list.List
 	items map[K]*list.Element
 }
 
-type lruItem[K comparable, V any] struct {
-	key K
-	val V
+type item[K comparable, V any] struct {
+	key   K
+	value V
 }
 
-func newLRU[K comparable, V any](max int) *lru[K, V] {
-	return &lru[K, V]{max: max, order: list.New(), items: map[K]*list.Element{}}
+// New returns an empty map of at most that many entries, at least one.
+func New[K comparable, V any](most int) *Map[K, V] {
+	return &Map[K, V]{most: max(most, 1), order: list.New(), items: map[K]*list.Element{}}
 }
 
-// get returns the value of a key, adding one if there is none.
-func (l *lru[K, V]) get(k K, make func() V) V {
-	if e, ok := l.items[k]; ok {
-		l.order.MoveToFront(e)
-		return e.Value.(*lruItem[K, V]).val
+// Get returns the value of a key, that of create if there is none, which is added.
+func (m *Map[K, V]) Get(k K, create func() V) V {
+	if e, ok := m.items[k]; ok {
+		m.order.MoveToFront(e)
+		return e.Value.(*item[K, V]).value
 	}
-	v := make()
-	l.items[k] = l.order.PushFront(&lruItem[K, V]{k, v})
-	if l.order.Len() > l.max {
-		l.drop(l.order.Back())
+	v := create()
+	m.items[k] = m.order.PushFront(&item[K, V]{k, v})
+	if m.order.Len() > m.most {
+		m.remove(m.order.Back())
 	}
 	return v
 }
 
-func (l *lru[K, V]) drop(e *list.Element) {
-	l.order.Remove(e)
-	delete(l.items, e.Value.(*lruItem[K, V]).key)
-}
-
-// each calls f for every value, and removes those for which it returns false.
-func (l *lru[K, V]) each(f func(K, V) bool) {
-	for e := l.order.Front(); e != nil; {
+// Keep calls f for each entry, the one used last first, and removes those for which it returns false. It does
+// not count as use.
+func (m *Map[K, V]) Keep(f func(K, V) bool) {
+	for e := m.order.Front(); e != nil; {
 		next := e.Next()
-		if it := e.Value.(*lruItem[K, V]); !f(it.key, it.val) {
-			l.drop(e)
+		if it := e.Value.(*item[K, V]); !f(it.key, it.value) {
+			m.remove(e)
 		}
 		e = next
 	}
+}
+
+// Len returns the number of entries.
+func (m *Map[K, V]) Len() int { return m.order.Len() }
+
+func (m *Map[K, V]) remove(e *list.Element) {
+	m.order.Remove(e)
+	delete(m.items, e.Value.(*item[K, V]).key)
 }

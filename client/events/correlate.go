@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/lru"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 )
@@ -52,13 +53,13 @@ type bucket struct {
 // goroutine.
 type correlator struct {
 	opts    Options
-	entries *lru[similar, *entry]
-	groups  *lru[similar, *group]
-	buckets *lru[object, *bucket]
+	entries *lru.Map[similar, *entry]
+	groups  *lru.Map[similar, *group]
+	buckets *lru.Map[object, *bucket]
 }
 
 func newCorrelator(opts Options) *correlator {
-	return &correlator{opts: opts, entries: newLRU[similar, *entry](cacheSize), groups: newLRU[similar, *group](cacheSize), buckets: newLRU[object, *bucket](cacheSize)}
+	return &correlator{opts: opts, entries: lru.New[similar, *entry](cacheSize), groups: lru.New[similar, *group](cacheSize), buckets: lru.New[object, *bucket](cacheSize)}
 }
 
 // correlate returns the event to write, modified to count its predecessors, and its entry; nil if the object
@@ -70,14 +71,14 @@ func (c *correlator) correlate(e *corev1.Event) (*corev1.Event, *entry) {
 		object: object{o.Kind, o.Namespace, o.Name, o.APIVersion, o.FieldPath, o.UID},
 		typ:    e.Type, reason: e.Reason, component: e.Source.Component, host: e.Source.Host, instance: e.ReportingInstance,
 	}
-	b := c.buckets.get(key.object, func() *bucket { return &bucket{tokens: float64(c.opts.Burst), at: now} })
+	b := c.buckets.Get(key.object, func() *bucket { return &bucket{tokens: float64(c.opts.Burst), at: now} })
 	b.tokens = min(float64(c.opts.Burst), b.tokens+float64(now.Sub(b.at))/float64(c.opts.Refill))
 	b.at = now
 	if b.tokens < 1 {
 		return nil, nil
 	}
 	b.tokens--
-	g := c.groups.get(key, func() *group { return &group{messages: map[string]struct{}{}, last: now} })
+	g := c.groups.Get(key, func() *group { return &group{messages: map[string]struct{}{}, last: now} })
 	if now.Sub(g.last) > c.opts.Interval {
 		g.messages = map[string]struct{}{}
 	}
@@ -96,7 +97,7 @@ func (c *correlator) correlate(e *corev1.Event) (*corev1.Event, *entry) {
 	} else {
 		key.message = e.Message
 	}
-	k := c.entries.get(key, func() *entry { return &entry{first: *e} })
+	k := c.entries.Get(key, func() *entry { return &entry{first: *e} })
 	k.count++
 	k.seen = now
 	e.Count, e.FirstTimestamp = k.count, k.first.FirstTimestamp

@@ -8,6 +8,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/eventsv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/backoff"
+	"github.com/keelson-dev/keelson/apimachinery/lru"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
@@ -38,9 +39,9 @@ type running struct {
 }
 
 // series holds the events.k8s.io events written recently. It is used by one goroutine.
-type series struct{ known *lru[seriesKey, *running] }
+type series struct{ known *lru.Map[seriesKey, *running] }
 
-func newSeries() *series { return &series{newLRU[seriesKey, *running](cacheSize)} }
+func newSeries() *series { return &series{lru.New[seriesKey, *running](cacheSize)} }
 
 func keyOfModern(e *eventsv1.Event) seriesKey {
 	k := seriesKey{typ: e.Type, reason: e.Reason, action: e.Action, component: e.ReportingController, instance: e.ReportingInstance}
@@ -56,7 +57,7 @@ func keyOfModern(e *eventsv1.Event) seriesKey {
 // counted and written by sweep.
 func (r *Recorder) writeModern(ctx context.Context, s *series, e *eventsv1.Event) {
 	fresh := false
-	k := s.known.get(keyOfModern(e), func() *running { fresh = true; return &running{event: e} })
+	k := s.known.Get(keyOfModern(e), func() *running { fresh = true; return &running{event: e} })
 	k.seen = e.EventTime.Time
 	switch {
 	case fresh:
@@ -101,7 +102,7 @@ func (r *Recorder) writeSeries(ctx context.Context, k *running) {
 // sweep writes series that have ended or whose heartbeat is due, and removes the former.
 func (r *Recorder) sweep(ctx context.Context, s *series) {
 	now := time.Now()
-	s.known.each(func(_ seriesKey, k *running) bool {
+	s.known.Keep(func(_ seriesKey, k *running) bool {
 		over := now.Sub(k.seen) >= seriesEnd
 		if k.series != nil && (over && k.series.LastObservedTime.After(k.written) || now.Sub(k.written) >= seriesHeartbeat) {
 			r.writeSeries(ctx, k)

@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"container/list"
 	"context"
 	"fmt"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/eventsv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/lru"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
@@ -83,7 +83,7 @@ func newEventLimits(_ Access, o Options) (Plugin, error) {
 		if l.CacheSize == 0 {
 			l.CacheSize = defaultEventBuckets
 		}
-		p.limits = append(p.limits, &eventBuckets{limit: l, order: list.New(), byKey: map[string]*list.Element{}})
+		p.limits = append(p.limits, &eventBuckets{limit: l, byKey: lru.New[string, *eventBucket](int(l.CacheSize))})
 	}
 	return p, nil
 }
@@ -129,18 +129,16 @@ func (t EventLimitType) keyOf(a *Attributes) string {
 	return ""
 }
 
-// eventBuckets are the buckets of one limit. The one used last is first in order.
+// eventBuckets are the buckets of one limit.
 type eventBuckets struct {
 	limit EventLimit
 
 	mu    sync.Mutex
-	order *list.List // of *eventBucket
-	byKey map[string]*list.Element
+	byKey *lru.Map[string, *eventBucket]
 }
 
 // eventBucket has the tokens left at a time.
 type eventBucket struct {
-	key    string
 	tokens float64
 	at     time.Time
 }
@@ -149,18 +147,9 @@ type eventBucket struct {
 func (l *eventBuckets) take(key string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := time.Now()
-	e, ok := l.byKey[key]
-	if !ok {
-		e = l.order.PushFront(&eventBucket{key, float64(l.limit.Burst), now})
-		l.byKey[key] = e
-		if l.order.Len() > int(l.limit.CacheSize) {
-			delete(l.byKey, l.order.Remove(l.order.Back()).(*eventBucket).key)
-		}
-	}
-	l.order.MoveToFront(e)
-	b := e.Value.(*eventBucket)
-	b.tokens = min(float64(l.limit.Burst), b.tokens+now.Sub(b.at).Seconds()*float64(l.limit.QPS))
+	now, full := time.Now(), float64(l.limit.Burst)
+	b := l.byKey.Get(key, func() *eventBucket { return &eventBucket{full, now} })
+	b.tokens = min(full, b.tokens+now.Sub(b.at).Seconds()*float64(l.limit.QPS))
 	b.at = now
 	if b.tokens < 1 {
 		return false
