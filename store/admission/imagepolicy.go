@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -15,6 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/store/internal/expiring"
 )
 
 // ImagePolicy says which server decides about images, by ImageReviews of imagepolicy.k8s.io/v1alpha1.
@@ -103,14 +102,7 @@ func (c *Configuration) parseImagePolicy(data []byte) error {
 type imagePolicy struct {
 	named
 	policy ImagePolicy
-
-	mu    sync.Mutex
-	cache map[string]cachedImages // by spec
-}
-
-type cachedImages struct {
-	status imageReviewStatus
-	until  time.Time
+	cache  *expiring.Map[string, imageReviewStatus] // by spec
 }
 
 func newImagePolicy(_ Access, o Options) (Plugin, error) {
@@ -126,7 +118,7 @@ func newImagePolicy(_ Access, o Options) (Plugin, error) {
 	setDefault(&p.AllowTTL, 5*time.Minute)
 	setDefault(&p.DenyTTL, 30*time.Second)
 	setDefault(&p.RetryBackoff, 500*time.Millisecond)
-	return &imagePolicy{named: named{"ImagePolicyWebhook", []Operation{Create, Update}}, policy: p, cache: map[string]cachedImages{}}, nil
+	return &imagePolicy{named: named{"ImagePolicyWebhook", []Operation{Create, Update}}, policy: p, cache: expiring.New[string, imageReviewStatus](maxCachedImages)}, nil
 }
 
 func (p *imagePolicy) Validate(ctx context.Context, a *Attributes) error {
@@ -184,7 +176,7 @@ func (p *imagePolicy) decide(ctx context.Context, spec *imageReviewSpec) (imageR
 	if err != nil {
 		return imageReviewStatus{}, err
 	}
-	if status, ok := p.cached(string(body)); ok {
+	if status, ok := p.cache.Get(string(body)); ok {
 		return status, nil
 	}
 	policy := backoff.Policy{Initial: p.policy.RetryBackoff, Factor: 1.5, Jitter: 0.2, Steps: imageReviewAttempts}
@@ -205,7 +197,11 @@ func (p *imagePolicy) decide(ctx context.Context, spec *imageReviewSpec) (imageR
 	if answer.TypeMeta != review.TypeMeta {
 		return imageReviewStatus{}, fmt.Errorf("the response is %q of %q, want ImageReview of %s", answer.Kind, answer.APIVersion, imageReviewVersion)
 	}
-	p.keep(string(body), answer.Status)
+	ttl := p.policy.DenyTTL
+	if answer.Status.Allowed {
+		ttl = p.policy.AllowTTL
+	}
+	p.cache.Put(string(body), answer.Status, ttl)
 	return answer.Status, nil
 }
 
@@ -213,31 +209,4 @@ func (p *imagePolicy) decide(ctx context.Context, spec *imageReviewSpec) (imageR
 func unanswered(err error) bool {
 	code := apierrors.CodeOf(err)
 	return code == 0 || code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
-}
-
-func (p *imagePolicy) cached(spec string) (imageReviewStatus, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	c, ok := p.cache[spec]
-	return c.status, ok && time.Now().Before(c.until)
-}
-
-func (p *imagePolicy) keep(spec string, status imageReviewStatus) {
-	ttl := p.policy.DenyTTL
-	if status.Allowed {
-		ttl = p.policy.AllowTTL
-	}
-	if ttl <= 0 {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := time.Now()
-	if len(p.cache) >= maxCachedImages {
-		maps.DeleteFunc(p.cache, func(_ string, c cachedImages) bool { return now.After(c.until) })
-		if len(p.cache) >= maxCachedImages {
-			clear(p.cache)
-		}
-	}
-	p.cache[spec] = cachedImages{status, now.Add(ttl)}
 }

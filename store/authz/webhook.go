@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"sync"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
@@ -13,6 +11,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/fields"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/store/internal/expiring"
 )
 
 // ReviewFunc sends a SubjectAccessReview to a server and returns it with its status. ctx bounds it.
@@ -38,14 +37,7 @@ type WebhookOptions struct {
 type Webhook struct {
 	opts       WebhookOptions
 	conditions matchConditions
-	mu         sync.Mutex
-	cache      map[string]cachedReview
-}
-
-// cachedReview is the result of a review, until it expires.
-type cachedReview struct {
-	status authorizationv1.SubjectAccessReviewStatus
-	until  time.Time
+	cache      *expiring.Map[string, authorizationv1.SubjectAccessReviewStatus] // by spec
 }
 
 // Bounds of the cache: the number of results, and the length of what a client can make long.
@@ -62,7 +54,7 @@ func NewWebhook(opts WebhookOptions) (*Webhook, error) {
 	if opts.Timeout == 0 {
 		opts.Timeout = 3 * time.Second
 	}
-	w := &Webhook{opts: opts, conditions: matchConditions{texts: opts.MatchConditions}, cache: map[string]cachedReview{}}
+	w := &Webhook{opts: opts, conditions: matchConditions{texts: opts.MatchConditions}, cache: expiring.New[string, authorizationv1.SubjectAccessReviewStatus](maxCachedReviews)}
 	for i, text := range opts.MatchConditions {
 		p, err := compileCondition(text)
 		if err != nil {
@@ -87,7 +79,7 @@ func (w *Webhook) Authorize(ctx context.Context, a Attributes) (Decision, string
 	if err != nil {
 		return w.failed(err)
 	}
-	status, ok := w.get(string(key))
+	status, ok := w.cache.Get(string(key))
 	if !ok {
 		calling, cancel := context.WithTimeout(ctx, w.opts.Timeout)
 		defer cancel()
@@ -97,7 +89,11 @@ func (w *Webhook) Authorize(ctx context.Context, a Attributes) (Decision, string
 		}
 		status = review.Status
 		if a.length() < maxCachedAttributes {
-			w.put(string(key), status)
+			ttl := w.opts.UnauthorizedTTL
+			if status.Allowed {
+				ttl = w.opts.AuthorizedTTL
+			}
+			w.cache.Put(string(key), status, ttl)
 		}
 	}
 	switch {
@@ -116,33 +112,6 @@ func (w *Webhook) failed(err error) (Decision, string, error) {
 		return Deny, "", err
 	}
 	return NoOpinion, "", err
-}
-
-func (w *Webhook) get(key string) (authorizationv1.SubjectAccessReviewStatus, bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	k, ok := w.cache[key]
-	return k.status, ok && time.Now().Before(k.until)
-}
-
-func (w *Webhook) put(key string, status authorizationv1.SubjectAccessReviewStatus) {
-	ttl := w.opts.UnauthorizedTTL
-	if status.Allowed {
-		ttl = w.opts.AuthorizedTTL
-	}
-	if ttl <= 0 {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	now := time.Now()
-	if len(w.cache) >= maxCachedReviews {
-		maps.DeleteFunc(w.cache, func(_ string, k cachedReview) bool { return now.After(k.until) })
-		if len(w.cache) >= maxCachedReviews {
-			clear(w.cache)
-		}
-	}
-	w.cache[key] = cachedReview{status, now.Add(ttl)}
 }
 
 // length is that of the attributes which a client chooses.
