@@ -95,7 +95,7 @@ func TestMarkdownLinks(t *testing.T) {
 }
 
 // TestMarkdownGo compiles the Go of all documents: every block is a file, and the blocks of one document are
-// one package.
+// one package, or several that begin with their main function.
 func TestMarkdownGo(t *testing.T) {
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
 	here, err := os.Getwd()
@@ -105,7 +105,7 @@ func TestMarkdownGo(t *testing.T) {
 	for _, name := range markdownFiles(t) {
 		_, blocks := readMarkdown(t, name)
 		pkg := strings.ToLower(strings.NewReplacer("/", "_", ".", "_", "-", "_").Replace(name))
-		found := false
+		mains := 0
 		for _, b := range blocks {
 			if b.info != "go" {
 				continue
@@ -114,6 +114,11 @@ func TestMarkdownGo(t *testing.T) {
 				t.Errorf("%s:%d: a block of Go is not a whole file", name, b.line)
 				continue
 			}
+			if strings.Contains(b.text, "\nfunc main() {") {
+				if mains++; mains > 1 {
+					pkg += "_next"
+				}
+			}
 			file := fmt.Sprintf("block%d.go", b.line)
 			if strings.Contains(b.text, "\n\t\"testing\"\n") {
 				file = fmt.Sprintf("block%d_test.go", b.line)
@@ -121,10 +126,9 @@ func TestMarkdownGo(t *testing.T) {
 			real := filepath.Join(tmp, pkg+file)
 			require.NoError(t, os.WriteFile(real, []byte(b.text), 0o600))
 			overlay.Replace[filepath.Join(here, pkg, file)] = real
-			found = true
-		}
-		if found {
-			pkgs = append(pkgs, "./"+pkg)
+			if !slices.Contains(pkgs, "./"+pkg) {
+				pkgs = append(pkgs, "./"+pkg)
+			}
 		}
 	}
 	require.NotEmpty(t, pkgs)

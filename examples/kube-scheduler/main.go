@@ -2,7 +2,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -10,63 +9,16 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/keelson-dev/keelson/apimachinery/featuregate"
-	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/scheduler"
 	"github.com/keelson-dev/keelson/examples/internal/component"
+	"github.com/keelson-dev/keelson/examples/internal/schedulerconfig"
 )
 
 const protobuf = "application/vnd.kubernetes.protobuf"
 
 func main() { component.Exit("kube-scheduler", run(os.Args[1:])) }
-
-// configuration is KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1). An unknown field is an error,
-// and so is a value that this scheduler does not support; see refuse.
-type configuration struct {
-	metav1.TypeMeta  `json:",inline"`
-	ClientConnection struct {
-		Kubeconfig         string   `json:"kubeconfig,omitempty"`
-		AcceptContentTypes string   `json:"acceptContentTypes,omitempty"`
-		ContentType        string   `json:"contentType,omitempty"`
-		QPS                *float64 `json:"qps,omitempty"`
-		Burst              *int     `json:"burst,omitempty"`
-	} `json:"clientConnection,omitempty"`
-	LeaderElection struct {
-		LeaderElect       *bool            `json:"leaderElect,omitempty"`
-		ResourceLock      string           `json:"resourceLock,omitempty"`
-		LeaseDuration     *metav1.Duration `json:"leaseDuration,omitempty"`
-		RenewDeadline     *metav1.Duration `json:"renewDeadline,omitempty"`
-		RetryPeriod       *metav1.Duration `json:"retryPeriod,omitempty"`
-		ResourceNamespace string           `json:"resourceNamespace,omitempty"`
-		ResourceName      string           `json:"resourceName,omitempty"`
-	} `json:"leaderElection,omitempty"`
-
-	Parallelism               *int       `json:"parallelism,omitempty"`
-	PercentageOfNodesToScore  *int       `json:"percentageOfNodesToScore,omitempty"`
-	PodInitialBackoffSeconds  *int64     `json:"podInitialBackoffSeconds,omitempty"`
-	PodMaxBackoffSeconds      *int64     `json:"podMaxBackoffSeconds,omitempty"`
-	Profiles                  []profile  `json:"profiles,omitempty"`
-	Extenders                 []extender `json:"extenders,omitempty"`
-	DelayCacheUntilActive     bool       `json:"delayCacheUntilActive,omitempty"`
-	EnableProfiling           *bool      `json:"enableProfiling,omitempty"`
-	EnableContentionProfiling bool       `json:"enableContentionProfiling,omitempty"`
-}
-
-// refuse says what of a valid configuration this scheduler does not do.
-func (c *configuration) refuse() error {
-	switch {
-	case c.DelayCacheUntilActive:
-		return errors.New("delayCacheUntilActive: a scheduler that is not the leader always keeps its cache, so that it can take over at once")
-	case c.EnableContentionProfiling:
-		return errors.New("enableContentionProfiling: the profile of locks is not turned on")
-	case c.LeaderElection.ResourceLock != "" && c.LeaderElection.ResourceLock != "leases":
-		return fmt.Errorf("leaderElection.resourceLock: %q: want leases", c.LeaderElection.ResourceLock)
-	case c.Parallelism != nil && *c.Parallelism < 1:
-		return fmt.Errorf("parallelism: %d: want a positive number", *c.Parallelism)
-	}
-	return nil
-}
 
 // newFlags registers the flags.
 func newFlags(o *component.Options, config *string) *pflag.FlagSet {
@@ -116,14 +68,8 @@ func apply(file string, o *component.Options, f *pflag.FlagSet) (opts scheduler.
 	if err != nil {
 		return opts, err
 	}
-	var c configuration
-	if err := strict(data, &c); err != nil {
-		return opts, err
-	}
-	if c.APIVersion != "kubescheduler.config.k8s.io/v1" || c.Kind != "KubeSchedulerConfiguration" {
-		return opts, fmt.Errorf("want kind KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1, got %s of %s", c.Kind, c.APIVersion)
-	}
-	if err := c.refuse(); err != nil {
+	c, err := schedulerconfig.Read(data)
+	if err != nil {
 		return opts, err
 	}
 	if c.Parallelism != nil {
@@ -133,18 +79,18 @@ func apply(file string, o *component.Options, f *pflag.FlagSet) (opts scheduler.
 	if c.ClientConnection.Kubeconfig != "" && unset("kubeconfig") {
 		o.Kubeconfig = c.ClientConnection.Kubeconfig
 	}
-	if err := c.rate(o, unset); err != nil {
+	if err := rate(c, o, unset); err != nil {
 		return opts, err
 	}
-	c.elect(o, unset)
+	elect(c, o, unset)
 	if c.EnableProfiling != nil {
 		o.NoProfiling = !*c.EnableProfiling
 	}
-	return c.options()
+	return c.Options()
 }
 
 // elect reads how the leader is elected.
-func (c *configuration) elect(o *component.Options, unset func(flag string) bool) {
+func elect(c *schedulerconfig.Configuration, o *component.Options, unset func(flag string) bool) {
 	le := &c.LeaderElection
 	if le.LeaderElect != nil && unset("leader-elect") {
 		o.LeaderElect = *le.LeaderElect
@@ -173,7 +119,7 @@ const (
 )
 
 // rate reads the limits of the connection. As upstream, a negative qps lifts the limit.
-func (c *configuration) rate(o *component.Options, unset func(flag string) bool) error {
+func rate(c *schedulerconfig.Configuration, o *component.Options, unset func(flag string) bool) error {
 	cc := &c.ClientConnection
 	for name, v := range map[string]string{"acceptContentTypes": cc.AcceptContentTypes, "contentType": cc.ContentType} {
 		if v != "" && !strings.Contains(v, protobuf) {

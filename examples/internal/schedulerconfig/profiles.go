@@ -1,4 +1,4 @@
-package main
+package schedulerconfig
 
 import (
 	"cmp"
@@ -60,8 +60,8 @@ func strict(data []byte, into any) error {
 	return err
 }
 
-// options are those of the scheduler that the file describes.
-func (c *configuration) options() (o scheduler.Options, err error) {
+// Options are those of the scheduler that the file describes. An error names the path of what is wrong.
+func (c *Configuration) Options() (o scheduler.Options, err error) {
 	percent, err := percentage(c.PercentageOfNodesToScore)
 	if err != nil {
 		return o, err

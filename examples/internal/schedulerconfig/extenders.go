@@ -1,4 +1,4 @@
-package main
+package schedulerconfig
 
 import (
 	"cmp"
@@ -48,7 +48,7 @@ type extenderTLS struct {
 }
 
 // extenders are those of the file, with the resources that the plugins leave to them.
-func (c *configuration) extenders() (out []scheduler.Extender, ignored []string, err error) {
+func (c *Configuration) extenders() (out []scheduler.Extender, ignored []string, err error) {
 	binders, managed := 0, map[string]bool{}
 	for i := range c.Extenders {
 		e := &c.Extenders[i]
