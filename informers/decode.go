@@ -53,9 +53,11 @@ func (c *core[T]) decodedObject(obj T) *object[T] {
 		key: m.Key(), uid: m.UID, version: m.ResourceVersion, generation: m.Generation,
 		terminating: m.DeletionTimestamp != nil, finalizers: uint16(min(len(m.Finalizers), 1<<16-1)),
 	}
+	var labels []client.Label
 	for k, v := range m.Labels {
-		o.labels = append(o.labels, client.Label{Key: k, Value: v})
+		labels = append(labels, client.Label{Key: k, Value: v})
 	}
+	o.setLabels(labels)
 	o.cache(obj, true, c.checksum(obj))
 	return o
 }

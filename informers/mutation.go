@@ -38,11 +38,11 @@ func (c *core[T]) checkMutation(o *object[T]) {
 	}
 	obj, err, ok := o.cached()
 	d := o.decoded.Load()
-	if !ok || err != nil || d == nil || d.checksum == "" {
+	if !ok || err != nil || d == nil || d.kept == nil || d.kept.checksum == "" {
 		return
 	}
-	if after := c.checksum(obj); after != d.checksum {
-		c.fail(&MutationError{Resource: c.name(), Key: o.key, Before: d.checksum, After: after})
+	if after := c.checksum(obj); after != d.kept.checksum {
+		c.fail(&MutationError{Resource: c.name(), Key: o.key, Before: d.kept.checksum, After: after})
 		if o.body != "" {
 			o.decoded.Store(nil)
 		}

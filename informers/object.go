@@ -18,21 +18,28 @@ type object[T metav1.Object] struct {
 	uid         types.UID
 	version     string
 	generation  int64
-	labels      []client.Label
+	labels      *client.Label // the first of labelCount; a slice would make the struct larger than 128 bytes
 	decoded     atomic.Pointer[decoded[T]]
 	indexed     atomic.Pointer[indexed[T]]
 	reported    atomic.Bool // its decoding error has been reported
 	finalizers  uint16
 	form        client.Form
 	terminating bool
+	labelCount  uint32
 }
 
-// decoded refers to an object's decoded form while it is referenced elsewhere, or always in decoded mode.
+// decoded refers to an object's decoded form while it is referenced elsewhere. There is one for each object
+// of a cache, also when that form is gone, so what is rarely set is apart.
 type decoded[T metav1.Object] struct {
 	// shared points at the struct a T points at; T is a pointer, so that is all of it.
 	shared weak.Pointer[byte]
-	strong T
-	kept   bool
+	kept   *kept[T] // nil if there is nothing but shared
+}
+
+// kept is what a cache holds of an object besides its encoding.
+type kept[T metav1.Object] struct {
+	obj    T // the decoded form, in decoded mode
+	always bool
 	// err is why there is no decoded form.
 	err error
 	// checksum is the object's encoding when it was decoded, with DetectMutations.
@@ -40,15 +47,27 @@ type decoded[T metav1.Object] struct {
 }
 
 func newObject[T metav1.Object](e client.Encoded) *object[T] {
-	return &object[T]{
+	o := &object[T]{
 		body: unsafe.String(unsafe.SliceData(e.Body), len(e.Body)), key: e.Key, uid: e.UID, version: e.ResourceVersion, generation: e.Generation,
-		labels: e.Labels, form: e.Form, terminating: e.Terminating, finalizers: uint16(min(e.Finalizers, 1<<16-1)),
+		form: e.Form, terminating: e.Terminating, finalizers: uint16(min(e.Finalizers, 1<<16-1)),
 	}
+	o.setLabels(e.Labels)
+	return o
+}
+
+// setLabels is for an object that no other goroutine reads yet.
+func (o *object[T]) setLabels(labels []client.Label) {
+	o.labels, o.labelCount = unsafe.SliceData(labels), uint32(len(labels))
+}
+
+// labelList returns the labels, which must not be changed.
+func (o *object[T]) labelList() []client.Label {
+	return unsafe.Slice(o.labels, o.labelCount)
 }
 
 // failed marks o as an object that cannot be decoded, because of err.
 func (o *object[T]) failed(err error) *object[T] {
-	o.decoded.Store(&decoded[T]{err: err})
+	o.decoded.Store(&decoded[T]{kept: &kept[T]{err: err}})
 	return o
 }
 
@@ -62,27 +81,27 @@ func (o *object[T]) bytes() []byte {
 
 // label returns the value of a label and whether it is set.
 func (o *object[T]) label(key string) (string, bool) {
-	for i := range o.labels {
-		if o.labels[i].Key == key {
-			return o.labels[i].Value, true
+	for _, l := range o.labelList() {
+		if l.Key == key {
+			return l.Value, true
 		}
 	}
 	return "", false
 }
 
 func (o *object[T]) labelMap() map[string]string {
-	if len(o.labels) == 0 {
+	if o.labelCount == 0 {
 		return nil
 	}
-	m := make(map[string]string, len(o.labels))
-	for _, l := range o.labels {
+	m := make(map[string]string, o.labelCount)
+	for _, l := range o.labelList() {
 		m[l.Key] = l.Value
 	}
 	return m
 }
 
 func (o *object[T]) encoded() client.Encoded {
-	return client.Encoded{Form: o.form, Body: o.bytes(), Key: o.key, UID: o.uid, ResourceVersion: o.version, Generation: o.generation, Labels: o.labels}
+	return client.Encoded{Form: o.form, Body: o.bytes(), Key: o.key, UID: o.uid, ResourceVersion: o.version, Generation: o.generation, Labels: o.labelList()}
 }
 
 // same reports whether both are the same version of the same incarnation.
@@ -97,8 +116,8 @@ func (o *object[T]) cached() (obj T, err error, ok bool) {
 	if d == nil {
 		return obj, nil, false
 	}
-	if d.kept || d.err != nil {
-		return d.strong, d.err, true
+	if k := d.kept; k != nil && (k.always || k.err != nil) {
+		return k.obj, k.err, true
 	}
 	p := d.shared.Value()
 	if p == nil {
@@ -109,11 +128,14 @@ func (o *object[T]) cached() (obj T, err error, ok bool) {
 
 // cache makes obj the decoded form. Two goroutines may do so at once; either result is valid.
 func (o *object[T]) cache(obj T, keep bool, checksum string) {
-	d := &decoded[T]{checksum: checksum}
+	d := &decoded[T]{}
 	if keep {
-		d.strong, d.kept = obj, true
+		d.kept = &kept[T]{obj: obj, always: true, checksum: checksum}
 	} else {
 		d.shared = weak.Make(*(**byte)(unsafe.Pointer(&obj)))
+		if checksum != "" {
+			d.kept = &kept[T]{checksum: checksum}
+		}
 	}
 	o.decoded.Store(d)
 }

@@ -19,7 +19,7 @@ const (
 
 	// maxSpare is the number of entries kept for reuse, so that a queue that was
 	// long releases its memory.
-	maxSpare = 1024
+	maxSpare = 256
 )
 
 func (t *table[K]) init() {

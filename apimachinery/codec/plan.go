@@ -166,7 +166,7 @@ func kindOf(n *plan.Node) Kind {
 }
 
 func newField(f *plan.Field) Field {
-	tag := f.StructField.Tag
+	tag := f.Tags
 	out := Field{
 		Name: f.Name, GoName: f.GoPath, Type: f.Node.Type, Offset: int(f.Off), Tag: tag, plan: viewOf(f.Node),
 		OmitEmpty: f.Tag.OmitEmpty, OmitZero: f.Tag.OmitZero, Pointer: f.Node.Op == plan.OpPointer,

@@ -69,7 +69,7 @@ type Cache struct {
 	misses atomic.Int32
 
 	mu   sync.Mutex
-	once [64]uint32 // hashes of sequences that were seen once, by their low bits
+	once *[64]uint32 // hashes of sequences that were seen once, by their low bits; nil before the first
 }
 
 // Active reports whether looking for a layout is worth the time. It is not if too many objects in a row had
@@ -105,6 +105,9 @@ func (c *Cache) learn(seq []Allocation) *Layout {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.once == nil {
+		c.once = new([64]uint32)
+	}
 	if slot := &c.once[h%uint32(len(c.once))]; *slot != h {
 		*slot = h
 		return nil

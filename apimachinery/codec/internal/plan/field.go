@@ -28,10 +28,10 @@ type Field struct {
 
 // FieldInfo is the part of a field that is rarely needed.
 type FieldInfo struct {
-	GoPath      string // Meta.Name
-	via         []hop  // pointers to follow before off counts
-	StructField reflect.StructField
-	Tag         Tag
+	GoPath string            // Meta.Name
+	via    []hop             // pointers to follow before off counts
+	Tags   reflect.StructTag // all of the field's; a reflect.StructField takes 104 bytes
+	Tag    Tag
 
 	zeroer   mem.Binder
 	callZero bool // a pointer or interface that has IsZero
@@ -196,7 +196,10 @@ func (b *builder) levelFields(n *Node, l level) (found []candidate, deeper []lev
 			n.Unknown = &UnknownMembers{Off: l.off + sf.Offset}
 			continue
 		}
-		path := strings.TrimPrefix(l.path+"."+sf.Name, ".")
+		path := sf.Name
+		if l.path != "" {
+			path = l.path + "." + path
+		}
 		index := append(slices.Clone(l.index), i)
 		if sf.Anonymous && ft.Name == "" && et.Kind() == reflect.Struct {
 			d := level{typ: et, off: l.off + sf.Offset, via: l.via, path: path, index: index}
@@ -218,7 +221,7 @@ func (b *builder) levelFields(n *Node, l level) (found []candidate, deeper []lev
 		c.Field = Field{
 			Name: name, Node: b.node(sf.Type), Off: uint32(l.off + sf.Offset),
 			Quoted: ft.Quoted, Indirect: len(l.via) > 0,
-			FieldInfo: &FieldInfo{GoPath: path, via: l.via, StructField: sf, Tag: ft},
+			FieldInfo: &FieldInfo{GoPath: path, via: l.via, Tags: sf.Tag, Tag: ft},
 			Intern:    sf.Type.Kind() == reflect.String && (sf.Type != stringType || internedNames[name]),
 		}
 		c.Key = append(jsontext.AppendString([]byte{','}, name), ':')
