@@ -1,10 +1,10 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"mime"
 	"net/http"
@@ -143,8 +143,10 @@ func read(w http.ResponseWriter, r *http.Request, review any) bool {
 		http.Error(w, "expected application/json", http.StatusUnsupportedMediaType)
 		return false
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
+	var body bytes.Buffer
+	// A client may state a length that it does not send. ReadFrom needs MinRead more to see the end.
+	body.Grow(int(min(max(r.ContentLength, 0), 64<<10)) + bytes.MinRead)
+	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, maxBody)); err != nil {
 		code := http.StatusBadRequest
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			code = http.StatusRequestEntityTooLarge
@@ -152,7 +154,7 @@ func read(w http.ResponseWriter, r *http.Request, review any) bool {
 		http.Error(w, err.Error(), code)
 		return false
 	}
-	if err := codec.Unmarshal(body, review); err != nil {
+	if err := codec.Unmarshal(body.Bytes(), review); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return false
 	}

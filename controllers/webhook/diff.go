@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"reflect"
 	"slices"
 	"strconv"
@@ -20,6 +21,10 @@ type operation struct {
 // none. before is raw decoded into a Go type and encoded again: without fields that the type does not have,
 // and with zero values that raw may lack.
 func patchFor(raw, before, after []byte) ([]byte, error) {
+	// Most requests are of objects that already have their defaults.
+	if bytes.Equal(before, after) {
+		return nil, nil
+	}
 	var r, b, a any
 	for _, d := range []struct {
 		data []byte
