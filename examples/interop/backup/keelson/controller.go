@@ -65,8 +65,10 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.settings(ctx, b); err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := r.list(ctx, b); err != nil {
-		return reconcile.Result{}, err
+	if !b.Spec.Paused {
+		if err := r.list(ctx, b); err != nil {
+			return reconcile.Result{}, err
+		}
 	}
 	return reconcile.Result{}, r.runJobs(ctx, b)
 }
@@ -76,7 +78,8 @@ func (r *reconciler) settings(ctx context.Context, b *Backup) error {
 	return r.keepMap(ctx, b, b.Name+"-settings", map[string]string{"source": b.Spec.Source, "keep": strconv.Itoa(keep(b))}, true)
 }
 
-// list keeps the ConfigMap that says what was copied. It has no owner, so that only the finalizer deletes it.
+// list keeps the ConfigMap that says what was copied; a Backup that is paused makes none. It has no owner, so
+// that only the finalizer deletes it.
 func (r *reconciler) list(ctx context.Context, b *Backup) error {
 	return r.keepMap(ctx, b, b.Name+"-archive", map[string]string{"generation": strconv.FormatInt(b.Generation, 10)}, false)
 }

@@ -70,8 +70,10 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.settings(ctx, b); err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := r.list(ctx, b); err != nil {
-		return ctrl.Result{}, err
+	if !b.Spec.Paused {
+		if err := r.list(ctx, b); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
 	return ctrl.Result{}, r.runJobs(ctx, b)
 }
@@ -86,7 +88,8 @@ func (r *reconciler) settings(ctx context.Context, b *Backup) error {
 	return err
 }
 
-// list keeps the ConfigMap that says what was copied. It has no owner, so that only the finalizer deletes it.
+// list keeps the ConfigMap that says what was copied; a Backup that is paused makes none. It has no owner, so
+// that only the finalizer deletes it.
 func (r *reconciler) list(ctx context.Context, b *Backup) error {
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name + "-archive"}}
 	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, cm, func() error {
