@@ -1,10 +1,5 @@
 package client
 
-import (
-	"maps"
-	"net/url"
-)
-
 // managedConn is a connection with a default field manager.
 type managedConn struct {
 	editedConn
@@ -23,27 +18,13 @@ func WithFieldManager(c Conn, manager string) Conn {
 		if r.Path != "" || r.Query.Has("fieldManager") {
 			return
 		}
-		q := maps.Clone(r.Query)
-		if q == nil {
-			q = url.Values{}
-		}
-		q.Set("fieldManager", manager)
-		r.Query = q
+		setQuery(r, "fieldManager", manager)
 	}
 	return managedConn{editedConn{wrappedConn{c}, edit}, manager}
 }
 
 // fieldManagerOf returns the default field manager of a connection, or "".
 func fieldManagerOf(c Conn) string {
-	for c != nil {
-		if m, ok := c.(managedConn); ok {
-			return m.manager
-		}
-		w, ok := c.(interface{ Unwrap() Conn })
-		if !ok {
-			return ""
-		}
-		c = w.Unwrap()
-	}
-	return ""
+	m, _ := findConn[managedConn](c)
+	return m.manager
 }

@@ -20,6 +20,21 @@ type wrappedConn struct{ Conn }
 // Unwrap returns the wrapped connection.
 func (w wrappedConn) Unwrap() Conn { return w.Conn }
 
+// findConn returns the outermost connection of type W among c and those that it wraps.
+func findConn[W Conn](c Conn) (found W, ok bool) {
+	for c != nil {
+		if found, ok = c.(W); ok {
+			return found, true
+		}
+		w, wraps := c.(interface{ Unwrap() Conn })
+		if !wraps {
+			return found, false
+		}
+		c = w.Unwrap()
+	}
+	return found, false
+}
+
 // Upgrade implements Upgrader if the wrapped connection does.
 func (w wrappedConn) Upgrade(ctx context.Context, r *Request) (*Upgraded, error) {
 	if u, ok := w.Conn.(Upgrader); ok {
@@ -109,7 +124,12 @@ type Write struct {
 // Observe returns a connection that calls notify with every write the server has accepted, before the write
 // returns and in the goroutine of its caller. notify is not called for dry runs and for writes whose reply
 // was lost.
-func Observe(c Conn, notify func(Write)) Conn { return observedConn{wrappedConn{c}, notify} }
+func Observe(c Conn, notify func(Write)) Conn {
+	if _, dry := findConn[dryConn](c); dry {
+		return c
+	}
+	return observedConn{wrappedConn{c}, notify}
+}
 
 type observedConn struct {
 	wrappedConn
@@ -134,14 +154,11 @@ var wholeObject = []string{"", "status", "approval", "finalize", "resize", "ephe
 // writeOf returns the effect of a write from its reply.
 func writeOf(r *Request, resp *Response) (Write, bool) {
 	w := Write{Verb: r.Verb(), Resource: r.Resource, Subresource: r.Subresource, Key: types.NamespacedName{Namespace: r.Namespace, Name: r.Name}}
-	if w.Verb == "deletecollection" {
-		return w, true
-	}
-	if !slices.Contains(wholeObject, r.Subresource) {
-		return w, true
-	}
-	if w.Verb == "delete" && strings.Contains(string(r.Body), `"dryRun":`) {
+	if strings.HasPrefix(w.Verb, "delete") && strings.Contains(string(r.Body), `"dryRun":`) {
 		return w, false
+	}
+	if w.Verb == "deletecollection" || !slices.Contains(wholeObject, r.Subresource) {
+		return w, true
 	}
 	form, err := formOf(resp.ContentType)
 	if err != nil {

@@ -93,6 +93,18 @@ func TestWarmStartCostsTwoEmptyAnswers(t *testing.T) {
 	require.Equal(t, "v1", r.GVK.Version)
 }
 
+func TestOpenAPIV2(t *testing.T) {
+	s := &server{docs: map[string]string{"/openapi/v2": `{"swagger":"2.0"}`}}
+	c := New(s, Options{})
+	doc, err := c.OpenAPIV2(t.Context())
+	require.NoError(t, err)
+	require.JSONEq(t, `{"swagger":"2.0"}`, string(doc))
+	delete(s.docs, "/openapi/v2")
+	_, err = c.OpenAPIV2(t.Context())
+	require.True(t, apierrors.IsServiceUnavailable(err), "%v", err)
+	require.ErrorContains(t, err, "discovery: openapi v2: ")
+}
+
 func TestANewKindIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{etag: `"1"`, slow: 10 * time.Millisecond, docs: map[string]string{"/api": `{"items":[]}`, "/apis": `{"items":[]}`}}

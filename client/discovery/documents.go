@@ -84,6 +84,16 @@ func (c *Client) OpenAPI(ctx context.Context, gv schema.GroupVersion) ([]byte, e
 	return resp.Body, nil
 }
 
+// OpenAPIV2 returns the OpenAPI v2 document of all kinds as JSON, which may have tens of megabytes. It is for
+// tools that do not read v3.
+func (c *Client) OpenAPIV2(ctx context.Context) ([]byte, error) {
+	resp, err := c.conn.Do(ctx, &client.Request{Path: "/openapi/v2", Accept: client.MediaJSON})
+	if err != nil {
+		return nil, fmt.Errorf("discovery: openapi v2: %w", err)
+	}
+	return resp.Body, nil
+}
+
 // Schema returns the OpenAPI v3 schema of a kind as JSON, with unresolved references into its document.
 func (c *Client) Schema(ctx context.Context, gvk schema.GroupVersionKind) (json.RawMessage, error) {
 	doc, err := c.OpenAPI(ctx, gvk.GroupVersion())
