@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/controllers/controller"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
@@ -51,6 +53,9 @@ func Add[K comparable](m *manager.Manager, name string, r reconcile.Reconciler[K
 	}
 	if r == nil {
 		return nil, fmt.Errorf("controllers: the reconciler of %s must not be nil", name)
+	}
+	if configure := m.Configure(); configure != nil {
+		opts.Options = configure(name, opts.Options)
 	}
 	opts.Logger = cmp.Or(opts.Logger, m.Logger())
 	queue, err := controller.QueueOptions[K](opts.Options)
@@ -98,6 +103,19 @@ func clusterOf(req ClusterRequest) string { return req.Cluster }
 // binder is a reconciler that adds keys to the queue of its controller.
 type binder[K comparable] interface {
 	bind(c *controller.Controller[K], concurrency int) error
+}
+
+// WithObject returns a reconciler that calls f with the object of the request, a private copy from the cache
+// (controller-runtime: reconcile.AsReconciler). An object that does not exist needs no call; one that cannot
+// be decoded is an error.
+func WithObject[T metav1.Object](lister informers.Lister[T], f func(ctx context.Context, obj T) (reconcile.Result, error)) reconcile.Reconciler[reconcile.Request] {
+	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+		obj, err := lister.Get(req)
+		if err != nil {
+			return reconcile.Result{}, apierrors.IgnoreNotFound(err)
+		}
+		return f(ctx, obj)
+	})
 }
 
 // wrapped returns r with the manager's Wrap around it.

@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,9 +19,9 @@ import (
 )
 
 // Source feeds a controller's queue, or names what its reconciler reads. Sources are made by [For], [Owns],
-// [Watches], [From], [Channel], [Reads] and [InClusters]. Those that name a type use the manager's informer
-// for it, which holds what the manager's informers.Cache says, and release it when the controller has
-// stopped.
+// [Watches], [From], [Channel], [Producer], [Reads] and [InClusters]. Those that name a type use the manager's
+// informer for it, which holds what the manager's informers.Cache says, and release it when the controller
+// has stopped.
 type Source interface {
 	// attach starts feeding the queue. It adds to a what to wait for before the first reconcile and what to
 	// stop after the last.
@@ -82,6 +83,22 @@ func Owner[T metav1.Object](owner schema.GroupKind, namespaced bool) func(inform
 	}
 }
 
+// AnyOwner is Owner with all owner references, whether or not they are of the controlling owner
+// (controller-runtime: builder.MatchEveryOwner). It decodes the object; pass it to [Watches] or [From].
+func AnyOwner[T metav1.Object](owner schema.GroupKind, namespaced bool) func(informers.Event[T]) []reconcile.Request {
+	return func(e informers.Event[T]) []reconcile.Request {
+		refs := metav1.MetaOf(e.Object()).OwnerReferences
+		if e.Type == informers.Updated {
+			refs = slices.Concat(refs, metav1.MetaOf(e.Old()).OwnerReferences)
+		}
+		var out []reconcile.Request
+		for _, ref := range refs {
+			out = appendOwner(out, ref, owner, namespaced, e.Key.Namespace)
+		}
+		return out
+	}
+}
+
 // appendOwner appends the key of the referenced owner if it is of the group and kind and not yet in out.
 func appendOwner(out []reconcile.Request, ref metav1.OwnerReference, owner schema.GroupKind, namespaced bool, namespace string) []reconcile.Request {
 	if ref.Kind != owner.Kind || group(ref.APIVersion) != owner.Group {
@@ -136,31 +153,52 @@ func Reads[T metav1.Object]() Source {
 // Channel enqueues every request received from ch, until ch is closed or the controller stops. It receives
 // where the controller runs: on the leader, or with Options.WithoutLeaderElection on every replica.
 func Channel[K comparable](ch <-chan K) Source {
+	return Producer(func(ctx context.Context, enqueue func(K)) error {
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case req, ok := <-ch:
+				if !ok {
+					return nil
+				}
+				enqueue(req)
+			}
+		}
+	})
+}
+
+// Producer runs produce, which enqueues what it finds elsewhere: events of another system, or a time of day
+// (controller-runtime: source.Func). It runs where the controller runs, as that of [Channel], and must return
+// when ctx ends, which is also when the controller stops. An error ends the manager, as that of any Runnable;
+// after nil the controller goes on without it. enqueue may be called by several goroutines, and has no effect
+// after the controller has stopped.
+func Producer[K comparable](produce func(ctx context.Context, enqueue func(K)) error) Source {
 	return sourceFunc(func(_ *manager.Manager, a *attachment) error {
+		if produce == nil {
+			return errors.New("the function of a Producer must not be nil")
+		}
 		to, err := queueOf[K](a)
 		if err != nil {
 			return err
 		}
 		a.runs = append(a.runs, func(ctx context.Context) error {
-			for {
+			ctx, stop := context.WithCancel(ctx)
+			defer stop()
+			go func() {
 				select {
-				case <-ctx.Done():
-					return nil
 				case <-a.detached:
-					return nil
-				case req, ok := <-ch:
-					if !ok {
-						return nil
-					}
-					to.AddWith(req, workqueue.AddOptions{})
+					stop()
+				case <-ctx.Done():
 				}
-			}
+			}()
+			return produce(ctx, func(req K) { to.AddWith(req, workqueue.AddOptions{}) })
 		})
 		return nil
 	})
 }
 
-// channel is the Runnable of a Channel source.
+// channel is the Runnable of a Channel or Producer source.
 type channel func(ctx context.Context) error
 
 // Wait implements manager.Waiter. The controller waits; the channel need not.

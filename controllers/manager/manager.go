@@ -98,6 +98,10 @@ type Options struct {
 	// Wrap, if not nil, is called for every reconcile of every controller, for example to trace it or to
 	// change its context. It returns what next returns, or something else in its place.
 	Wrap func(ctx context.Context, run *reconcile.Run, next func(context.Context) (reconcile.Result, error)) (reconcile.Result, error)
+	// Configure, if not nil, returns the options of a controller that is added, from its name and the options
+	// its author gave, for example for a flag with the concurrency of each controller (controller-runtime:
+	// Options.Controller).
+	Configure func(controller string, opts controller.Options) controller.Options
 	// OnEvent, if not nil, is called before an event of an informer enqueues a key, for example to trace why
 	// a reconciler ran; req is as in reconcile.Run.Key. It is called concurrently, on the goroutines of event
 	// handlers, which it must not block.
@@ -201,6 +205,11 @@ func (m *Manager) Monitor() Monitor { return m.opts.Monitor }
 // Wrap returns Options.Wrap, which may be nil.
 func (m *Manager) Wrap() func(ctx context.Context, run *reconcile.Run, next func(context.Context) (reconcile.Result, error)) (reconcile.Result, error) {
 	return m.opts.Wrap
+}
+
+// Configure returns Options.Configure, which may be nil.
+func (m *Manager) Configure() func(controller string, opts controller.Options) controller.Options {
+	return m.opts.Configure
 }
 
 // OnEvent returns Options.OnEvent, which may be nil.

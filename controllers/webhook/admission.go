@@ -25,7 +25,7 @@ const maxBody = 16 << 20
 // scale. An error rejects the request: an *apierrors.StatusError is returned to the client unchanged, any
 // other error as 403 Forbidden with its text.
 func Mutating[T metav1.Object](change func(ctx context.Context, r *Request, obj T) error) http.Handler {
-	return admission(func(ctx context.Context, r *Request, answer *admissionv1.AdmissionResponse) error {
+	return Admission(func(ctx context.Context, r *Request, answer *admissionv1.AdmissionResponse) error {
 		if len(r.Object.Raw) == 0 {
 			return nil
 		}
@@ -56,7 +56,7 @@ func Mutating[T metav1.Object](change func(ctx context.Context, r *Request, obj 
 // Validating returns a handler that calls check with the object of the request, or for DELETE with the object
 // to be deleted. On UPDATE, [Old] returns the stored object. An error rejects the request; see [Mutating].
 func Validating[T metav1.Object](check func(ctx context.Context, r *Request, obj T) error) http.Handler {
-	return admission(func(ctx context.Context, r *Request, _ *admissionv1.AdmissionResponse) error {
+	return Admission(func(ctx context.Context, r *Request, _ *admissionv1.AdmissionResponse) error {
 		raw := r.Object.Raw
 		if len(raw) == 0 {
 			raw = r.OldObject.Raw
@@ -71,8 +71,10 @@ func Validating[T metav1.Object](check func(ctx context.Context, r *Request, obj
 
 func badRequest(err error) error { return apierrors.NewBadRequest(err.Error()) }
 
-// admission serves AdmissionReview requests. admit may fill in the response; its error rejects the request.
-func admission(admit func(context.Context, *Request, *admissionv1.AdmissionResponse) error) http.Handler {
+// Admission returns a handler of requests whose object is not decoded, for webhooks of many kinds and for
+// CONNECT, and of answers with a patch of the caller's own. The answer allows the request; admit may change
+// it, and its error rejects the request; see [Mutating]. Warnings and audit annotations are those of r.
+func Admission(admit func(ctx context.Context, r *Request, answer *admissionv1.AdmissionResponse) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		var review admissionv1.AdmissionReview
 		if !read(w, hr, &review) {
@@ -87,7 +89,7 @@ func admission(admit func(context.Context, *Request, *admissionv1.AdmissionRespo
 		if err := guarded(hr, false, func() error { return admit(hr.Context(), r, answer) }); err != nil {
 			*answer = admissionv1.AdmissionResponse{UID: review.Request.UID, Result: statusOf(err)}
 		}
-		answer.Warnings, answer.AuditAnnotations = r.warnings, r.annotations
+		answer.UID, answer.Warnings, answer.AuditAnnotations = review.Request.UID, r.warnings, r.annotations
 		write(w, &admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: answer})
 	})
 }

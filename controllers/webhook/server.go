@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/keelson-dev/keelson/controllers/internal/serve"
@@ -48,10 +51,11 @@ type Metrics struct {
 // Server serves webhook handlers over HTTPS, and /healthz and /readyz. It is an http.Handler and a
 // manager.Runnable; add it with AddWithoutLeaderElection, because the API server calls any replica.
 type Server struct {
-	opts   Options
-	mux    *http.ServeMux
-	certs  files
-	panics panics
+	opts    Options
+	mux     *http.ServeMux
+	certs   files
+	panics  panics
+	serving atomic.Bool
 }
 
 // New returns a server without webhooks.
@@ -114,6 +118,36 @@ func (r *statusRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
+// Healthy returns an error unless Run serves, for a readiness check with health.Server.Ready; the
+// certificate is read again, so that one that is missing or has expired is an error too.
+func (s *Server) Healthy(context.Context) error {
+	if !s.serving.Load() {
+		return errors.New("webhook: the server does not run")
+	}
+	certificate := s.opts.Certificate
+	if certificate == nil {
+		certificate = s.certs.get
+	}
+	c, err := certificate(&tls.ClientHelloInfo{})
+	if err == nil && c == nil {
+		err = errors.New("there is no certificate")
+	}
+	if err != nil {
+		return fmt.Errorf("webhook: %w", err)
+	}
+	leaf := c.Leaf
+	if leaf == nil && len(c.Certificate) > 0 {
+		leaf, err = x509.ParseCertificate(c.Certificate[0])
+	}
+	if leaf == nil || err != nil {
+		return fmt.Errorf("webhook: the certificate cannot be read: %w", cmp.Or(err, errors.New("it is empty")))
+	}
+	if time.Now().After(leaf.NotAfter) {
+		return fmt.Errorf("webhook: the certificate expired at %s", leaf.NotAfter.Format(time.RFC3339))
+	}
+	return nil
+}
+
 // Run serves until ctx ends, waits up to Options.StopTimeout for the requests in progress and returns nil. It
 // returns an error immediately if it cannot listen or has no certificate.
 func (s *Server) Run(ctx context.Context) error {
@@ -136,6 +170,8 @@ func (s *Server) Run(ctx context.Context) error {
 		TLSConfig: &tls.Config{GetCertificate: certificate, MinVersion: tls.VersionTLS12},
 		ErrorLog:  slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
 	}
+	s.serving.Store(true)
+	defer s.serving.Store(false)
 	if err := serve.Run(ctx, srv, l, s.opts.StopTimeout); err != nil {
 		return fmt.Errorf("webhook: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
 	"github.com/keelson-dev/keelson/apimachinery/api/admissionv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
@@ -137,6 +138,31 @@ func TestWebhooksOfARealServer(t *testing.T) {
 		require.True(t, apierrors.IsForbidden(err), "%v", err)
 		require.ErrorContains(t, err, "it is to be kept")
 		require.NoError(t, raw.Delete(t.Context(), key("a")))
+	})
+}
+
+// A handler of requests that are not decoded is called for kinds of any type and for CONNECT; its patch and
+// its refusal are those of the answer.
+func TestAdmissionByARealServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := webhook.New(webhook.Options{})
+		s.Handle("/label", webhook.Admission(func(_ context.Context, r *webhook.Request, answer *admissionv1.AdmissionResponse) error {
+			r.Warn("seen " + r.Kind.Kind)
+			if r.Operation == admissionv1.Connect {
+				return errors.New("no way into " + r.Name)
+			}
+			answer.UID = "wrong"
+			answer.Patch, answer.PatchType = []byte(`[{"op":"add","path":"/metadata/labels","value":{"seen":"yes"}}]`), new(admissionv1.PatchTypeJSONPatch)
+			return nil
+		}))
+		c := controllertest.Start(t, controllertest.Options{Webhooks: controllertest.Webhooks{Config: os.DirFS("testdata/any"), Handler: s}})
+		cm := controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "a")})
+		require.Equal(t, map[string]string{"seen": "yes"}, cm.Labels)
+		secret := controllertest.Create(c, &corev1.Secret{ObjectMeta: controllertest.Name("default", "a")})
+		require.Equal(t, map[string]string{"seen": "yes"}, secret.Labels)
+		controllertest.Create(c, &corev1.Pod{ObjectMeta: controllertest.Name("default", "p"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}})
+		_, err := c.Admin().Do(t.Context(), &client.Request{Resource: corev1.GroupVersion.WithResource("pods"), Namespace: "default", Name: "p", Subresource: "proxy"})
+		require.ErrorContains(t, err, "no way into p")
 	})
 }
 

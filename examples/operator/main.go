@@ -122,6 +122,7 @@ func (o *flags) manager(conn client.Conn, log *slog.Logger, measured *metrics.Me
 			pages.Ready("certificates", func(context.Context) error { return certificates.Healthy() })
 		}
 		server := webhook.New(so)
+		pages.Ready("webhooks", server.Healthy)
 		webhooks.Handle(server, o.domain)
 		if o.metrics {
 			server.Handle("/metrics", protected(conn, log, measured))
