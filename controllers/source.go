@@ -19,9 +19,9 @@ import (
 )
 
 // Source feeds a controller's queue, or names what its reconciler reads. Sources are made by [For], [Owns],
-// [Watches], [From], [Channel], [Producer], [Reads] and [InClusters]. Those that name a type use the manager's
-// informer for it, which holds what the manager's informers.Cache says, and release it when the controller
-// has stopped.
+// [Watches], [From], [Channel], [Producer], [Reads] and [InClusters]. Those that name a type use the
+// manager's informer for it, which holds what the manager's informers.Cache says, and release it when the
+// controller has stopped.
 type Source interface {
 	// attach starts feeding the queue. It adds to a what to wait for before the first reconcile and what to
 	// stop after the last.
