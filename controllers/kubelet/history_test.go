@@ -2,6 +2,7 @@ package kubelet_test
 
 import (
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -46,29 +47,29 @@ type history struct {
 	over   map[string]corev1.PodPhase // by UID
 
 	mu     sync.Mutex
-	chance *rand.Rand // of what goes wrong
 	faulty bool
 	sick   bool
 }
 
 func newHistory(t *testing.T, seed uint64) *history {
-	return &history{t: t, seed: seed, rnd: seeds.Stream(seed, 1), chance: seeds.Stream(seed, 2),
+	return &history{t: t, seed: seed, rnd: seeds.Stream(seed, 1),
 		wanted: map[string]bool{}, over: map[string]corev1.PodPhase{}}
 }
 
 func (h *history) run() {
-	bubble(h.t, func(r *rig) {
+	seeded(h.t, h.seed, func(r *rig) {
 		h.rig = r
 		r.opts.StopPods = false
-		r.opts.StaticPodDir = filepath.Join(filepath.Dir(r.opts.RootDir), "manifests")
+		r.t.Chdir(filepath.Dir(r.opts.RootDir))
+		r.opts.StaticPodDir = "manifests" // a name that is the same in each run: uids depend on it
 		require.NoError(h.t, os.Mkdir(r.opts.StaticPodDir, 0o755))
 		r.rt.Events = h.rnd.IntN(2) == 0
 		r.opts.ContainerEvents = r.rt.Events
 		r.rt.Play, r.rt.Fault = h.play, h.fault
-		r.rt.Execute = func(_ *cri.ContainerConfig, cmd []string) (string, int32) {
+		r.rt.Execute = func(c *cri.ContainerConfig, cmd []string) (string, int32) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
-			if h.sick && cmd[0] != "hook" && h.chance.IntN(2) == 0 {
+			if h.sick && cmd[0] != "hook" && h.chance(fmt.Sprint(c.Labels, cmd)).IntN(2) == 0 {
 				return "sick", 1
 			}
 			return "", 0
@@ -91,17 +92,29 @@ func (h *history) run() {
 	})
 }
 
+// chance is of what becomes of a call. It depends on the call and the time alone: calls of one instant are
+// made in any order.
+func (h *history) chance(call string) *rand.Rand {
+	sum := fnv.New64a()
+	fmt.Fprint(sum, call)
+	return rand.New(rand.NewPCG(h.seed^sum.Sum64(), uint64(time.Now().UnixNano())))
+}
+
 func (h *history) play(c *cri.ContainerConfig) fakecri.Script {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := fakecri.Script{StopAfter: time.Duration(h.chance.IntN(4)) * time.Second}
+	chance := h.chance(fmt.Sprint("run of ", c.Labels))
+	s := fakecri.Script{StopAfter: time.Duration(chance.IntN(4)) * time.Second}
 	if strings.HasPrefix(c.Metadata.Name, "job") {
-		s.RunFor, s.ExitCode = time.Duration(h.chance.IntN(20)+1)*time.Second, int32(h.chance.IntN(2))
+		s.RunFor, s.ExitCode = time.Duration(chance.IntN(20)+1)*time.Second, int32(chance.IntN(2))
 	}
 	return s
 }
 
-func (h *history) fault(method string, _ any) fakecri.Fault {
+func (h *history) fault(method string, request any) fakecri.Fault {
+	chance := h.chance(method + " " + subject(request))
+	// What follows a call must not depend on the order in which goroutines run at one instant.
+	time.Sleep(time.Duration(chance.IntN(1000))*time.Microsecond + time.Duration(7*chance.IntN(71)))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if method == "PullImage" {
@@ -110,7 +123,7 @@ func (h *history) fault(method string, _ any) fakecri.Fault {
 	if !h.faulty {
 		return 0
 	}
-	switch n := h.chance.IntN(100); {
+	switch n := chance.IntN(100); {
 	case n < 12:
 		return fakecri.Before
 	case n < 20:
@@ -121,6 +134,27 @@ func (h *history) fault(method string, _ any) fakecri.Fault {
 		return fakecri.Hang
 	}
 	return 0
+}
+
+// subject names what a call of the runtime is about.
+func subject(request any) string {
+	switch q := request.(type) {
+	case *cri.ExecSyncRequest:
+		return fmt.Sprint(q.ContainerId, q.Cmd)
+	case interface{ GetContainerId() string }:
+		return q.GetContainerId()
+	case *cri.CreateContainerRequest:
+		return q.PodSandboxId + "/" + q.Config.Metadata.Name
+	case interface{ GetPodSandboxId() string }:
+		return q.GetPodSandboxId()
+	case *cri.RunPodSandboxRequest:
+		return q.Config.Metadata.Uid
+	case *cri.ListContainersRequest:
+		return fmt.Sprint(q.GetFilter().GetPodSandboxId(), q.GetFilter().GetLabelSelector())
+	case *cri.ListPodSandboxRequest:
+		return fmt.Sprint(q.GetFilter().GetLabelSelector())
+	}
+	return ""
 }
 
 // set changes what goes wrong.
@@ -303,7 +337,7 @@ func (h *history) conclude() {
 	require.NoError(h.t, err)
 	require.LessOrEqual(h.t, len(entries), len(h.wanted)+1)
 	h.setManifest(false)
-	for name := range h.wanted {
+	for _, name := range slices.Sorted(maps.Keys(h.wanted)) {
 		h.delete(name, 0)
 	}
 	time.Sleep(45 * time.Second)

@@ -43,9 +43,12 @@ type rig struct {
 }
 
 // bubble runs f with a rig whose node is ready.
-func bubble(t *testing.T, prepare func(*rig), f func(*rig)) {
+func bubble(t *testing.T, prepare func(*rig), f func(*rig)) { seeded(t, 0, prepare, f) }
+
+// seeded is bubble with the seed of the cluster; 0 is none.
+func seeded(t *testing.T, seed uint64, prepare func(*rig), f func(*rig)) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{t: t, c: controllertest.Start(t, controllertest.Options{}), rt: fakecri.New("img"), host: &host{}}
+		r := &rig{t: t, c: controllertest.Start(t, controllertest.Options{Seed: seed}), rt: fakecri.New("img"), host: &host{}}
 		dir := t.TempDir()
 		r.opts = kubelet.Options{NodeName: "n1", RootDir: filepath.Join(dir, "kubelet"), LogDir: filepath.Join(dir, "logs"), NoCgroups: true, StopPods: true, DiskForMemory: true, Host: r.host,
 			StaticPodInterval: 2 * time.Second,

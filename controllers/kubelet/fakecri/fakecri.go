@@ -14,6 +14,9 @@ package fakecri
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
+	"iter"
+	"maps"
 	"net"
 	"os"
 	"reflect"
@@ -83,9 +86,9 @@ type Runtime struct {
 	mu         sync.Mutex
 	away       bool
 	doubles    []string
-	next       int
 	sandboxes  map[string]*sandbox
 	containers map[string]*container
+	made       map[string]int // by what names a sandbox or container
 	images     map[string]*image
 	// subscribers are the streams of events, with what ends them.
 	subscribers map[chan *cri.ContainerEventResponse]chan struct{}
@@ -116,7 +119,7 @@ type container struct {
 
 // New returns a runtime that has the images.
 func New(images ...string) *Runtime {
-	r := &Runtime{sandboxes: map[string]*sandbox{}, containers: map[string]*container{}, images: map[string]*image{},
+	r := &Runtime{sandboxes: map[string]*sandbox{}, containers: map[string]*container{}, made: map[string]int{}, images: map[string]*image{},
 		subscribers: map[chan *cri.ContainerEventResponse]chan struct{}{}}
 	for _, name := range images {
 		r.images[name] = &image{name: name, size: 1}
@@ -201,7 +204,7 @@ func (r *Runtime) SetAway(away bool) {
 func (r *Runtime) LoseTrack(pod, name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, c := range r.containers {
+	for _, c := range byID(r.containers) {
 		if c.state == cri.ContainerState_CONTAINER_RUNNING && r.nameOf(c) == pod+"/"+name {
 			c.state = cri.ContainerState_CONTAINER_UNKNOWN
 		}
@@ -221,7 +224,7 @@ func (r *Runtime) States(state cri.ContainerState) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := 0
-	for _, c := range r.containers {
+	for _, c := range byID(r.containers) {
 		if c.state == state {
 			n++
 		}
@@ -277,7 +280,7 @@ func (r *Runtime) SandboxConfig(pod string) *cri.PodSandboxConfig {
 }
 
 func (r *Runtime) newestSandbox(pod string) (found *sandbox) {
-	for _, s := range r.sandboxes {
+	for _, s := range byID(r.sandboxes) {
 		if s.config.Metadata.Name == pod && (found == nil || s.created.After(found.created)) {
 			found = s
 		}
@@ -290,7 +293,7 @@ func (r *Runtime) Running() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var list []string
-	for _, c := range r.containers {
+	for _, c := range byID(r.containers) {
 		if c.alive() {
 			list = append(list, r.nameOf(c))
 		}
@@ -311,7 +314,7 @@ func (r *Runtime) Config(pod, name string) *cri.ContainerConfig {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var found *container
-	for _, c := range r.containers {
+	for _, c := range byID(r.containers) {
 		if r.sandboxes[c.sandbox].config.Metadata.Name == pod && c.config.Metadata.Name == name && (found == nil || c.created.After(found.created)) {
 			found = c
 		}
@@ -326,7 +329,7 @@ func (r *Runtime) Config(pod, name string) *cri.ContainerConfig {
 func (r *Runtime) Kill(pod, name string, exit int32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, c := range r.containers {
+	for _, c := range byID(r.containers) {
 		if r.nameOf(c) == pod+"/"+name {
 			r.end(c, exit)
 		}
@@ -337,7 +340,7 @@ func (r *Runtime) Kill(pod, name string, exit int32) {
 func (r *Runtime) KillSandbox(pod string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, s := range r.sandboxes {
+	for _, s := range byID(r.sandboxes) {
 		if s.config.Metadata.Name == pod {
 			r.stop(s)
 		}
@@ -348,7 +351,7 @@ func (r *Runtime) KillSandbox(pod string) {
 func (r *Runtime) Forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, c := range r.containers {
+	for _, c := range byID(r.containers) {
 		r.end(c, 137)
 	}
 	clear(r.containers)
@@ -376,7 +379,7 @@ func (r *Runtime) stop(s *sandbox) {
 		return
 	}
 	s.state = cri.PodSandboxState_SANDBOX_NOTREADY
-	for _, c := range r.containers {
+	for _, c := range byID(r.containers) {
 		if c.sandbox == s.id {
 			r.end(c, 137)
 		}
@@ -384,9 +387,40 @@ func (r *Runtime) stop(s *sandbox) {
 	r.emit(cri.ContainerEventType_CONTAINER_STOPPED_EVENT, s.id, s)
 }
 
-func (r *Runtime) id(kind string) string {
-	r.next++
-	return fmt.Sprintf("%s%d", kind, r.next)
+// id returns the id of the next sandbox or container of that name. It does not depend on others, which come
+// in any order, so that a run with a seed replays.
+func (r *Runtime) id(kind, name string, attempt uint32) (id string, sum uint64) {
+	what := fmt.Sprintf("%s %s %d", kind, name, attempt)
+	r.made[what]++
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s %d", what, r.made[what])
+	return fmt.Sprintf("%s%016x", kind, h.Sum64()), h.Sum64()
+}
+
+// address returns the address of a sandbox: the first that is free from that of its id on.
+func (r *Runtime) address(sum uint64) string {
+	const all = 250 * 250
+	for n := sum % all; ; n++ {
+		ip := fmt.Sprintf("10.1.%d.%d", n/250%250, n%250+1)
+		used := false
+		for _, s := range r.sandboxes {
+			used = used || s.ip == ip
+		}
+		if !used || len(r.sandboxes) >= all {
+			return ip
+		}
+	}
+}
+
+// byID are the sandboxes or containers in the order of their ids.
+func byID[T any](all map[string]T) iter.Seq2[string, T] {
+	return func(yield func(string, T) bool) {
+		for _, id := range slices.Sorted(maps.Keys(all)) {
+			if !yield(id, all[id]) {
+				return
+			}
+		}
+	}
 }
 
 func notFound(kind, id string) error {
@@ -407,13 +441,13 @@ func (r *Runtime) Status(context.Context, *cri.StatusRequest) (*cri.StatusRespon
 func (r *Runtime) RunPodSandbox(_ context.Context, q *cri.RunPodSandboxRequest) (*cri.RunPodSandboxResponse, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, s := range r.sandboxes {
+	for _, s := range byID(r.sandboxes) {
 		if m, n := s.config.Metadata, q.Config.Metadata; m.Uid == n.Uid && m.Attempt == n.Attempt {
 			return nil, status.Errorf(codes.AlreadyExists, "sandbox of pod %s, attempt %d, already exists", n.Name, n.Attempt)
 		}
 	}
-	id := r.id("sandbox")
-	r.sandboxes[id] = &sandbox{id: id, config: q.Config, handler: q.RuntimeHandler, state: cri.PodSandboxState_SANDBOX_READY, created: time.Now(), ip: fmt.Sprintf("10.1.%d.%d", r.next/250, r.next%250+1)}
+	id, sum := r.id("sandbox", q.Config.Metadata.Namespace+"/"+q.Config.Metadata.Name+" "+q.Config.Metadata.Uid, q.Config.Metadata.Attempt)
+	r.sandboxes[id] = &sandbox{id: id, config: q.Config, handler: q.RuntimeHandler, state: cri.PodSandboxState_SANDBOX_READY, created: time.Now(), ip: r.address(sum)}
 	r.emit(cri.ContainerEventType_CONTAINER_STARTED_EVENT, id, r.sandboxes[id])
 	return &cri.RunPodSandboxResponse{PodSandboxId: id}, nil
 }
@@ -434,7 +468,7 @@ func (r *Runtime) RemovePodSandbox(_ context.Context, q *cri.RemovePodSandboxReq
 	defer r.mu.Unlock()
 	if s := r.sandboxes[q.PodSandboxId]; s != nil {
 		r.stop(s)
-		for id, c := range r.containers {
+		for id, c := range byID(r.containers) {
 			if c.sandbox == s.id {
 				delete(r.containers, id)
 			}
@@ -479,7 +513,7 @@ func (r *Runtime) ListPodSandbox(_ context.Context, q *cri.ListPodSandboxRequest
 	defer r.mu.Unlock()
 	out := &cri.ListPodSandboxResponse{}
 	state := q.GetFilter().GetState()
-	for _, s := range r.sandboxes {
+	for _, s := range byID(r.sandboxes) {
 		if (state == nil || state.State == s.state) && selected(s.config.Labels, q.GetFilter().GetLabelSelector()) {
 			out.Items = append(out.Items, &cri.PodSandbox{Id: s.id, Metadata: s.config.Metadata, State: s.state, CreatedAt: s.created.UnixNano(), Labels: s.config.Labels, Annotations: s.config.Annotations})
 		}
@@ -494,14 +528,15 @@ func (r *Runtime) CreateContainer(_ context.Context, q *cri.CreateContainerReque
 	if s := r.sandboxes[q.PodSandboxId]; s == nil || s.state != cri.PodSandboxState_SANDBOX_READY {
 		return nil, notFound("sandbox", q.PodSandboxId)
 	}
-	for _, c := range r.containers {
+	for _, c := range byID(r.containers) {
 		if c.sandbox == q.PodSandboxId && c.config.Metadata.Name == q.Config.Metadata.Name {
 			if c.config.Metadata.Attempt == q.Config.Metadata.Attempt {
 				return nil, status.Errorf(codes.AlreadyExists, "container %s, attempt %d, already exists", c.config.Metadata.Name, c.config.Metadata.Attempt)
 			}
 		}
 	}
-	c := &container{id: r.id("container"), sandbox: q.PodSandboxId, config: q.Config, created: time.Now(), ended: make(chan struct{})}
+	id, _ := r.id("container", q.PodSandboxId+"/"+q.Config.Metadata.Name, q.Config.Metadata.Attempt)
+	c := &container{id: id, sandbox: q.PodSandboxId, config: q.Config, created: time.Now(), ended: make(chan struct{})}
 	if r.Play != nil {
 		c.script = r.Play(q.Config)
 	}
@@ -521,7 +556,7 @@ func (r *Runtime) StartContainer(_ context.Context, q *cri.StartContainerRequest
 	if c.state != cri.ContainerState_CONTAINER_CREATED {
 		return nil, status.Errorf(codes.FailedPrecondition, "container %s is in state %v", c.config.Metadata.Name, c.state)
 	}
-	for _, other := range r.containers {
+	for _, other := range byID(r.containers) {
 		if other != c && other.alive() && r.nameOf(other) == r.nameOf(c) &&
 			r.sandboxes[other.sandbox].config.Metadata.Uid == r.sandboxes[c.sandbox].config.Metadata.Uid {
 			r.doubles = append(r.doubles, r.nameOf(c))
@@ -591,7 +626,7 @@ func (r *Runtime) ListContainers(_ context.Context, q *cri.ListContainersRequest
 	defer r.mu.Unlock()
 	out := &cri.ListContainersResponse{}
 	state := q.GetFilter().GetState()
-	for _, c := range r.containers {
+	for _, c := range byID(r.containers) {
 		if (state == nil || state.State == c.state) && selected(c.config.Labels, q.GetFilter().GetLabelSelector()) {
 			out.Containers = append(out.Containers, &cri.Container{Id: c.id, PodSandboxId: c.sandbox, Metadata: c.config.Metadata, State: c.state,
 				CreatedAt: c.created.UnixNano(), Labels: c.config.Labels, Annotations: c.config.Annotations, Image: c.config.Image, ImageRef: c.config.Image.Image})

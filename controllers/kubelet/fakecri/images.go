@@ -42,7 +42,7 @@ func (r *Runtime) ListImages(context.Context, *cri.ListImagesRequest) (*cri.List
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := &cri.ListImagesResponse{}
-	for _, i := range r.images {
+	for _, i := range byID(r.images) {
 		out.Images = append(out.Images, i.cri())
 	}
 	return out, nil

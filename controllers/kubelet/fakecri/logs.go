@@ -48,7 +48,7 @@ func (c *container) closeLog() {
 func (r *Runtime) Print(pod, name, line string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, c := range r.containers {
+	for _, c := range byID(r.containers) {
 		if c.state != cri.ContainerState_CONTAINER_RUNNING || r.nameOf(c) != pod+"/"+name {
 			continue
 		}

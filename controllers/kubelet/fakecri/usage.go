@@ -27,7 +27,7 @@ func (r *Runtime) running() []*container {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var list []*container
-	for _, c := range r.containers {
+	for _, c := range byID(r.containers) {
 		if c.state == cri.ContainerState_CONTAINER_RUNNING {
 			list = append(list, c)
 		}
@@ -61,7 +61,7 @@ func (r *Runtime) ListPodSandboxStats(context.Context, *cri.ListPodSandboxStatsR
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := &cri.ListPodSandboxStatsResponse{}
-	for _, s := range r.sandboxes {
+	for _, s := range byID(r.sandboxes) {
 		if s.state != cri.PodSandboxState_SANDBOX_READY {
 			continue
 		}
