@@ -43,10 +43,15 @@ type node struct {
 	current  *corev1.Node
 	written  time.Time
 	wasReady bool
+	// registered is closed when current is set for the first time.
+	registered chan struct{}
+
+	lease *coordinationv1.Lease // as written last; used by runLease alone
 }
 
 func newNode(k *Kubelet) *node {
-	return &node{k: k, nodes: client.For[*corev1.Node](k.m.Conn()), leases: client.For[*coordinationv1.Lease](k.m.Conn()), nudge: make(chan struct{}, 1)}
+	return &node{k: k, nodes: client.For[*corev1.Node](k.m.Conn()), leases: client.For[*coordinationv1.Lease](k.m.Conn()), nudge: make(chan struct{}, 1),
+		registered: make(chan struct{})}
 }
 
 // runtimeName is the prefix of container ids, such as containerd.
@@ -187,13 +192,11 @@ func (n *node) tryUpdate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	n.see(have)
 	if have, err = n.reconcileLabels(ctx, have); err != nil {
 		return err
 	}
-	n.mu.Lock()
-	n.current = have
-	written := n.written
-	n.mu.Unlock()
+	written := n.see(have)
 	st := n.status(ctx, &have.Status)
 	ready := condition(&st, corev1.NodeReady) == corev1.ConditionTrue
 	if !n.changed(&have.Status, &st) && time.Since(written) < n.k.opts.NodeReportInterval {
@@ -219,6 +222,17 @@ func (n *node) tryUpdate(ctx context.Context) error {
 	n.current, n.written, n.wasReady = updated, time.Now(), ready
 	n.mu.Unlock()
 	return nil
+}
+
+// see keeps the node as the server has it and returns when its status was written last.
+func (n *node) see(have *corev1.Node) (written time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.current == nil {
+		close(n.registered)
+	}
+	n.current = have
+	return n.written
 }
 
 // about refers to the node in events, by name, as the kubelet does.
@@ -382,14 +396,15 @@ func (n *node) images(ctx context.Context) []corev1.ContainerImage {
 	return nodeImages(list.Images, n.k.opts.MaxImages)
 }
 
-// runLease renews the node's lease.
+// runLease renews the node's lease from the time the node is registered.
 func (n *node) runLease(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-n.registered:
+	}
 	for ctx.Err() == nil {
 		after := n.k.opts.LeaseDuration / 4
-		switch err := n.renew(ctx); {
-		case errors.Is(err, errNotRegistered):
-			after = min(after, 100*time.Millisecond) // it is about to be
-		case err != nil && ctx.Err() == nil:
+		if err := n.renew(ctx); err != nil && ctx.Err() == nil {
 			n.k.log.Warn("renew node lease failed", "err", err)
 			after = min(after, 500*time.Millisecond)
 		}
@@ -400,33 +415,36 @@ func (n *node) runLease(ctx context.Context) {
 	}
 }
 
-var errNotRegistered = errors.New("the node is not registered yet")
-
+// renew writes the lease as it was written before, in one request. It reads it only if another has changed
+// it.
 func (n *node) renew(ctx context.Context) error {
-	node := n.object()
-	if node == nil {
-		var err error
-		if node, err = n.nodes.Get(ctx, types.NamespacedName{Name: n.k.opts.NodeName}); apierrors.IsNotFound(err) {
-			return errNotRegistered
-		} else if err != nil {
-			return err
-		}
-	}
 	name, seconds, now := n.k.opts.NodeName, int32(n.k.opts.LeaseDuration/time.Second), metav1.NowMicro()
 	key := types.NamespacedName{Namespace: leaseNamespace, Name: name}
-	owner := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: name, UID: node.UID}}
 	for range 5 {
-		lease, err := n.leases.Get(ctx, key)
-		if apierrors.IsNotFound(err) {
-			lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: leaseNamespace, Name: name, OwnerReferences: owner}}
-			lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &name, &seconds, &now
-			_, err = n.leases.Create(ctx, lease)
-		} else if err == nil {
-			lease.OwnerReferences = owner
-			lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &name, &seconds, &now
-			_, err = n.leases.Update(ctx, lease)
+		lease, missing := n.lease, false
+		n.lease = nil // until this one is written
+		if lease == nil {
+			var err error
+			lease, err = n.leases.Get(ctx, key)
+			if missing = apierrors.IsNotFound(err); missing {
+				lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: leaseNamespace, Name: name}}
+			} else if err != nil {
+				return err
+			}
 		}
-		if err == nil || !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+		lease.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: name, UID: n.object().UID}}
+		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &name, &seconds, &now
+		var err error
+		if missing {
+			lease, err = n.leases.Create(ctx, lease)
+		} else {
+			lease, err = n.leases.Update(ctx, lease)
+		}
+		if err == nil {
+			n.lease = lease
+			return nil
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
 			return err
 		}
 	}

@@ -30,8 +30,9 @@ func (w *worker) statusOf(pod *corev1.Pod, v *view) corev1.PodStatus {
 		old = w.last
 	}
 	box := v.current()
+	started := w.started.Truncated() // the API has whole seconds, a fraction looks like a change by others
 	st := corev1.PodStatus{
-		StartTime: &w.started, QOSClass: pod.Status.QOSClass, ObservedGeneration: pod.Generation,
+		StartTime: &started, QOSClass: pod.Status.QOSClass, ObservedGeneration: pod.Generation,
 		HostIP: w.k.opts.NodeIP.String(), HostIPs: []corev1.HostIP{{IP: w.k.opts.NodeIP.String()}},
 		PodIP: old.PodIP, PodIPs: old.PodIPs,
 		ResourceClaimStatuses: pod.Status.ResourceClaimStatuses, NominatedNodeName: pod.Status.NominatedNodeName,
@@ -116,7 +117,7 @@ func forgotten(old *corev1.ContainerStatus, init bool) corev1.ContainerStatus {
 	if st.State.Running != nil {
 		st.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "ContainerStatusUnknown",
 			Message: "The container could not be located when the pod was terminated", StartedAt: old.State.Running.StartedAt,
-			FinishedAt: metav1.Now(), ContainerID: old.ContainerID}}
+			FinishedAt: metav1.Now().Truncated(), ContainerID: old.ContainerID}}
 		st.LastTerminationState = corev1.ContainerState{}
 	}
 	if init && st.State.Terminated != nil && st.State.Terminated.ExitCode == 0 {
@@ -163,7 +164,7 @@ func (w *worker) containerStatus(pod *corev1.Pod, c *corev1.Container, v *view, 
 	}
 	switch run.state {
 	case cri.ContainerState_CONTAINER_RUNNING:
-		st.State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(run.started)}
+		st.State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(run.started).Truncated()}
 		started := w.k.probes.started(c, run) && w.wasHooked(c, run)
 		st.Started = &started
 		st.Ready = started && w.k.probes.ready(c, run)
@@ -210,9 +211,9 @@ func (w *worker) terminated(pod *corev1.Pod, c *corev1.Container, run *container
 		w.messages[run.id] = message
 	}
 	t := &corev1.ContainerStateTerminated{ExitCode: run.exitCode, Reason: run.reason, Message: message,
-		FinishedAt: metav1.NewTime(run.finished), ContainerID: w.k.node.runtimeName() + "://" + run.id}
+		FinishedAt: metav1.NewTime(run.finished).Truncated(), ContainerID: w.k.node.runtimeName() + "://" + run.id}
 	if !run.started.IsZero() {
-		t.StartedAt = metav1.NewTime(run.started)
+		t.StartedAt = metav1.NewTime(run.started).Truncated()
 	}
 	if t.Reason == "" {
 		t.Reason = "Completed"
@@ -368,7 +369,7 @@ func setCondition(pod *corev1.Pod, st, old *corev1.PodStatus, t corev1.PodCondit
 	if ok {
 		c.Status = corev1.ConditionTrue
 	}
-	c.LastTransitionTime = metav1.Now()
+	c.LastTransitionTime = metav1.Now().Truncated()
 	for _, list := range [][]corev1.PodCondition{pod.Status.Conditions, old.Conditions} {
 		for _, have := range list {
 			if have.Type == t && have.Status == c.Status {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/patch"
@@ -100,7 +102,7 @@ func (s *statuses) seen(uid types.UID, pod *corev1.Pod) {
 	s.signal()
 }
 
-// repairLater writes those that were changed by others once more.
+// repairLater makes those pending that were changed by others.
 func (s *statuses) repairLater() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +113,6 @@ func (s *statuses) repairLater() {
 		}
 	}
 	clear(s.later)
-	s.signal()
 }
 
 func (s *statuses) signal() {
@@ -144,14 +145,24 @@ func (s *statuses) run(ctx context.Context) error {
 			return nil
 		case <-repairs.C:
 			s.repairLater()
-			continue
 		case <-s.ready:
 		}
-		s.mu.Lock()
-		var due []types.UID
-		for uid := range s.pending {
-			due = append(due, uid)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(gatherTime): // a step may change a status twice
 		}
+		select {
+		case <-repairs.C:
+			s.repairLater()
+		default:
+		}
+		s.mu.Lock()
+		select {
+		case <-s.ready: // what it is about is pending
+		default:
+		}
+		due := slices.Sorted(maps.Keys(s.pending))
 		clear(s.pending)
 		s.mu.Unlock()
 		for _, uid := range due {
@@ -184,10 +195,12 @@ func (s *statuses) retry(ctx context.Context, uid types.UID, wg *sync.WaitGroup)
 	if w == nil {
 		return
 	}
+	after := min(time.Duration(n)*500*time.Millisecond, 10*time.Second)
+	after -= backoff.Spread(ctx, after/4)
 	wg.Go(func() {
 		select {
 		case <-ctx.Done():
-		case <-time.After(min(time.Duration(n)*500*time.Millisecond, 10*time.Second)):
+		case <-time.After(after):
 			s.mu.Lock()
 			s.pending[uid] = true
 			s.mu.Unlock()
@@ -211,9 +224,9 @@ func (s *statuses) write(ctx context.Context, uid types.UID) error {
 		return ctx.Err()
 	}
 	s.mu.Lock()
-	status, version, gone := w.status, w.version, w.gone
+	status, version, done := w.status, w.version, w.gone || w.version == w.written
 	s.mu.Unlock()
-	if gone {
+	if done {
 		return nil
 	}
 	pod, err := s.k.apiPods.Lister().Get(w.key)
