@@ -1,6 +1,7 @@
 package kubelet_test
 
 import (
+	"context"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -66,6 +67,10 @@ func (h *history) run() {
 		r.rt.Events = h.rnd.IntN(2) == 0
 		r.opts.ContainerEvents = r.rt.Events
 		r.rt.Play, r.rt.Fault = h.play, h.fault
+		r.intercept = func(_ context.Context, q *client.Request) error {
+			h.last(fmt.Sprint(q.Method, q.URLPath(), q.Query, string(q.Body)))
+			return nil
+		}
 		r.rt.Execute = func(c *cri.ContainerConfig, cmd []string) (string, int32) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
@@ -85,7 +90,8 @@ func (h *history) run() {
 		h.setConfigMap(true)
 		for range 60 {
 			h.act()
-			time.Sleep(time.Duration(h.rnd.IntN(3000)) * time.Millisecond)
+			// The nanoseconds keep this apart from everything else that sleeps.
+			time.Sleep(time.Duration(h.rnd.IntN(3000))*time.Millisecond + 3)
 			h.check()
 		}
 		h.conclude()
@@ -100,6 +106,16 @@ func (h *history) chance(call string) *rand.Rand {
 	return rand.New(rand.NewPCG(h.seed^sum.Sum64(), uint64(time.Now().UnixNano())))
 }
 
+// last waits for the duration of a call and returns its chance. Calls of one instant end at different ones,
+// or what follows them would depend on the order in which goroutines run; and not in the middle between two
+// turns of the cluster, see controllertest.
+func (h *history) last(call string) *rand.Rand {
+	chance := h.chance(call)
+	end := time.Now().Truncate(time.Microsecond).Add(time.Duration(1+chance.IntN(1000))*time.Microsecond + time.Duration(7*chance.IntN(71)))
+	<-time.After(time.Until(end))
+	return chance
+}
+
 func (h *history) play(c *cri.ContainerConfig) fakecri.Script {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -112,9 +128,7 @@ func (h *history) play(c *cri.ContainerConfig) fakecri.Script {
 }
 
 func (h *history) fault(method string, request any) fakecri.Fault {
-	chance := h.chance(method + " " + subject(request))
-	// What follows a call must not depend on the order in which goroutines run at one instant.
-	time.Sleep(time.Duration(chance.IntN(1000))*time.Microsecond + time.Duration(7*chance.IntN(71)))
+	chance := h.last(method + " " + subject(request))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if method == "PullImage" {
@@ -139,6 +153,8 @@ func (h *history) fault(method string, request any) fakecri.Fault {
 // subject names what a call of the runtime is about.
 func subject(request any) string {
 	switch q := request.(type) {
+	case *cri.ContainerEventResponse:
+		return fmt.Sprint(q.ContainerId, q.ContainerEventType)
 	case *cri.ExecSyncRequest:
 		return fmt.Sprint(q.ContainerId, q.Cmd)
 	case interface{ GetContainerId() string }:

@@ -27,7 +27,7 @@ type pleg struct {
 	// events is true if the runtime's events are used. While they come, lists are rare.
 	events bool
 
-	listing sync.Mutex // held by the one list under way
+	listing chan struct{} // has an element while a list is under way; no mutex, so that ctx ends the wait
 
 	mu     sync.Mutex
 	last   time.Time // of the latest list that succeeded
@@ -63,7 +63,7 @@ const relistWithEvents = time.Minute
 
 func newPleg(k *Kubelet) *pleg {
 	return &pleg{rt: k.rt, views: k.views, interval: k.opts.RelistInterval, changed: k.wake, metrics: k.metrics, log: k.log, events: k.opts.ContainerEvents,
-		states: map[string]*held{}, pods: map[types.UID]int{}, redo: map[types.UID]bool{}}
+		listing: make(chan struct{}, 1), states: map[string]*held{}, pods: map[types.UID]int{}, redo: map[types.UID]bool{}}
 }
 
 func (p *pleg) run(ctx context.Context) {
@@ -90,8 +90,12 @@ func (p *pleg) run(ctx context.Context) {
 
 // relist lists everything, looks at what has changed and reports it.
 func (p *pleg) relist(ctx context.Context) {
-	p.listing.Lock()
-	defer p.listing.Unlock()
+	select {
+	case p.listing <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	defer func() { <-p.listing }()
 	look := p.views.begin()
 	began := look.at
 	boxes, containers, err := p.rt.listAll(ctx)

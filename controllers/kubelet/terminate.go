@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,6 +51,10 @@ func (w *worker) terminate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	select {
+	case <-w.nudge: // the pod is looked at below
+	default:
+	}
 	pod, _ := w.desired()
 	w.k.probes.watch(ctx, pod, v, true)
 	w.report(pod, v)
@@ -65,12 +70,18 @@ func (w *worker) terminate(ctx context.Context) error {
 		case err = <-ended:
 			waiting = false
 		case <-w.nudge:
+			w.gather(ctx)
 			if w.grace() < grace {
 				cancel()
 				<-ended
 				return errGraceChanged
 			}
-			w.lookWhileEnding(ctx)
+			select {
+			case err = <-ended:
+				waiting = false
+			default:
+				w.lookWhileEnding(ctx)
+			}
 		}
 	}
 	w.poke() // a nudge may have been taken
@@ -336,15 +347,16 @@ const orphanRemovals = 8
 // none of the others up.
 type orphanage struct {
 	k       *Kubelet
-	slots   chan struct{}
 	working sync.WaitGroup
 
-	mu   sync.Mutex
-	busy map[types.UID]bool
+	mu      sync.Mutex
+	busy    map[types.UID]bool // those that wait or are being removed
+	waiting []types.UID
+	workers int
 }
 
 func newOrphanage(k *Kubelet) *orphanage {
-	return &orphanage{k: k, slots: make(chan struct{}, orphanRemovals), busy: map[types.UID]bool{}}
+	return &orphanage{k: k, busy: map[types.UID]bool{}}
 }
 
 // take begins with the removal of a pod unless it is under way, and does not wait for its end.
@@ -355,25 +367,43 @@ func (o *orphanage) take(ctx context.Context, uid types.UID) {
 		return
 	}
 	o.busy[uid] = true
-	o.working.Go(func() {
-		defer func() {
-			o.mu.Lock()
-			defer o.mu.Unlock()
-			delete(o.busy, uid)
-		}()
-		select {
-		case o.slots <- struct{}{}:
-			defer func() { <-o.slots }()
-		case <-ctx.Done():
+	o.waiting = append(o.waiting, uid)
+	if o.workers < orphanRemovals {
+		o.workers++
+		o.working.Go(func() { o.work(ctx) })
+	}
+}
+
+// work removes one pod after the other, until none waits.
+func (o *orphanage) work(ctx context.Context) {
+	for uid := range o.next {
+		if ctx.Err() == nil && !o.k.wanted(uid) { // it may have waited for long
+			if err := o.k.removeOrphan(ctx, uid); err != nil && ctx.Err() == nil {
+				o.k.log.Warn("stop orphaned pod failed", "uid", uid, "err", err)
+			}
+		}
+		o.mu.Lock()
+		delete(o.busy, uid)
+		o.mu.Unlock()
+	}
+}
+
+// next yields those that wait, in the order of take; after the last the worker has ended.
+func (o *orphanage) next(yield func(types.UID) bool) {
+	for {
+		o.mu.Lock()
+		if len(o.waiting) == 0 {
+			o.workers--
+			o.mu.Unlock()
 			return
 		}
-		if o.k.wanted(uid) {
-			return // it waited for long
+		uid := o.waiting[0]
+		o.waiting = o.waiting[1:]
+		o.mu.Unlock()
+		if !yield(uid) {
+			return
 		}
-		if err := o.k.removeOrphan(ctx, uid); err != nil && ctx.Err() == nil {
-			o.k.log.Warn("stop orphaned pod failed", "uid", uid, "err", err)
-		}
-	})
+	}
 }
 
 // removeOrphans lets o remove what belongs to no pod of the node.
@@ -384,7 +414,7 @@ func (k *Kubelet) removeOrphans(ctx context.Context, o *orphanage) {
 		delete(orphans, uid)
 	}
 	k.mu.Unlock()
-	for uid := range orphans {
+	for _, uid := range slices.Sorted(maps.Keys(orphans)) {
 		if !k.wanted(uid) {
 			o.take(ctx, uid)
 		}
@@ -431,12 +461,11 @@ func (k *Kubelet) removeAll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	k.pleg.relist(ctx)
-	uids := k.left()
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, 8)
-	for uid := range uids {
+	for _, uid := range slices.Sorted(maps.Keys(k.left())) {
+		slots <- struct{}{}
 		wg.Go(func() {
-			slots <- struct{}{}
 			defer func() { <-slots }()
 			v, err := k.views.now(ctx, uid)
 			if err == nil {

@@ -3,6 +3,8 @@ package kubelet
 import (
 	"context"
 	"errors"
+	"hash/fnv"
+	"io"
 	"log/slog"
 	"maps"
 	"strings"
@@ -247,9 +249,28 @@ func (w *worker) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-w.nudge:
+			w.gather(ctx)
 		case <-timer.C:
 		}
 		timer.Stop()
+	}
+}
+
+// gatherTime is how long at most a worker waits for further reasons to look at its pod.
+const gatherTime = 500 * time.Microsecond
+
+// gather waits a moment after a poke, so that what happens at one time, such as the end of several
+// containers, is one step. The wait depends on the pod, so that the pods of one cause do not start in step.
+func (w *worker) gather(ctx context.Context) {
+	h := fnv.New32a()
+	_, _ = io.WriteString(h, string(w.uid))
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Duration(h.Sum32()) % gatherTime):
+	}
+	select {
+	case <-w.nudge:
+	default:
 	}
 }
 

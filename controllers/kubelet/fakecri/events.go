@@ -37,6 +37,9 @@ func (r *Runtime) GetContainerEvents(_ *cri.GetEventsRequest, stream grpc.Server
 	for {
 		select {
 		case e := <-events:
+			if r.Fault != nil && r.Fault("GetContainerEvents", e) != 0 {
+				return unavailable
+			}
 			if err := stream.Send(e); err != nil {
 				return err
 			}
@@ -54,7 +57,7 @@ func (r *Runtime) emit(kind cri.ContainerEventType, id string, s *sandbox) {
 		return
 	}
 	e := &cri.ContainerEventResponse{ContainerId: id, ContainerEventType: kind, CreatedAt: time.Now().UnixNano(), PodSandboxStatus: s.status()}
-	for _, c := range r.containers {
+	for _, c := range byID(r.containers) {
 		if c.sandbox == s.id {
 			e.ContainersStatuses = append(e.ContainersStatuses, r.status(c))
 		}

@@ -70,7 +70,8 @@ type Runtime struct {
 	Execute func(c *cri.ContainerConfig, cmd []string) (out string, exit int32)
 	// Fail, if set, may refuse a call by its method name, such as RunPodSandbox, before it has any effect.
 	Fail func(method string) error
-	// Fault, if set, may make a call fail in other ways.
+	// Fault, if set, may make a call fail in other ways, and may sleep. For each event it is called with
+	// GetContainerEvents and the event; any fault then loses the event and ends the stream.
 	Fault func(method string, request any) Fault
 	// Pull performs a pull; nil means that pulls fail.
 	Pull func(image string) error
@@ -130,13 +131,16 @@ func New(images ...string) *Runtime {
 // Serve runs the runtime until ctx ends; dial connects to it.
 func (r *Runtime) Serve(ctx context.Context) (dial func(context.Context, string) (net.Conn, error), wait func()) {
 	l := bufconn.Listen(1 << 20)
-	s := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	s := grpc.NewServer(grpc.WaitForHandlers(true), grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 		method := info.FullMethod[len(info.FullMethod)-len(lastPart(info.FullMethod)):]
 		r.mu.Lock()
 		r.calls = append(r.calls, method)
-		away := r.away
 		r.mu.Unlock()
-		if away {
+		var fault Fault
+		if r.Fault != nil {
+			fault = r.Fault(method, req)
+		}
+		if r.isAway() {
 			return nil, unavailable
 		}
 		if r.Fail != nil {
@@ -144,10 +148,7 @@ func (r *Runtime) Serve(ctx context.Context) (dial func(context.Context, string)
 				return nil, err
 			}
 		}
-		if r.Fault == nil {
-			return handle(ctx, req)
-		}
-		switch r.Fault(method, req) {
+		switch fault {
 		case Before:
 			return nil, unavailable
 		case After:
@@ -187,6 +188,12 @@ func (r *Runtime) Serve(ctx context.Context) (dial func(context.Context, string)
 
 // unavailable is the error of a client whose runtime does not answer.
 var unavailable = status.Error(codes.Unavailable, "connection error: the runtime is away")
+
+func (r *Runtime) isAway() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.away
+}
 
 // SetAway makes every call answer Unavailable, as while the runtime's process is restarted. Containers
 // continue.
