@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/admissionv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/autoscalingv1"
@@ -46,12 +47,14 @@ import (
 	"github.com/keelson-dev/keelson/client/stream"
 	"github.com/keelson-dev/keelson/client/wait"
 	"github.com/keelson-dev/keelson/controllers"
+	"github.com/keelson-dev/keelson/controllers/clustersecrets"
 	"github.com/keelson-dev/keelson/controllers/controller"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/fakenode"
 	"github.com/keelson-dev/keelson/controllers/health"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/metrics"
+	"github.com/keelson-dev/keelson/controllers/profiles"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 	"github.com/keelson-dev/keelson/controllers/webhook"
 	"github.com/keelson-dev/keelson/informers"
@@ -60,28 +63,30 @@ import (
 	"github.com/keelson-dev/keelson/workqueue"
 )
 
-// TestMigratingCompiles: the code in the right-hand columns of MIGRATING.md occurs in the functions below,
-// which are compiled and not run.
+// TestMigratingCompiles: the code in the right-hand columns of MIGRATING.md and docs/upstream-names.md occurs
+// in the functions below and in those of migrating_names_test.go, which are compiled and not run.
 func TestMigratingCompiles(t *testing.T) {
-	text, err := os.ReadFile("migrating_test.go")
-	require.NoError(t, err)
-	compiled := withoutSpace(text)
-	prose, _ := readMarkdown(t, "MIGRATING.md")
-	span := regexp.MustCompile("`([^`]+)`")
-	rows := 0
-	for _, line := range prose {
-		cells := strings.Split(line, " | ")
-		if len(cells) != 2 || !strings.HasPrefix(line, "| ") {
-			continue
-		}
-		rows++
-		for _, m := range span.FindAllStringSubmatch(cells[1], -1) {
-			if code := withoutSpace([]byte(m[1])); !strings.Contains(compiled, code) {
-				t.Errorf("MIGRATING.md: %s does not occur in migrating_test.go", m[1])
+	for _, document := range []struct{ name, source string }{{"MIGRATING.md", "migrating_test.go"}, {"docs/upstream-names.md", "migrating_names_test.go"}} {
+		text, err := os.ReadFile(document.source)
+		require.NoError(t, err)
+		compiled := withoutSpace(text)
+		prose, _ := readMarkdown(t, document.name)
+		span := regexp.MustCompile("`([^`]+)`")
+		rows := 0
+		for _, line := range prose {
+			cells := strings.Split(line, " | ")
+			if len(cells) != 2 || !strings.HasPrefix(line, "| ") {
+				continue
+			}
+			rows++
+			for _, m := range span.FindAllStringSubmatch(cells[1], -1) {
+				if code := withoutSpace([]byte(m[1])); !strings.Contains(compiled, code) {
+					t.Errorf("%s: %s does not occur in %s", document.name, m[1], document.source)
+				}
 			}
 		}
+		require.Greater(t, rows, 60)
 	}
-	require.Greater(t, rows, 60)
 }
 
 // withoutSpace is Go source without comments and white space.
@@ -154,7 +159,7 @@ func migrateObjects(ctx context.Context, conn *rest.Conn, key types.NamespacedNa
 	use(client.CreateOrUpdate(ctx, pods, pod, func(p *corev1.Pod) error { return nil }))
 	use(client.PatchFrom(ctx, pods, pod, pod, client.PatchFromOptions{Strategic: true, Lock: true}))
 	use(client.PatchBetween(pod, pod, client.PatchFromOptions{}))
-	use(client.WithFieldManager(conn, "me"), client.Intercept)
+	use(client.WithFieldManager(conn, "me"), client.Intercept, client.WithFieldValidation(conn, "Strict"), client.DryRun(conn))
 	use(client.Reader[*corev1.Pod](pods), client.Writer[*corev1.Pod](pods))
 	use(client.AddFinalizer(ctx, pods, pod, "example.com/f"))
 	use(client.RemoveFinalizer(ctx, pods, pod, "example.com/f"))
@@ -287,15 +292,25 @@ func migrateManager(ctx context.Context, conn *rest.Conn, key types.NamespacedNa
 	h := health.New(health.Options{})
 	h.Live("ping", func(ctx context.Context) error { return nil })
 	h.Ready("synced", func(ctx context.Context) error { return m.Informers().Ready() })
+	m.AddHealth(h)
+	h.Handle(profiles.Path, gate.Wrap(profiles.Handler()))
+	use(clustersecrets.Add(m, fleet, "fleet", clustersecrets.Options{}))
 	use(m.Recorder("me"), m.Conn(), m.Logger())
 	server := webhook.New(webhook.Options{})
 	mutate := webhook.Mutating(func(ctx context.Context, r *webhook.Request, pod *corev1.Pod) error { return nil })
 	validate := webhook.Validating(func(ctx context.Context, r *webhook.Request, pod *corev1.Pod) error { return nil })
 	server.Handle("/mutate", mutate)
 	server.Handle("/validate", validate)
+	h.Ready("webhooks", server.Healthy)
 	use(scheme.Add[*corev1.Pod](s, schema.GroupVersion{Group: "example.com", Version: "v1"}, scheme.Kind{Resource: "websites", Namespaced: true}))
 	use(openapi.Derive[*corev1.Pod](schema.GroupVersion{Group: "example.com", Version: "v1"}, scheme.Kind{Resource: "websites"}, openapi.DeriveOptions{}))
 	return m.Run(ctx)
+}
+
+func migrateSources(configure func(string, controller.Options) controller.Options, gk schema.GroupKind, produce func(context.Context, func(reconcile.Request)) error,
+	reader informers.Lister[*corev1.Pod], reconcileObject func(context.Context, *corev1.Pod) (reconcile.Result, error), admit func(context.Context, *webhook.Request, *admissionv1.AdmissionResponse) error) {
+	use(manager.Options{Configure: configure}, controllers.AnyOwner[*corev1.Pod](gk, true), controllers.Producer(produce), controllers.WithObject(reader, reconcileObject))
+	use(webhook.Admission(admit))
 }
 
 func migrateWebhooks(conn *rest.Conn) {
@@ -336,4 +351,4 @@ func migrateTests(t *testing.T, add controllertest.Adder, hooks http.Handler) {
 	use(c.Kubeconfig())
 }
 
-var _ = []any{migrateConnecting, migrateObjects, migrateTogether, migrateStreams, migrateInformers, migrateLeading, migrateManager, migrateTests}
+var _ = []any{migrateConnecting, migrateObjects, migrateTogether, migrateStreams, migrateInformers, migrateLeading, migrateManager, migrateSources, migrateWebhooks, migrateGenerators, migrateTests}

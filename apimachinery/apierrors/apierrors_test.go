@@ -179,4 +179,7 @@ func TestIgnoreNotFound(t *testing.T) {
 	require.NoError(t, apierrors.IgnoreNotFound(nil))
 	require.NoError(t, apierrors.IgnoreNotFound(fmt.Errorf("read: %w", apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "web"))))
 	require.Equal(t, conflict, apierrors.IgnoreNotFound(conflict))
+	require.NoError(t, apierrors.IgnoreAlreadyExists(nil))
+	require.NoError(t, apierrors.IgnoreAlreadyExists(apierrors.NewAlreadyExists(schema.GroupResource{Resource: "pods"}, "web")))
+	require.Equal(t, conflict, apierrors.IgnoreAlreadyExists(conflict), "a conflict is no object that exists")
 }

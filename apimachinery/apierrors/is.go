@@ -69,6 +69,14 @@ func IgnoreNotFound(err error) error {
 // IsAlreadyExists reports that an object of that name exists.
 func IsAlreadyExists(err error) bool { return is(err, metav1.StatusReasonAlreadyExists, 0) }
 
+// IgnoreAlreadyExists returns nil if err reports that an object of that name exists, and err otherwise.
+func IgnoreAlreadyExists(err error) error {
+	if IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
 // IsConflict reports that the object has changed meanwhile, or that an apply
 // conflicts with another manager.
 func IsConflict(err error) bool {
