@@ -109,10 +109,6 @@ func (o *flags) manager(conn client.Conn, log *slog.Logger, measured *metrics.Me
 	}
 	m := manager.New(conn, mo)
 	pages := health.New(health.Options{Addr: o.pages, Logger: log})
-	pages.Ready("informers", func(context.Context) error { return m.Informers().Ready() })
-	if elector := m.LeaderElector(); elector != nil {
-		pages.Live("leader-election", func(context.Context) error { return elector.Healthy(20 * time.Second) })
-	}
 	if o.webhooks {
 		so := webhook.Options{Addr: o.webhookAddr, CertDir: o.certDir, Logger: log, Metrics: measured.Webhooks()}
 		if o.certDir == "" {
@@ -132,7 +128,7 @@ func (o *flags) manager(conn client.Conn, log *slog.Logger, measured *metrics.Me
 		pages.Handle("/metrics", protected(conn, log, measured))
 	}
 	if o.pages != "" {
-		m.AddWithoutLeaderElection("health", pages)
+		m.AddHealth(pages)
 	}
 	return m, website.Add(m, website.Options{Domain: o.domain, Metrics: measured.Registry()})
 }
