@@ -22,7 +22,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 )
 
-// program is one of those in the folders hello and backup, built without symbols.
+// program is one of those in the folders hello and backup, built as for an image: static and without symbols.
 type program struct {
 	path    string
 	size    int64
@@ -31,7 +31,9 @@ type program struct {
 
 func buildProgram(t testing.TB, folder string) program {
 	p := program{path: filepath.Join(t.TempDir(), filepath.Base(folder))}
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", p.path, "./"+folder).CombinedOutput()
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", p.path, "./"+folder)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	stat, err := os.Stat(p.path)
 	require.NoError(t, err)
