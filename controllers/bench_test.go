@@ -21,7 +21,8 @@ import (
 
 // BenchmarkClusters measures what one controller takes for each of its clusters, which have 1,000 ConfigMaps:
 // memory and goroutines until its cache is filled, and the time of one change until each cluster's reconciler
-// has run. All clusters are the same server, whose memory does not depend on their number but for its watches.
+// has run. All clusters are the same server, whose memory does not depend on their number, except for its
+// watches.
 //
 //	go test -run XXX -bench Clusters -benchtime 20x ./controllers
 func BenchmarkClusters(b *testing.B) {
