@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,9 +33,9 @@ func BenchmarkClusters(b *testing.B) {
 			}
 			m := manager.New(hub.Conn(), manager.Options{})
 			fleet := controllers.NewClusters(m, controllers.ClustersOptions{})
-			var runs atomic.Int64
+			runs := make(chan struct{}, 100)
 			r := fleet.Reconciler(func(context.Context, *controllers.Cluster, reconcile.Request) (reconcile.Result, error) {
-				runs.Add(1)
+				runs <- struct{}{}
 				return reconcile.Result{}, nil
 			})
 			_, err := controllers.Add(m, "clusters", r, controllers.Options{}, controllers.InClusters(fleet, controllers.For[*corev1.ConfigMap]()))
@@ -48,9 +47,9 @@ func BenchmarkClusters(b *testing.B) {
 					b.Error(err)
 				}
 			})
-			reach := func(want int64) {
-				for runs.Load() < want {
-					time.Sleep(50 * time.Microsecond)
+			await := func(n int) {
+				for range n {
+					<-runs
 				}
 			}
 			heap, goroutines := heapInUse(), runtime.NumGoroutine()
@@ -59,16 +58,15 @@ func BenchmarkClusters(b *testing.B) {
 				_, err := fleet.Engage(fmt.Sprintf("c%02d", i), hub.Conn(client.User{Name: fmt.Sprintf("admin-%d", i), Groups: []string{"system:masters"}}))
 				require.NoError(b, err)
 			}
-			filled := int64(n) * int64(len(controllertest.List[*corev1.ConfigMap](hub, "")))
-			reach(filled)
+			await(n * len(controllertest.List[*corev1.ConfigMap](hub, "")))
 			engaged := time.Since(began)
 			perCluster := func(v float64, unit string) { b.ReportMetric(v/float64(n), unit+"/cluster") }
 			heap, goroutines = heapInUse()-heap, runtime.NumGoroutine()-goroutines
-			changes := int64(0)
+			changes := 0
 			for b.Loop() {
 				controllertest.Update(hub, "default", "c500", func(cm *corev1.ConfigMap) { cm.Data["v"] = fmt.Sprint(changes) })
 				changes++
-				reach(filled + changes*int64(n))
+				await(n)
 			}
 			perCluster(float64(heap)/1024, "KiB")
 			perCluster(float64(goroutines), "goroutines")
