@@ -78,32 +78,52 @@ func (b *requestBody) setDeadline(t time.Time) {
 // streamed is the body of a response that the client reads while the handler writes.
 type streamed struct{ *exchange }
 
-// Read implements io.Reader. With turns it returns the data of one turn, of a watch at most one event: all
-// that an event causes has then happened before the next one, however many were written at once.
+// Read implements io.Reader. With turns it returns the data of one turn, of a watch one event: all that an
+// event causes has then happened before the next one, however many were written at once and in whatever
+// pieces they come.
 func (s *streamed) Read(p []byte) (int, error) {
-	turns := s.server.turns
-	if turns == nil {
+	if s.server.turns == nil {
 		n, err := s.client.Read(p)
 		return n, s.readError(err)
 	}
+	if s.due == 0 {
+		if err := s.next(s.server.turns); err != nil {
+			return 0, err
+		}
+	}
 	s.mu.Lock()
-	if s.rest.Len() == 0 {
-		s.mu.Unlock()
+	defer s.mu.Unlock()
+	n, err := s.rest.Read(p[:min(len(p), s.due)])
+	s.due -= n
+	return n, err
+}
+
+// next reads what one turn delivers and waits for the turn. Only Read changes rest.
+func (s *streamed) next(turns *turns) error {
+	for s.due = s.frames.first(s.rest.Bytes()); s.due == 0; s.due = s.frames.first(s.rest.Bytes()) {
 		var chunk [4 << 10]byte
 		n, err := s.client.Read(chunk[:])
-		if n == 0 {
-			return 0, s.readError(err)
+		if n == 0 && s.rest.Len() == 0 {
+			return s.readError(err)
+		}
+		if n == 0 { // it ended in the middle
+			s.due = s.rest.Len()
+			break
 		}
 		s.mu.Lock()
 		s.rest.Write(chunk[:n]) // an error is returned by the next Read of the connection too
+		s.mu.Unlock()
 	}
-	data := s.rest.Bytes()
-	n := s.frames.next(data[:min(len(p), s.rest.Len())])
-	s.mu.Unlock()
-	turns.queue(s.name+" "+string(data[:n]), s.aborted) // only Read changes the buffer
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.rest.Read(p[:n])
+	name := s.rest.Bytes()[:s.due]
+	if s.frames == noFrames {
+		if time.Now().Equal(s.turn) {
+			return nil // in how many pieces the data of one instant is read is not decided by the seed
+		}
+		name = name[:min(len(name), 64)]
+	}
+	turns.queue(s.name+" "+string(name), s.aborted)
+	s.turn = time.Now()
+	return nil
 }
 
 func (s *streamed) readError(err error) error {

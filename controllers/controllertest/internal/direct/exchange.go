@@ -43,9 +43,12 @@ type exchange struct {
 	deadline time.Time // of writes, set before there was a stream
 	returned bool
 	over     bool // aborted is closed
-	// Of a stream with turns: what was read from client and not by the client, and where its events end.
+	// Of a stream with turns: what was read from client and not by the client, how much of it belongs to the
+	// latest turn, when that was, and where events end.
 	rest   bytes.Buffer
-	frames frames
+	due    int
+	turn   time.Time
+	frames frameForm
 }
 
 func newExchange(s *Server, r *http.Request, cancel context.CancelFunc) *exchange {
@@ -151,7 +154,7 @@ func (x *exchange) plain(r *http.Request) (*http.Response, error) {
 	}
 	switch {
 	case x.client != nil:
-		x.frames = framesOf(r, x.sent)
+		x.frames, x.turn = framesOf(r, x.sent), time.Now()
 		resp.Body = &streamed{x}
 	case x.head || x.buffer.Len() == 0:
 		if resp.ContentLength < 0 {

@@ -7,53 +7,39 @@ import (
 	"strings"
 )
 
-// frames finds the ends of the events in the body of a watch.
-type frames struct {
-	form frameForm
-	head []byte // of a length, what was read of it
-	left int    // of a frame whose length is known
-}
-
+// frameForm is how the body of a response is cut into what one turn delivers.
 type frameForm int
 
 const (
-	noFrames frameForm = iota // not a watch
+	noFrames frameForm = iota // not a watch: what has come
 	lines                     // JSON: an event is a line
 	lengths                   // protobuf: four bytes of length, most significant first, precede an event
 )
 
-// framesOf returns the frames in the body of the response to r.
-func framesOf(r *http.Request, response http.Header) frames {
+// framesOf returns the form of the body of the response to r.
+func framesOf(r *http.Request, response http.Header) frameForm {
 	switch watch := r.URL.Query().Get("watch"); {
 	case watch != "true" && watch != "1", response.Get("Content-Encoding") != "":
-		return frames{}
+		return noFrames
 	case strings.HasPrefix(response.Get("Content-Type"), "application/vnd.kubernetes.protobuf"):
-		return frames{form: lengths}
+		return lengths
 	}
-	return frames{form: lines}
+	return lines
 }
 
-// next returns how many bytes of p, the next bytes of the body, belong to one frame. It must be called again
-// with those that follow.
-func (f *frames) next(p []byte) int {
-	switch f.form {
+// first returns the length of the first frame of data; 0 if it is not complete.
+func (f frameForm) first(data []byte) int {
+	switch f {
 	case lines:
-		if end := bytes.IndexByte(p, '\n'); end >= 0 {
-			return end + 1
-		}
-		return len(p)
+		return bytes.IndexByte(data, '\n') + 1
 	case lengths:
-		n := 0
-		if f.left == 0 {
-			n = min(4-len(f.head), len(p))
-			if f.head = append(f.head, p[:n]...); len(f.head) < 4 {
-				return n
-			}
-			f.left, f.head = int(binary.BigEndian.Uint32(f.head)), f.head[:0]
+		if len(data) < 4 {
+			return 0
 		}
-		some := min(f.left, len(p)-n)
-		f.left -= some
-		return n + some
+		if n := 4 + int(binary.BigEndian.Uint32(data)); n <= len(data) {
+			return n
+		}
+		return 0
 	}
-	return len(p)
+	return len(data)
 }

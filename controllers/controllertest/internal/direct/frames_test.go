@@ -24,8 +24,8 @@ func TestEventsHaveTurns(t *testing.T) {
 		written            []string // each without a pause after the one before
 		want               []string // what is read in one instant
 	}{
-		"JSON":     {"?watch=true", "application/json", []string{"one\ntw", "o\nthree\n"}, []string{"one\n", "tw", "o\n", "three\n"}},
-		"protobuf": {"?watch=1", "application/vnd.kubernetes.protobuf;stream=watch", []string{length("one") + length("two") + length("")[:2], length("")[2:]}, []string{length("one"), length("two"), "\x00\x00", "\x00\x00"}},
+		"JSON":     {"?watch=true", "application/json", []string{"one\ntw", "o\nthree\n"}, []string{"one\n", "two\n", "three\n"}},
+		"protobuf": {"?watch=1", "application/vnd.kubernetes.protobuf;stream=watch", []string{length("one") + length("two") + length("")[:2], length("")[2:]}, []string{length("one"), length("two"), length("")}},
 		"logs":     {"", "text/plain", []string{"one\ntwo\n"}, []string{"one\ntwo\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -65,7 +65,7 @@ func (t *turns) queue(name string, cancelled <-chan struct{}) bool {
 	w.turn = t.turn
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, w.name)
-	w.order = mix(h.Sum64() ^ mix(t.seed^mix(w.turn)))
+	w.order = mix(h.Sum64() ^ mix(t.seed^mix(uint64(time.Now().UnixMicro()))))
 	t.waiting = append(t.waiting, w)
 	if t.running == nil {
 		t.running = make(chan struct{})
