@@ -124,6 +124,11 @@ func (c *collector) orphan(ctx context.Context, v view) (reconcile.Result, error
 	if err != nil || wait {
 		return reconcile.Result{RequeueAfter: soon}, err
 	}
+	// What the graph has may be of a while ago, and references that are removed do not come back.
+	live, err := c.read(ctx, v.id, v.uid)
+	if err != nil || live == nil || !slices.Contains(live.Finalizers, metav1.FinalizerOrphanDependents) {
+		return reconcile.Result{}, err
+	}
 	list := c.graph.dependents(v.uid)
 	for _, d := range more {
 		list = append(list, d.object)

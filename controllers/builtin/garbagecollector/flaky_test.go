@@ -2,6 +2,7 @@ package garbagecollector_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -28,6 +29,7 @@ type flaky struct {
 	asked   atomic.Int64 // requests but for watches
 	// before is called before each write that is let through, after with its outcome.
 	before func(*client.Request)
+	takes  func(call string) // nil if a request takes no time
 	after  func(*client.Request, error)
 }
 
@@ -78,6 +80,9 @@ func (f *flaky) cut(gr schema.GroupResource) {
 
 func (f *flaky) admit(ctx context.Context, r *client.Request) error {
 	gr := r.Resource.GroupResource()
+	if f.takes != nil {
+		f.takes(fmt.Sprint(r.Verb(), r.URLPath(), r.Query, string(r.Body)))
+	}
 	f.mu.Lock()
 	hidden, late := f.hidden[gr], f.late[gr]
 	f.mu.Unlock()

@@ -22,6 +22,7 @@ package garbagecollector
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -123,6 +124,7 @@ func (c *collector) Run(ctx context.Context) error {
 
 // check has objects looked at. Their keys in the queue are their uids.
 func (c *collector) check(uids []types.UID) {
+	slices.Sort(uids) // they are collected from maps
 	for _, uid := range uids {
 		c.work.Enqueue(reconcile.Request{Name: string(uid)})
 	}

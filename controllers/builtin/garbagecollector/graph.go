@@ -1,6 +1,7 @@
 package garbagecollector
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -420,8 +421,8 @@ func (g *graph) dependents(uid types.UID) []object {
 		return nil
 	}
 	list := make([]object, 0, len(n.dependents))
-	for _, d := range n.dependents {
-		list = append(list, object{d.id, d.uid})
+	for _, uid := range slices.Sorted(maps.Keys(n.dependents)) {
+		list = append(list, object{n.dependents[uid].id, uid})
 	}
 	return list
 }

@@ -1,9 +1,11 @@
 package garbagecollector_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -76,6 +78,7 @@ type entry struct {
 type history struct {
 	t    *testing.T
 	c    *controllertest.Cluster
+	seed uint64
 	rnd  *rand.Rand
 	conn *flaky
 	stop func()
@@ -87,6 +90,8 @@ type history struct {
 	existed map[types.UID]bool
 	// waited are the owners that were deleted in the foreground: that what they own goes is decided then.
 	waited map[types.UID]bool
+	// turned is when an owner that was being deleted in one way was deleted in another, or was gone.
+	turned map[types.UID]time.Time
 	log    []string
 	failed bool
 }
@@ -213,7 +218,7 @@ func (h *history) mayDelete(what string, now *metav1.Unstructured) {
 		h.violated("%s has no owner", what)
 	}
 	for _, ref := range now.OwnerReferences {
-		if state := h.truth(now.Namespace, ref); state == "lives" || state == "unclear" || state == "orphans" {
+		if state := h.truth(now.Namespace, ref); state == "lives" || state == "unclear" || state == "orphans" && !h.turnedNow(ref.UID) {
 			h.violated("%s is deleted though its owner %s %s %s", what, ref.Kind, ref.Name, state)
 		}
 	}
@@ -233,11 +238,46 @@ func (h *history) orphaned(uid types.UID) bool {
 	})
 }
 
+// underWay is how long a decision of a collector may be under way, from the reads that it is made of to the
+// write.
+const underWay = 20 * time.Millisecond
+
+func (h *history) turn(uid types.UID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.turned[uid] = time.Now()
+}
+
+// turnedNow reports whether an owner was in another state when a decision under way may have been made.
+func (h *history) turnedNow(uid types.UID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at, turned := h.turned[uid]
+	return turned && time.Since(at) < underWay
+}
+
+// after notes what a write of a collector has removed.
+func (h *history) after(r *client.Request, err error) {
+	at := slices.IndexFunc(worldKinds, func(k worldKind) bool { return k.GVR == r.Resource })
+	if at < 0 || err != nil {
+		return
+	}
+	var sent struct {
+		Metadata      struct{ UID types.UID }
+		Preconditions struct{ UID types.UID }
+	}
+	require.NoError(h.t, json.Unmarshal(r.Body, &sent))
+	_, err = worldKinds[at].api(h.c.Admin()).Get(context.Background(), types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
+	if apierrors.IsNotFound(err) {
+		h.turn(cmp.Or(sent.Metadata.UID, sent.Preconditions.UID))
+	}
+}
+
 // mayRemove is rule 2.
 func (h *history) mayRemove(what string, now *metav1.Unstructured, left []metav1.OwnerReference) {
 	// A collector cannot know that an owner is absent whose kind it cannot see.
 	held := slices.ContainsFunc(left, func(r metav1.OwnerReference) bool {
-		return r.Kind == "Widget" || h.conn.hides(r.Kind) || h.truth(now.Namespace, r) != "absent"
+		return r.Kind == "Widget" || h.conn.hides(r.Kind) || h.turnedNow(r.UID) || h.truth(now.Namespace, r) != "absent"
 	})
 	for _, ref := range now.OwnerReferences {
 		if slices.ContainsFunc(left, func(r metav1.OwnerReference) bool { return r.UID == ref.UID }) {
@@ -245,7 +285,7 @@ func (h *history) mayRemove(what string, now *metav1.Unstructured, left []metav1
 		}
 		state := h.truth(now.Namespace, ref)
 		switch {
-		case h.orphaned(ref.UID) || state == "absent" || state == "waits" && held:
+		case h.orphaned(ref.UID) || h.turnedNow(ref.UID) || state == "absent" || state == "waits" && held:
 		default:
 			h.violated("%s loses its owner %s %s that %s", what, ref.Kind, ref.Name, state)
 		}
@@ -277,8 +317,19 @@ func (h *history) mayRelease(what string, k worldKind, now *metav1.Unstructured,
 // start starts a collector; it takes over from the last.
 func (h *history) start() {
 	h.conn = newFlaky(h.c.Conn())
-	h.conn.before = h.before
+	h.conn.before, h.conn.after, h.conn.takes = h.before, h.after, h.takes
 	h.stop = h.c.Run(h.c.ManagerOver(h.conn, "collector", add))
+}
+
+// takes is how long a request takes. It depends on the request and the time, so that what follows requests of
+// one instant does not depend on the order in which goroutines run.
+func (h *history) takes(call string) {
+	sum := fnv.New64a()
+	fmt.Fprint(sum, call)
+	now := time.Now()
+	chance := rand.New(rand.NewPCG(h.seed^sum.Sum64(), uint64(now.UnixNano())))
+	end := now.Truncate(time.Microsecond).Add(time.Duration(1+chance.IntN(1000))*time.Microsecond + time.Duration(7*chance.IntN(71)))
+	<-time.After(time.Until(end))
 }
 
 func (h *history) namespace() string { return []string{"default", "kube-system"}[h.rnd.IntN(2)] }
@@ -371,6 +422,9 @@ func (h *history) delete() {
 	}
 	e := all[h.rnd.IntN(len(all))]
 	policy := []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan}[h.rnd.IntN(3)]
+	if e.obj.DeletionTimestamp != nil {
+		h.turn(e.obj.UID)
+	}
 	err := e.kind.api(h.c.Admin()).Delete(h.t.Context(), metav1.KeyOf(e.obj), client.DeleteOptions{PropagationPolicy: policy})
 	h.all() // notes what waits now
 	h.note("delete %s %s/%s %s: %v", e.kind.GVK.Kind, e.obj.Namespace, e.obj.Name, policy, err)
@@ -468,8 +522,8 @@ func TestHistories(t *testing.T) {
 }
 
 func runHistory(t *testing.T, seed uint64, steps int) {
-	h := &history{t: t, c: controllertest.Start(t, controllertest.Options{}), rnd: seeds.Stream(seed, 1),
-		touched: map[types.UID]time.Time{}, existed: map[types.UID]bool{}, waited: map[types.UID]bool{}}
+	h := &history{t: t, seed: seed, c: controllertest.Start(t, controllertest.Options{Seed: seed}), rnd: seeds.Stream(seed, 1),
+		touched: map[types.UID]time.Time{}, existed: map[types.UID]bool{}, waited: map[types.UID]bool{}, turned: map[types.UID]time.Time{}}
 	h.define()
 	h.start()
 	for range steps {

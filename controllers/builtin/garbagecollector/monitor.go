@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/discovery"
 	"github.com/keelson-dev/keelson/informers"
@@ -46,7 +48,7 @@ const lag = time.Second
 // follow keeps the watched resources equal to the served ones.
 func (c *collector) follow(ctx context.Context) {
 	wait := c.opts.ResyncPeriod
-	for first := true; ; {
+	for first := true; ctx.Err() == nil; {
 		err := c.resync(ctx)
 		if err != nil && ctx.Err() == nil {
 			c.log.Warn("list served resources failed", "err", err)
@@ -113,6 +115,7 @@ func (c *collector) resync(ctx context.Context) (err error) {
 		c.serve(gr, r)
 	}
 	back := map[schema.GroupKind]bool{}
+	var check []types.UID
 	for gr, m := range c.monitors {
 		if m.reg.HasSynced() && !m.settled {
 			m.settled = true
@@ -129,12 +132,13 @@ func (c *collector) resync(ctx context.Context) (err error) {
 		if time.Since(m.unserved) >= unservedFor {
 			m.inf.Release()
 			delete(c.monitors, gr)
-			c.check(c.graph.forget(m.kind))
+			check = append(check, c.graph.forget(m.kind)...)
 		}
 	}
 	if len(back) > 0 {
-		c.check(c.graph.inDoubt(back))
+		check = append(check, c.graph.inDoubt(back)...)
 	}
+	c.check(check)
 	return nil
 }
 
@@ -200,5 +204,6 @@ func (c *collector) unseen() (kinds []*client.Resource, early bool) {
 		early = early || time.Since(m.behind) < patience
 		kinds = append(kinds, m.kind)
 	}
+	slices.SortFunc(kinds, func(a, b *client.Resource) int { return strings.Compare(a.GVR.String(), b.GVR.String()) })
 	return kinds, early
 }
