@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,4 +72,22 @@ func TestVersions(t *testing.T) {
 	}
 	require.False(t, versionIn("5.10.0-28-amd64").atLeast(5, 13, 0))
 	require.True(t, versionIn("6.18.44-fc-v595").atLeast(5, 13, 0))
+}
+
+// A table that has many chains already is written in fewer and larger transactions.
+func TestTransactionsOverManyChains(t *testing.T) {
+	require.Equal(t, iptLimit, iptLimitOver(0))
+	require.Equal(t, iptLimit, iptLimitOver(3500))
+	require.InDelta(t, 2800, iptLimitOver(110_000), 10)
+	var exist []string
+	for i := range 110_000 {
+		exist = append(exist, fmt.Sprintf("KUBE-SVC-%016d", i))
+	}
+	transactions := func(chains []string) int {
+		r := iptRenderer{}
+		return strings.Count(r.all(&Delta{All: true}, map[string][]string{tableNAT: chains}, nil), "\nCOMMIT\n")
+	}
+	small, large := transactions(exist[:3500]), transactions(exist)
+	require.Greater(t, small, 2*3500/iptLimit, "each chain is emptied and then deleted")
+	require.Less(t, large, 100)
 }
