@@ -397,8 +397,8 @@ type iptPart struct {
 
 // iptLimit is the number of chains above which a table is written in several transactions of about so many.
 // The time that iptables takes for one grows with the square of the chains in it: 10,000 Services of 10
-// endpoints take minutes in a single transaction. But the kernel checks in each of them all chains that can be
-// reached from its own, so more chains in a transaction are better where there are many already.
+// endpoints take minutes in a single transaction. But the kernel checks in each of them all chains that can
+// be reached from its own, so more chains in a transaction are better where there are many already.
 var iptLimit = 500
 
 // iptLimitOver is the limit for a table with chains that can be reached. With 110,000 of them, the kernel's
