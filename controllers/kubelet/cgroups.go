@@ -1,31 +1,45 @@
 package kubelet
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
+	"time"
+
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
-	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client/events"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/cgroup"
 )
 
-// cgroups makes the tree kubepods / quality of service / pod, on cgroup v1 and v2, with cgroupfs names. The
-// runtime makes the containers' groups below.
+// ReservedGroup is a cgroup of other processes, which the kubelet limits to what is reserved for them.
+type ReservedGroup struct {
+	// Name is that of a group that exists: a path such as /system, or a slice with [Options].SystemdCgroups.
+	// What says in errors and events what it is for.
+	Name, What string
+	// Resources are the limits: cpu, which is a weight, memory and pid. The others are not limited.
+	Resources corev1.ResourceList
+}
+
+// cgroups makes the tree kubepods / quality of service / pod, on cgroup v1 and v2. The runtime makes the
+// containers' groups below.
 type cgroups struct {
-	off bool
-	// root is the parent of kubepods, such as "/".
-	root string
-	// mount is /sys/fs/cgroup.
-	mount string
-	v2    bool
+	off  bool
+	root cgroup.Name // the parent of kubepods
+	tree cgroup.Tree
 	// podPIDs is how many processes and threads each pod may have; 0 means any number.
 	podPIDs int64
+	// period is that of CPU quotas, in microseconds; 0 if CPU limits are not enforced.
+	period int64
+	// huge are the sizes of huge pages that the machine has, by their resource.
+	huge map[corev1.ResourceName]string
 
 	mu sync.Mutex
 	// burstable is what the group of burstable pods was last given, in milli-CPUs; -1 if an earlier kubelet
@@ -33,106 +47,176 @@ type cgroups struct {
 	burstable int64
 }
 
-// v1Controllers are those with settings for pods; groups are removed from all controllers.
-var v1Controllers = []string{"cpu", "memory", "pids", "cpuset", "blkio", "devices", "freezer", "hugetlb", "net_cls", "net_prio", "perf_event", "systemd", "cpuacct", "rdma", "misc", "unified"}
-
 func newCgroups(opts Options) *cgroups {
-	c := &cgroups{off: opts.NoCgroups, root: opts.CgroupRoot, mount: "/sys/fs/cgroup", burstable: -1, podPIDs: opts.PodPIDs}
-	_, err := os.Stat(filepath.Join(c.mount, "cgroup.controllers"))
-	c.v2 = err == nil
+	c := &cgroups{off: opts.NoCgroups, root: cgroup.Parse(opts.CgroupRoot, false), tree: cgroup.Tree{Mount: cgroup.DefaultMount}, burstable: -1,
+		podPIDs: opts.PodPIDs, period: opts.CPUQuotaPeriod.Microseconds(), huge: map[corev1.ResourceName]string{}}
+	if opts.NoCPUQuota {
+		c.period = 0
+	}
+	_, err := os.Stat(filepath.Join(c.tree.Mount, "cgroup.controllers"))
+	c.tree.V2 = err == nil
+	for name := range opts.Capacity {
+		if size, ok := hugePageSize(name); ok {
+			c.huge[name] = size
+		}
+	}
 	return c
 }
 
-func (c *cgroups) name(parts ...string) string {
-	return filepath.Join(append([]string{c.root, "kubepods"}, parts...)...)
+// name is the group of all pods, or one below it.
+func (c *cgroups) name(parts ...string) cgroup.Name {
+	return c.root.Child("kubepods").Child(parts...)
 }
+
+// class is the group of pods of a quality of service.
+func (c *cgroups) class(q corev1.PodQOSClass) cgroup.Name {
+	if q == corev1.PodQOSGuaranteed {
+		return c.name()
+	}
+	return c.name(strings.ToLower(string(q)))
+}
+
+// pod is the group of a pod.
+func (c *cgroups) pod(pod *corev1.Pod) cgroup.Name {
+	return c.class(corev1.QOSClass(pod)).Child(podGroupPrefix + string(pod.UID))
+}
+
+const podGroupPrefix = "pod"
 
 // parent is the group the containers of a pod go into, for the runtime.
 func (c *cgroups) parent(pod *corev1.Pod) string {
 	if c.off {
 		return ""
 	}
-	switch corev1.QOSClass(pod) {
-	case corev1.PodQOSGuaranteed:
-		return c.name("pod" + string(pod.UID))
-	case corev1.PodQOSBurstable:
-		return c.name("burstable", "pod"+string(pod.UID))
-	}
-	return c.name("besteffort", "pod"+string(pod.UID))
+	return c.tree.Parent(c.pod(pod))
 }
 
-// dirs are the folders of a group, by controller on v1.
-func (c *cgroups) dirs(name string) map[string]string {
-	if c.v2 {
-		return map[string]string{"": filepath.Join(c.mount, name)}
-	}
-	dirs := map[string]string{}
-	for _, controller := range v1Controllers {
-		base := filepath.Join(c.mount, controller)
-		if info, err := os.Stat(base); err == nil && info.IsDir() {
-			dirs[controller] = filepath.Join(base, name)
-		}
-	}
-	return dirs
-}
-
-// prepare makes the groups of the node's pods.
-func (c *cgroups) prepare(opts Options) error {
+// prepare makes the groups of the node's pods. It is called once, before all other methods.
+func (c *cgroups) prepare(ctx context.Context, opts Options, systemd bool) error {
 	if c.off {
 		return nil
 	}
-	if _, err := os.Stat(c.mount); err != nil {
+	fail := func(err error) error {
 		c.off = true
 		return err
 	}
-	made := []group{{c.name(), nodeTotals(opts)}, {c.name("besteffort"), totals{}}}
-	// What burstable pods of an earlier kubelet have stays until all pods are known.
-	if !c.exists(c.name("burstable")) {
-		made, c.burstable = append(made, group{c.name("burstable"), totals{}}), 0
+	if systemd && c.tree.Units == nil {
+		units, err := cgroup.Systemd(ctx)
+		if err != nil {
+			return fail(err)
+		}
+		c.tree.Units = units
 	}
-	for _, g := range made {
-		if err := c.make(g.name, g.limits); err != nil {
-			c.off = true
-			return err
+	if _, err := os.Stat(c.tree.Mount); err != nil {
+		return fail(err)
+	}
+	made := []corev1.PodQOSClass{corev1.PodQOSBestEffort}
+	// What burstable pods of an earlier kubelet have stays until all pods are known.
+	if !c.tree.Exists(c.class(corev1.PodQOSBurstable)) {
+		made, c.burstable = append(made, corev1.PodQOSBurstable), 0
+	}
+	node := nodeSettings(opts)
+	node.Memory, node.PIDs = 0, 0 // enforce sets them
+	if err := c.tree.Apply(ctx, c.name(), node); err != nil {
+		return fail(err)
+	}
+	for _, class := range made {
+		if err := c.tree.Apply(ctx, c.class(class), cgroup.Settings{Shares: minShares, Huge: c.hugeLimits(nil, true)}); err != nil {
+			return fail(err)
 		}
 	}
 	return nil
 }
 
-// nodeTotals is what all pods may use together.
-func nodeTotals(opts Options) totals {
-	left := func(name corev1.ResourceName) resource.Quantity {
-		q := opts.Capacity[name].DeepCopy()
-		q.Sub(opts.Reserved[name])
-		return q
-	}
-	cpu, memory := left(corev1.ResourceCPU), left(corev1.ResourceMemory)
-	t := totals{cpuRequest: max(cpu.MilliValue(), 0)}
-	if n := memory.Value(); n > 0 && !opts.NoPodLimit {
-		t.memoryLimit, t.memoryLimited = n, true
-	}
-	return t
-}
-
-type group struct {
-	name   string
-	limits totals
-}
-
-// exists reports whether there is a group in every controller.
-func (c *cgroups) exists(name string) bool {
-	for _, dir := range c.dirs(name) {
-		if _, err := os.Stat(dir); err != nil {
-			return false
+// nodeSettings are those of the group of all pods.
+func nodeSettings(opts Options) cgroup.Settings {
+	room := maps.Clone(opts.Capacity)
+	if !opts.NoPodLimit {
+		for name, q := range opts.Reserved {
+			left := room[name].DeepCopy()
+			left.Sub(q)
+			room[name] = left
 		}
 	}
-	return true
+	cpu, memory := room[corev1.ResourceCPU], room[corev1.ResourceMemory]
+	s := cgroup.Settings{Shares: shares(max(cpu.MilliValue(), 0)), Memory: -1}
+	if opts.NoPodLimit {
+		return s
+	}
+	if n := memory.Value(); n > 0 {
+		s.Memory = n
+	}
+	if reserved, ok := opts.Reserved[resourcePID]; ok && opts.Host != nil {
+		if all, _ := opts.Host.PIDs(); all > 0 {
+			s.PIDs = max(int64(all)-reserved.Value(), 1)
+		}
+	}
+	return s
+}
+
+// resourcePID is how reservations call processes and threads.
+const resourcePID corev1.ResourceName = "pid"
+
+// limitRetry is the time between tries to limit the group of all pods, which fail while the pods of an
+// earlier kubelet use more. The eviction ends some.
+const limitRetry = time.Minute
+
+// limitPods limits all pods together, until that has succeeded.
+func (k *Kubelet) limitPods(ctx context.Context) {
+	if k.cgroups.off {
+		return
+	}
+	settings := nodeSettings(k.opts)
+	for {
+		err := k.cgroups.tree.Apply(ctx, k.cgroups.name(), settings)
+		if err == nil {
+			k.recorder.About(k.node.about(), nil, events.Normal, "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods")
+			return
+		}
+		k.log.Warn("limit all pods together failed", "err", err)
+		k.recorder.About(k.node.about(), nil, events.Warning, failedEnforcement, fmt.Sprintf("Failed to update Node Allocatable Limits %q: %v", k.cgroups.name(), err))
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(limitRetry):
+		}
+	}
+}
+
+const failedEnforcement = "FailedNodeAllocatableEnforcement"
+
+// limitReserved limits the groups of other processes.
+func (k *Kubelet) limitReserved(ctx context.Context, systemd bool) error {
+	for _, g := range k.opts.ReservedGroups {
+		name := cgroup.Parse(g.Name, systemd)
+		var s cgroup.Settings
+		if q, ok := g.Resources[corev1.ResourceCPU]; ok {
+			s.Shares = shares(q.MilliValue())
+		}
+		if q, ok := g.Resources[corev1.ResourceMemory]; ok {
+			s.Memory = q.Value()
+		}
+		if q, ok := g.Resources[resourcePID]; ok {
+			s.PIDs = q.Value()
+		}
+		err := errors.New("there is no such cgroup")
+		if len(name) > 0 && k.cgroups.tree.Exists(name) {
+			err = k.cgroups.tree.Apply(ctx, name, s)
+		}
+		if err != nil {
+			message := fmt.Sprintf("Failed to enforce %s Cgroup Limits on %q: %v", g.What, g.Name, err)
+			k.recorder.About(k.node.about(), nil, events.Warning, failedEnforcement, message)
+			return errors.New(message)
+		}
+		k.recorder.About(k.node.about(), nil, events.Normal, "NodeAllocatableEnforced", fmt.Sprintf("Updated limits on %s cgroup %v", g.What, g.Name))
+	}
+	return nil
 }
 
 // weigh gives the group of burstable pods the CPU time that its pods request together, in milli-CPUs. Best
 // effort pods share the least there is, and guaranteed ones are the group's siblings, each with its own
 // request.
-func (c *cgroups) weigh(milli int64, all bool) error {
+func (c *cgroups) weigh(ctx context.Context, milli int64, all bool) error {
 	if c.off {
 		return nil
 	}
@@ -141,11 +225,16 @@ func (c *cgroups) weigh(milli int64, all bool) error {
 	if milli == c.burstable || !all && (c.burstable < 0 || milli < c.burstable) {
 		return nil
 	}
-	if err := c.make(c.name("burstable"), totals{cpuRequest: milli}); err != nil {
+	if err := c.tree.Apply(ctx, c.class(corev1.PodQOSBurstable), cgroup.Settings{Shares: shares(milli)}); err != nil {
 		return err
 	}
 	c.burstable = milli
 	return nil
+}
+
+// classes are the groups in which those of pods are.
+func (c *cgroups) classes() []cgroup.Name {
+	return []cgroup.Name{c.class(corev1.PodQOSGuaranteed), c.class(corev1.PodQOSBurstable), c.class(corev1.PodQOSBestEffort)}
 }
 
 // pods are the pods that have groups.
@@ -154,13 +243,10 @@ func (c *cgroups) pods() map[types.UID]bool {
 	if c.off {
 		return uids
 	}
-	for _, class := range []string{c.name(), c.name("burstable"), c.name("besteffort")} {
-		for _, dir := range c.dirs(class) {
-			entries, _ := os.ReadDir(dir) // a controller that is not there has no groups
-			for _, e := range entries {
-				if uid, ok := strings.CutPrefix(e.Name(), "pod"); ok && e.IsDir() {
-					uids[types.UID(uid)] = true
-				}
+	for _, class := range c.classes() {
+		for _, name := range c.tree.Children(class) {
+			if uid, ok := strings.CutPrefix(name, podGroupPrefix); ok && uid != "" {
+				uids[types.UID(uid)] = true
 			}
 		}
 	}
@@ -168,147 +254,99 @@ func (c *cgroups) pods() map[types.UID]bool {
 }
 
 // makePod makes a pod's group with those limits, or changes them.
-func (c *cgroups) makePod(pod *corev1.Pod, t totals) error {
+func (c *cgroups) makePod(ctx context.Context, pod *corev1.Pod, t totals) error {
 	if c.off {
 		return nil
 	}
-	t.pids = c.podPIDs
-	return c.make(c.parent(pod), t)
+	return c.tree.Apply(ctx, c.pod(pod), c.settings(pod, t))
 }
 
-func (c *cgroups) make(name string, t totals) error {
-	if c.v2 {
-		return c.makeV2(name, t)
+// settings are those of a pod's group. A limit that it does not have is taken away, because a resize may have
+// removed it.
+func (c *cgroups) settings(pod *corev1.Pod, t totals) cgroup.Settings {
+	s := cgroup.Settings{Shares: shares(t.cpuRequest), Memory: -1, PIDs: c.podPIDs, Quota: -1, Period: c.period, Huge: c.hugeLimits(pod, false)}
+	if c.period == 0 {
+		s.Period = defaultQuotaPeriod.Microseconds()
+	} else if t.cpuLimited && t.cpuLimit > 0 {
+		s.Quota = quota(t.cpuLimit, c.period)
 	}
-	for controller, dir := range c.dirs(name) {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-		var err error
-		switch controller {
-		case "cpu":
-			err = write(dir, "cpu.shares", shares(t.cpuRequest))
-			if err == nil && t.cpuLimited && t.cpuLimit > 0 {
-				err = errors.Join(write(dir, "cpu.cfs_period_us", quotaPeriod), write(dir, "cpu.cfs_quota_us", quota(t.cpuLimit)))
-			}
-		case "memory":
-			if t.memoryLimited && t.memoryLimit > 0 {
-				err = write(dir, "memory.limit_in_bytes", t.memoryLimit)
-			}
-		case "pids":
-			if t.pids > 0 {
-				err = write(dir, "pids.max", t.pids)
-			}
-		case "cpuset":
-			err = inheritCPUs(filepath.Join(c.mount, controller), name)
-		}
-		if err != nil {
-			return err
-		}
+	if t.memoryLimited && t.memoryLimit > 0 {
+		s.Memory = t.memoryLimit
 	}
-	return nil
+	return s
 }
 
-// inheritCPUs fills the sets of new groups, which are empty on v1 and would let nothing run.
-func inheritCPUs(base, name string) error {
-	parent := base
-	for _, part := range strings.Split(strings.Trim(name, "/"), "/") {
-		dir := filepath.Join(parent, part)
-		for _, f := range []string{"cpuset.cpus", "cpuset.mems"} {
-			have, err := os.ReadFile(filepath.Join(dir, f))
-			if err != nil {
-				return err
-			}
-			if strings.TrimSpace(string(have)) != "" {
-				continue
-			}
-			from, err := os.ReadFile(filepath.Join(parent, f))
-			if err != nil {
-				return err
-			}
-			if err := os.WriteFile(filepath.Join(dir, f), from, 0o644); err != nil {
-				return err
-			}
-		}
-		parent = dir
-	}
-	return nil
-}
-
-func (c *cgroups) makeV2(name string, t totals) error {
-	dir := filepath.Join(c.mount, name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	// Controllers are handed down level by level; those that cannot be are left out.
-	at := c.mount
-	for _, part := range strings.Split(strings.Trim(name, "/"), "/") {
-		if b, err := os.ReadFile(filepath.Join(at, "cgroup.controllers")); err == nil {
-			for _, controller := range strings.Fields(string(b)) {
-				_ = os.WriteFile(filepath.Join(at, "cgroup.subtree_control"), []byte("+"+controller), 0o644)
-			}
-		}
-		at = filepath.Join(at, part)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "cpu.weight")); err == nil {
-		// From 2..262144 shares to a weight of 1..10000.
-		weight := 1 + (shares(t.cpuRequest)-2)*9999/262142
-		if err := write(dir, "cpu.weight", weight); err != nil {
-			return err
-		}
-		if t.cpuLimited && t.cpuLimit > 0 {
-			if err := os.WriteFile(filepath.Join(dir, "cpu.max"), fmt.Appendf(nil, "%d %d", quota(t.cpuLimit), quotaPeriod), 0o644); err != nil {
-				return err
-			}
+// hugeLimits are those of a group: none at all, or what a pod requests.
+func (c *cgroups) hugeLimits(pod *corev1.Pod, unlimited bool) map[string]int64 {
+	limits := map[string]int64{}
+	for name, size := range c.huge {
+		limits[size] = -1
+		if !unlimited {
+			limits[size] = hugePages(pod, name)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, "pids.max")); err == nil && t.pids > 0 {
-		if err := write(dir, "pids.max", t.pids); err != nil {
-			return err
-		}
-	}
-	if _, err := os.Stat(filepath.Join(dir, "memory.max")); err == nil && t.memoryLimited && t.memoryLimit > 0 {
-		return write(dir, "memory.max", t.memoryLimit)
-	}
-	return nil
-}
-
-func write(dir, file string, n int64) error {
-	return os.WriteFile(filepath.Join(dir, file), []byte(strconv.FormatInt(n, 10)), 0o644)
+	return limits
 }
 
 // removePod removes a pod's groups in whichever class it was.
-func (c *cgroups) removePod(uid types.UID) {
+func (c *cgroups) removePod(ctx context.Context, uid types.UID) {
 	if c.off {
 		return
 	}
-	for _, name := range []string{c.name("pod" + string(uid)), c.name("burstable", "pod"+string(uid)), c.name("besteffort", "pod"+string(uid))} {
-		for _, dir := range c.dirs(name) {
-			removeGroup(dir)
-		}
+	for _, class := range c.classes() {
+		c.tree.Remove(ctx, class.Child(podGroupPrefix+string(uid)))
 	}
 }
 
 // removeAll removes the whole tree, as far as it is empty.
-func (c *cgroups) removeAll() {
+func (c *cgroups) removeAll(ctx context.Context) {
 	if c.off {
 		return
 	}
-	for _, dir := range c.dirs(c.name()) {
-		removeGroup(dir)
-	}
-}
-
-// removeGroup removes a group and those below, which works only when they have no processes.
-func removeGroup(dir string) {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	for _, e := range entries {
-		if e.IsDir() {
-			removeGroup(filepath.Join(dir, e.Name()))
+	for _, class := range c.classes() {
+		for _, name := range c.tree.Children(class) {
+			c.tree.Remove(ctx, class.Child(name))
 		}
 	}
-	_ = os.Remove(dir)
+	c.tree.Remove(ctx, c.name())
+}
+
+// prepareCgroups makes the groups of the node's pods, with the names that the runtime uses. A machine without
+// groups of its own leaves them to the runtime.
+func (k *Kubelet) prepareCgroups(ctx context.Context) error {
+	if k.cgroups.off {
+		if len(k.opts.ReservedGroups) > 0 {
+			return errors.New("Options.ReservedGroups need cgroups, but NoCgroups is set")
+		}
+		return nil
+	}
+	if k.opts.LimitedSwap && !k.cgroups.tree.V2 {
+		return errors.New("Options.LimitedSwap needs cgroup v2, and this machine has v1")
+	}
+	systemd := k.systemdGroups(ctx)
+	if err := k.cgroups.prepare(ctx, k.opts, systemd); err != nil {
+		if systemd || len(k.opts.ReservedGroups) > 0 {
+			return fmt.Errorf("create pod cgroups: %w", err)
+		}
+		k.log.Warn("create pod cgroups failed, leaving them to the runtime", "err", err)
+		return nil
+	}
+	return k.limitReserved(ctx, systemd)
+}
+
+// systemdGroups reports whether groups have the names of systemd. The runtime says so if it can, which
+// containerd does since 2.0.
+func (k *Kubelet) systemdGroups(ctx context.Context) bool {
+	reply, err := k.rt.RuntimeConfig(ctx, &cri.RuntimeConfigRequest{})
+	linux := reply.GetLinux()
+	if err != nil || linux == nil {
+		k.metrics.losingSupport.WithLabelValues("1.36.0").Set(1)
+		k.log.Info("the container runtime does not say which cgroup driver it has, that of the configuration is used", "systemd", k.opts.SystemdCgroups, "err", err)
+		return k.opts.SystemdCgroups
+	}
+	systemd := linux.CgroupDriver == cri.CgroupDriver_SYSTEMD
+	if systemd != k.opts.SystemdCgroups {
+		k.log.Info("the container runtime has another cgroup driver than the configuration, it is followed", "systemd", systemd)
+	}
+	return systemd
 }

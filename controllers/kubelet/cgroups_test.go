@@ -11,6 +11,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client/events"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/cgroup"
 )
 
 // groupTree is a kubelet whose cgroups are plain folders, of version 1 or 2.
@@ -22,27 +24,27 @@ type groupTree struct {
 
 func newGroupTree(t *testing.T, v2 bool) *groupTree {
 	g := &groupTree{t: t, file: "cpu.shares"}
-	g.Kubelet = &Kubelet{workers: map[types.UID]*worker{}, pleg: &pleg{}, ledger: &ledger{}, cgroups: &cgroups{root: "/", mount: t.TempDir(), v2: v2, burstable: -1}}
+	g.Kubelet = &Kubelet{workers: map[types.UID]*worker{}, pleg: &pleg{}, ledger: &ledger{}, cgroups: &cgroups{tree: cgroup.Tree{Mount: t.TempDir(), V2: v2}, burstable: -1}}
 	if v2 {
 		g.file = "cpu.weight"
 		for _, class := range []string{"", "burstable", "besteffort"} {
-			dir := filepath.Join(g.cgroups.mount, "kubepods", class)
+			dir := filepath.Join(g.cgroups.tree.Mount, "kubepods", class)
 			require.NoError(t, os.MkdirAll(dir, 0o755))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, g.file), []byte("100"), 0o600))
 		}
 	} else {
 		for _, controller := range []string{"cpu", "memory", "pids"} {
-			require.NoError(t, os.Mkdir(filepath.Join(g.cgroups.mount, controller), 0o755))
+			require.NoError(t, os.Mkdir(filepath.Join(g.cgroups.tree.Mount, controller), 0o755))
 		}
 	}
-	require.NoError(t, g.cgroups.prepare(Options{NoPodLimit: true, Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}}))
+	require.NoError(t, g.cgroups.prepare(t.Context(), Options{NoPodLimit: true, Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}}, false))
 	return g
 }
 
 func (g *groupTree) dir(parts ...string) string {
-	base := filepath.Join(g.cgroups.mount, "cpu")
-	if g.cgroups.v2 {
-		base = g.cgroups.mount
+	base := filepath.Join(g.cgroups.tree.Mount, "cpu")
+	if g.cgroups.tree.V2 {
+		base = g.cgroups.tree.Mount
 	}
 	return filepath.Join(append([]string{base, "kubepods"}, parts...)...)
 }
@@ -86,31 +88,31 @@ func TestBurstablePodsGetWhatTheyRequest(t *testing.T) {
 			g.run("a", "500m")
 			g.run("b", "100m", "")
 			best := g.run("c", "")
-			g.weighGroups(true)
+			g.weighGroups(t.Context(), true)
 			require.Equal(t, v.two, g.share("burstable"))
 			require.Equal(t, v.idle, g.share("besteffort"))
-			require.NoError(t, g.cgroups.makePod(best, podTotals(best)))
+			require.NoError(t, g.cgroups.makePod(t.Context(), best, podTotals(best)))
 
 			g.run("d", "1")
-			g.weighGroups(false)
+			g.weighGroups(t.Context(), false)
 			require.Equal(t, v.three, g.share("burstable"), "before the pod's own group is made")
 			delete(g.workers, "d")
-			g.weighGroups(false)
+			g.weighGroups(t.Context(), false)
 			require.Equal(t, v.three, g.share("burstable"))
-			g.weighGroups(true)
+			g.weighGroups(t.Context(), true)
 			require.Equal(t, v.two, g.share("burstable"))
 
 			// A kubelet that starts leaves what runs alone until it knows all pods.
 			g.cgroups.burstable = -1
-			require.NoError(t, g.cgroups.prepare(Options{NoPodLimit: true, Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}}))
+			require.NoError(t, g.cgroups.prepare(t.Context(), Options{NoPodLimit: true, Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}}, false))
 			g.workers = map[types.UID]*worker{}
 			g.run("static", "10m")
-			g.weighGroups(false)
+			g.weighGroups(t.Context(), false)
 			require.Equal(t, v.two, g.share("burstable"))
 			ended := g.run("e", "3")
 			ended.Status.Phase = corev1.PodSucceeded
 			delete(g.workers, "static")
-			g.weighGroups(true)
+			g.weighGroups(t.Context(), true)
 			require.Equal(t, v.idle, g.share("burstable"))
 		})
 	}
@@ -131,9 +133,41 @@ func TestGroupsOfGonePodsAreSwept(t *testing.T) {
 				}
 			}
 			require.Equal(t, map[types.UID]bool{"worker": true, "manifest": true, "runtime": true, "gone": true}, g.cgroups.pods())
-			g.sweep(wanted)
+			g.sweep(t.Context(), wanted)
 			require.Equal(t, map[types.UID]bool{"worker": true, "manifest": true, "runtime": true}, g.cgroups.pods())
 			require.DirExists(t, g.dir("burstable"))
 		})
 	}
+}
+
+// The groups of other processes are limited to what is reserved for them, and must exist.
+func TestReservedGroups(t *testing.T) {
+	g := newGroupTree(t, false)
+	g.node, g.recorder = &node{k: g.Kubelet}, events.New(noServer{}, events.Options{Component: "kubelet"})
+	g.opts.ReservedGroups = []ReservedGroup{{Name: "/system", What: "System Reserved", Resources: corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("1Gi"), resourcePID: resource.MustParse("100")}}}
+	require.EqualError(t, g.limitReserved(t.Context(), false), `Failed to enforce System Reserved Cgroup Limits on "/system": there is no such cgroup`)
+	values := map[string]string{"cpu/system/cpu.shares": "512", "memory/system/memory.limit_in_bytes": "1073741824", "pids/system/pids.max": "100"}
+	for file := range values {
+		require.NoError(t, os.Mkdir(filepath.Join(g.cgroups.tree.Mount, filepath.Dir(file)), 0o700))
+	}
+	require.NoError(t, g.limitReserved(t.Context(), false))
+	for file, want := range values {
+		b, err := os.ReadFile(filepath.Join(g.cgroups.tree.Mount, file))
+		require.NoError(t, err)
+		require.Equal(t, want, string(b))
+	}
+	g.opts.ReservedGroups[0].Name = "/"
+	require.ErrorContains(t, g.limitReserved(t.Context(), false), "no such cgroup", "never the root")
+}
+
+// All pods together get what is not reserved, as soon as they do not use more.
+func TestPodsAreLimitedTogether(t *testing.T) {
+	g := newGroupTree(t, false)
+	g.node, g.recorder = &node{k: g.Kubelet}, events.New(noServer{}, events.Options{Component: "kubelet"})
+	g.opts.Capacity = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("2Gi")}
+	g.limitPods(t.Context())
+	b, err := os.ReadFile(filepath.Join(g.cgroups.tree.Mount, "memory/kubepods/memory.limit_in_bytes"))
+	require.NoError(t, err)
+	require.Equal(t, "2147483648", string(b))
 }

@@ -1,13 +1,15 @@
 package kubelet
 
 import (
+	"context"
+
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
 // weighGroups gives burstable pods together what they request. It is called before a pod's group is made and
 // with the housekeeping, since pods end and are changed; all is true once all pods are known.
-func (k *Kubelet) weighGroups(all bool) {
+func (k *Kubelet) weighGroups(ctx context.Context, all bool) {
 	if k.cgroups.off {
 		return
 	}
@@ -17,16 +19,16 @@ func (k *Kubelet) weighGroups(all bool) {
 			sum += podTotals(k.ledger.apply(pod)).cpuRequest
 		}
 	}
-	if err := k.cgroups.weigh(sum, all); err != nil {
+	if err := k.cgroups.weigh(ctx, sum, all); err != nil {
 		k.log.Warn("set CPU weight of burstable pods failed", "err", err)
 	}
 }
 
 // sweepGroups removes the groups of pods that are gone. The first try, when a pod is cleaned up, fails while
 // the kernel still counts a process in one.
-func (k *Kubelet) sweepGroups() { k.sweep(k.wanted) }
+func (k *Kubelet) sweepGroups(ctx context.Context) { k.sweep(ctx, k.wanted) }
 
-func (k *Kubelet) sweep(wanted func(types.UID) bool) {
+func (k *Kubelet) sweep(ctx context.Context, wanted func(types.UID) bool) {
 	groups := k.cgroups.pods()
 	if len(groups) == 0 {
 		return
@@ -34,7 +36,7 @@ func (k *Kubelet) sweep(wanted func(types.UID) bool) {
 	there := k.pleg.held()
 	for uid := range groups {
 		if !there[uid] && !wanted(uid) {
-			k.cgroups.removePod(uid)
+			k.cgroups.removePod(ctx, uid)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"context"
+	"maps"
 	goruntime "runtime"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -41,6 +42,9 @@ func measuredCapacity(host Host, dir string) corev1.ResourceList {
 	}
 	if disk, err := host.Disk(dir); err == nil && disk.Capacity > 0 {
 		list[corev1.ResourceEphemeralStorage] = resource.NewQuantity(int64(disk.Capacity), resource.BinarySI)
+	}
+	if _, real := host.(machine); real {
+		maps.Copy(list, measuredHugePages("/sys/kernel/mm/hugepages"))
 	}
 	return list
 }

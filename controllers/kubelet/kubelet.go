@@ -47,6 +47,7 @@ type Kubelet struct {
 	backoffs *backoffs
 	mounts   mounter
 	cgroups  *cgroups
+	limits   *limits
 	status   *statuses
 	node     *node
 	devices  *devices // nil without plugins
@@ -112,6 +113,7 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 	k.backoffs = newBackoffs(min(restartBackoffInitial, opts.MaxRestartDelay), opts.MaxRestartDelay)
 	k.mounts = newMounter()
 	k.cgroups = newCgroups(opts)
+	k.limits = newLimits(opts, k.cgroups.tree.V2)
 	k.status = newStatuses(k)
 	k.node = newNode(k)
 	if opts.Plugins != nil {
@@ -144,8 +146,8 @@ func (k *Kubelet) Run(ctx context.Context) error {
 		return fmt.Errorf("kubelet: container runtime at %s: %w", k.opts.RuntimeEndpoint, err)
 	}
 	k.node.runtimeVersion = version
-	if err := k.cgroups.prepare(k.opts); err != nil {
-		k.log.Warn("create pod cgroups failed, leaving them to the runtime", "err", err)
+	if err := k.prepareCgroups(ctx); err != nil {
+		return fmt.Errorf("kubelet: %w", err)
 	}
 
 	workersCtx, stopWorkers := context.WithCancel(ctx)
@@ -199,6 +201,7 @@ func (k *Kubelet) startLoops(ctx context.Context, loops *sync.WaitGroup, fail co
 	loops.Go(func() { k.pleg.run(ctx) })
 	loops.Go(func() { k.openLedger(ctx) })
 	loops.Go(func() { k.housekeeping(ctx) })
+	loops.Go(func() { k.limitPods(ctx) })
 	for _, run := range []func(context.Context){k.rotation.run, k.sweepLogLinks, k.stats.disks.run, k.imageGC.run, k.evictor.run} {
 		loops.Go(func() { run(ctx) })
 	}
@@ -353,8 +356,8 @@ func (k *Kubelet) housekeeping(ctx context.Context) {
 		}
 		if k.staticKnown() {
 			k.removeOrphans(ctx, orphans)
-			k.weighGroups(true)
-			k.sweepGroups()
+			k.weighGroups(ctx, true)
+			k.sweepGroups(ctx)
 		}
 	}
 }

@@ -19,7 +19,6 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
-	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
 // hashOf changes when a container has to be replaced: its name or image is another one.
@@ -54,7 +53,7 @@ func (w *worker) sandboxConfig(pod *corev1.Pod, attempt uint32) (*cri.PodSandbox
 		Linux: &cri.LinuxPodSandboxConfig{
 			CgroupParent:    w.k.cgroups.parent(pod),
 			SecurityContext: &cri.LinuxSandboxSecurityContext{NamespaceOptions: namespaces(pod), Privileged: anyPrivileged(pod)},
-			Resources:       podResources(pod),
+			Resources:       w.k.limits.pod(pod),
 		},
 	}
 	if !pod.Spec.HostNetwork {
@@ -237,7 +236,7 @@ func (w *worker) containerConfig(ctx context.Context, pod *corev1.Pod, c *corev1
 			annotationResources: resources},
 		Mounts: mounts, LogPath: filepath.Join(c.Name, fmt.Sprintf("%d.log", restarts)),
 		Stdin: c.Stdin, StdinOnce: c.StdinOnce, Tty: c.TTY,
-		Linux: &cri.LinuxContainerConfig{Resources: containerResources(pod, c, w.k.opts.Capacity), SecurityContext: security},
+		Linux: &cri.LinuxContainerConfig{Resources: w.k.limits.container(pod, c), SecurityContext: security},
 	}
 	if c.Lifecycle != nil && c.Lifecycle.StopSignal != nil {
 		config.StopSignal = stopSignal(*c.Lifecycle.StopSignal)
@@ -491,74 +490,14 @@ func appArmorEnabled() bool {
 	return err == nil && strings.HasPrefix(string(b), "Y")
 }
 
-// The kernel's units of CPU time.
-const (
-	sharesPerCPU = 1024
-	minShares    = 2
-	maxShares    = 262144
-	quotaPeriod  = 100000 // microseconds
-	minQuota     = 1000
-)
-
-func shares(milli int64) int64 {
-	if milli <= 0 {
-		return minShares
-	}
-	return min(max(milli*sharesPerCPU/1000, minShares), maxShares)
-}
-
-func quota(milli int64) int64 {
-	if milli <= 0 {
-		return 0
-	}
-	return max(milli*quotaPeriod/1000, minQuota)
-}
-
-func amount(l corev1.ResourceList, name corev1.ResourceName) (resource.Quantity, bool) {
-	q, ok := l[name]
-	return q, ok && !q.IsZero()
-}
-
-func containerResources(pod *corev1.Pod, c *corev1.Container, capacity corev1.ResourceList) *cri.LinuxContainerResources {
-	r := &cri.LinuxContainerResources{OomScoreAdj: oomScoreAdj(pod, c, capacity)}
-	cpu, asked := amount(c.Resources.Requests, corev1.ResourceCPU)
-	limit, limited := amount(c.Resources.Limits, corev1.ResourceCPU)
-	if !asked && limited {
-		cpu = limit
-	}
-	r.CpuShares = shares(cpu.MilliValue())
-	if limited {
-		r.CpuPeriod, r.CpuQuota = quotaPeriod, quota(limit.MilliValue())
-	}
-	if memory, ok := amount(c.Resources.Limits, corev1.ResourceMemory); ok {
-		r.MemoryLimitInBytes = memory.Value()
-		r.MemorySwapLimitInBytes = memory.Value()
-	}
-	return r
-}
-
-// podResources are those of all containers together.
-func podResources(pod *corev1.Pod) *cri.LinuxContainerResources {
-	total := podTotals(pod)
-	r := &cri.LinuxContainerResources{CpuShares: shares(total.cpuRequest)}
-	if total.cpuLimited {
-		r.CpuPeriod, r.CpuQuota = quotaPeriod, quota(total.cpuLimit)
-	}
-	if total.memoryLimited {
-		r.MemoryLimitInBytes = total.memoryLimit
-	}
-	return r
-}
-
 type totals struct {
-	pids                              int64 // 0: no limit
 	cpuRequest, cpuLimit, memoryLimit int64 // milli-CPUs and bytes
 	cpuLimited, memoryLimited         bool  // true when every container has a limit
 }
 
 // wider are the limits under which everything can run that may under one of two.
 func (t totals) wider(o totals) totals {
-	return totals{pids: t.pids, cpuRequest: max(t.cpuRequest, o.cpuRequest), cpuLimit: max(t.cpuLimit, o.cpuLimit), memoryLimit: max(t.memoryLimit, o.memoryLimit),
+	return totals{cpuRequest: max(t.cpuRequest, o.cpuRequest), cpuLimit: max(t.cpuLimit, o.cpuLimit), memoryLimit: max(t.memoryLimit, o.memoryLimit),
 		cpuLimited: t.cpuLimited && o.cpuLimited, memoryLimited: t.memoryLimited && o.memoryLimited}
 }
 

@@ -29,6 +29,7 @@ type metrics struct {
 	startErrors                 *prometheus.CounterVec
 	evictions                   *prometheus.CounterVec
 	probed                      *prometheus.CounterVec
+	losingSupport               *prometheus.GaugeVec
 }
 
 func newMetrics(k *Kubelet) *metrics {
@@ -52,7 +53,9 @@ func newMetrics(k *Kubelet) *metrics {
 	m.started = prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_started_pods_total", Help: "Cumulative number of pods started"})
 	name := prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubelet_node_name", Help: "The node's name. The count is always 1.", ConstLabels: prometheus.Labels{"node": k.opts.NodeName}})
 	name.Set(1)
-	m.registry.MustRegister(m.operationDuration, m.relist, m.relistInterval, m.relisted, m.started, name, inventory{k},
+	m.losingSupport = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubelet_cri_losing_support",
+		Help: "the Kubernetes version that the currently running CRI implementation will lose support on if not upgraded."}, []string{"version"})
+	m.registry.MustRegister(m.losingSupport, m.operationDuration, m.relist, m.relistInterval, m.relisted, m.started, name, inventory{k},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.probed = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "prober_probe_total", Help: "Cumulative number of a liveness, readiness or startup probe for a container by result."},
 		[]string{"probe_type", "result", "container", "pod", "namespace", "pod_uid"})

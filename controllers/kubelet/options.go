@@ -76,6 +76,19 @@ type Options struct {
 	// cgroups.
 	CgroupRoot string
 	NoCgroups  bool
+	// SystemdCgroups names cgroups as systemd does, which makes them, for runtimes that are configured so.
+	// A runtime that says which of both it does is followed.
+	SystemdCgroups bool
+	// ReservedGroups are cgroups of other processes that are limited to what is reserved for them. Run
+	// returns an error if one of them does not exist.
+	ReservedGroups []ReservedGroup
+	// NoCPUQuota leaves out the CPU limits of containers and pods. CPUQuotaPeriod is how long the kernel
+	// waits before it gives a container the CPU time of its limit again: 1 ms to 1 s; 0 means 100 ms.
+	NoCPUQuota     bool
+	CPUQuotaPeriod time.Duration
+	// LimitedSwap lets burstable containers use the machine's swap, in proportion to the memory that they
+	// request. It needs cgroup v2. Otherwise no container swaps.
+	LimitedSwap bool
 	// NoPodLimit leaves out the memory limit of all pods together: the capacity without what is reserved.
 	NoPodLimit bool
 	// PodPIDs is the maximum number of processes and threads of each pod; 0 means no limit.
@@ -200,6 +213,7 @@ func (opts Options) withDefaults() (Options, error) {
 	duration(&opts.NodeReportInterval, 5*time.Minute)
 	duration(&opts.LeaseDuration, 40*time.Second)
 	duration(&opts.RuntimeTimeout, 2*time.Minute)
+	duration(&opts.CPUQuotaPeriod, defaultQuotaPeriod)
 	duration(&opts.MaxRestartDelay, 5*time.Minute)
 	opts.MaxImages = cmp.Or(opts.MaxImages, 50)
 	opts.Pulls.Parallel = cmp.Or(opts.Pulls.Parallel, 1)
@@ -258,6 +272,9 @@ func (opts *Options) check() error {
 	case "", ObjectsCached, ObjectsWatched, ObjectsFetched:
 	default:
 		return fmt.Errorf("kubelet: Options.Objects: %q is no strategy", opts.Objects)
+	}
+	if p := opts.CPUQuotaPeriod; p != 0 && (p < time.Millisecond || p > time.Second) {
+		return fmt.Errorf("kubelet: Options.CPUQuotaPeriod: %v is not within 1ms and 1s", p)
 	}
 	if opts.StaticPodURL != "" {
 		if u, err := url.Parse(opts.StaticPodURL); err != nil {

@@ -187,7 +187,8 @@ func TestResourcesOfContainers(t *testing.T) {
 		Requests: corev1.ResourceList{corev1.ResourceCPU: q("250m"), corev1.ResourceMemory: q("1Gi")},
 		Limits:   corev1.ResourceList{corev1.ResourceCPU: q("1"), corev1.ResourceMemory: q("2Gi")}}}}
 	capacity := corev1.ResourceList{corev1.ResourceMemory: q("4Gi")}
-	r := containerResources(pod, &pod.Spec.Containers[0], capacity)
+	l := &limits{capacity: capacity, period: 100000}
+	r := l.container(pod, &pod.Spec.Containers[0])
 	require.EqualValues(t, 256, r.CpuShares)
 	require.EqualValues(t, 100000, r.CpuPeriod)
 	require.EqualValues(t, 100000, r.CpuQuota)
@@ -195,18 +196,18 @@ func TestResourcesOfContainers(t *testing.T) {
 	require.EqualValues(t, 750, r.OomScoreAdj)
 
 	pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{}
-	r = containerResources(pod, &pod.Spec.Containers[0], capacity)
+	r = l.container(pod, &pod.Spec.Containers[0])
 	require.EqualValues(t, 2, r.CpuShares)
 	require.Zero(t, r.CpuQuota)
 	require.EqualValues(t, 1000, r.OomScoreAdj)
 
-	limits := corev1.ResourceList{corev1.ResourceCPU: q("5m"), corev1.ResourceMemory: q("1Gi")}
-	pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: limits, Limits: limits}
-	r = containerResources(pod, &pod.Spec.Containers[0], capacity)
+	least := corev1.ResourceList{corev1.ResourceCPU: q("5m"), corev1.ResourceMemory: q("1Gi")}
+	pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: least, Limits: least}
+	r = l.container(pod, &pod.Spec.Containers[0])
 	require.EqualValues(t, -997, r.OomScoreAdj)
 	require.EqualValues(t, 5, r.CpuShares)
 	require.EqualValues(t, 1000, r.CpuQuota, "the least the kernel takes")
-	c := &cgroups{root: "/"}
+	c := &cgroups{}
 	pod.UID = "u"
 	require.Equal(t, "/kubepods/podu", c.parent(pod))
 	pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{}

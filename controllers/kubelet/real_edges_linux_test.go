@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
 // testSubPathRace lets one pod swap a folder for a link to files of the node, as fast as it can, while others
@@ -72,6 +74,17 @@ func (n *realNode) testGroups(t *testing.T) {
 			require.True(t, time.Now().Before(end), what)
 		}
 	}
+	// All pods together are limited to what the node has, in its group and no other.
+	b, err := os.ReadFile(filepath.Join("/sys/fs/cgroup/memory", n.cgroup(), "kubepods", "memory.limit_in_bytes"))
+	if err != nil {
+		b, err = os.ReadFile(filepath.Join(tree, "kubepods", "memory.max"))
+	}
+	require.NoError(t, err)
+	limit, err := resource.Parse(strings.TrimSpace(string(b)))
+	require.NoError(t, err)
+	capacity, err := resource.Parse(n.kubectl("get", "node", "node1", "-o", "jsonpath={.status.capacity.memory}"))
+	require.NoError(t, err)
+	require.Equal(t, capacity.Value()/4096, limit.Value()/4096)
 	before := weight()
 	n.apply(`
 apiVersion: v1

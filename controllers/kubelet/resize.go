@@ -173,12 +173,12 @@ func (w *worker) actuate(ctx context.Context, pod *corev1.Pod, v *view) error {
 			return err
 		}
 	}
-	if err := w.k.cgroups.makePod(pod, podTotals(before.apply(pod)).wider(podTotals(pod))); err != nil {
+	if err := w.k.cgroups.makePod(ctx, pod, podTotals(before.apply(pod)).wider(podTotals(pod))); err != nil {
 		return fmt.Errorf("change the pod's cgroup: %w", err)
 	}
 	for c := range changes {
 		run := v.latest(c.Name)
-		resources := containerResources(pod, c, w.k.opts.Capacity)
+		resources := w.k.limits.container(pod, c)
 		if _, err := w.k.rt.UpdateContainerResources(ctx, &cri.UpdateContainerResourcesRequest{ContainerId: run.id, Linux: resources}); err != nil {
 			return fmt.Errorf("update container %s: %s", c.Name, status.Convert(err).Message())
 		}
@@ -187,7 +187,7 @@ func (w *worker) actuate(ctx context.Context, pod *corev1.Pod, v *view) error {
 		}
 	}
 	if len(w.unactuated(pod, v)) == 0 {
-		if err := w.k.cgroups.makePod(pod, podTotals(pod)); err != nil {
+		if err := w.k.cgroups.makePod(ctx, pod, podTotals(pod)); err != nil {
 			return fmt.Errorf("change the pod's cgroup: %w", err)
 		}
 		w.regroup = false

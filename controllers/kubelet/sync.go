@@ -523,8 +523,8 @@ func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*san
 	if err != nil {
 		return failed(err)
 	}
-	w.k.weighGroups(false)
-	if err := w.k.cgroups.makePod(pod, podTotals(pod)); err != nil {
+	w.k.weighGroups(ctx, false)
+	if err := w.k.cgroups.makePod(ctx, pod, podTotals(pod)); err != nil {
 		w.log.Warn("create pod cgroup failed, leaving it to the runtime", "err", err)
 	}
 	made, err := w.k.rt.RunPodSandbox(ctx, &cri.RunPodSandboxRequest{Config: config, RuntimeHandler: handler})

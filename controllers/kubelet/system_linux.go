@@ -32,6 +32,9 @@ func memInfo() map[string]int64 {
 	return m
 }
 
+// swapTotal is the machine's swap, in bytes.
+func swapTotal() int64 { return memInfo()["SwapTotal"] }
+
 func systemInfo() corev1.NodeSystemInfo {
 	var info corev1.NodeSystemInfo
 	read := func(path string) string {

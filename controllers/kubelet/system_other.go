@@ -10,6 +10,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 )
 
+func swapTotal() int64 { return 0 }
+
 func systemInfo() corev1.NodeSystemInfo { return corev1.NodeSystemInfo{OSImage: goruntime.GOOS} }
 
 // machine is the Host of a kubelet that was given none.

@@ -237,7 +237,7 @@ func (w *worker) cleanUp(ctx context.Context, pod *corev1.Pod, v *view) error {
 		return err
 	}
 	w.k.probes.forget(v)
-	w.k.cgroups.removePod(w.uid)
+	w.k.cgroups.removePod(ctx, w.uid)
 	w.k.tokens.forget(w.uid)
 	w.k.images.forget(pod)
 	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
@@ -452,7 +452,7 @@ func (k *Kubelet) removeOrphan(ctx context.Context, uid types.UID) error {
 	if err := k.removePod(ctx, v); err != nil {
 		return err
 	}
-	k.cgroups.removePod(uid)
+	k.cgroups.removePod(ctx, uid)
 	return k.removeFiles(uid)
 }
 
@@ -480,9 +480,9 @@ func (k *Kubelet) removeAll(ctx context.Context) {
 			if err != nil {
 				k.log.Warn("pod removal failed", "uid", uid, "err", err)
 			}
-			k.cgroups.removePod(uid)
+			k.cgroups.removePod(ctx, uid)
 		})
 	}
 	wg.Wait()
-	k.cgroups.removeAll()
+	k.cgroups.removeAll(ctx)
 }

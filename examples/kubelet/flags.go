@@ -94,14 +94,14 @@ func bindNode(f *pflag.FlagSet, c *kubeletconfig.Configuration) {
 func bindResources(f *pflag.FlagSet, c *kubeletconfig.Configuration) {
 	f.StringVar(&c.CgroupRoot, "cgroup-root", c.CgroupRoot, "cgroup above those of pods")
 	f.BoolVar(c.CgroupsPerQOS, "cgroups-per-qos", *c.CgroupsPerQOS, "make cgroups per quality of service and pod")
-	f.StringVar(&c.CgroupDriver, "cgroup-driver", c.CgroupDriver, "how cgroups are named; only cgroupfs is supported")
+	f.StringVar(&c.CgroupDriver, "cgroup-driver", c.CgroupDriver, "how cgroups are named: cgroupfs or systemd; a runtime that says which it uses is followed")
 	f.StringVar(&c.KubeletCgroups, "kubelet-cgroups", c.KubeletCgroups, "not supported: cgroup of this process")
 	f.StringVar(&c.SystemCgroups, "system-cgroups", c.SystemCgroups, "not supported: cgroup of other processes")
-	f.StringSliceVar(&c.EnforceNodeAllocatable, "enforce-node-allocatable", c.EnforceNodeAllocatable, "what is limited: pods or none")
+	f.StringSliceVar(&c.EnforceNodeAllocatable, "enforce-node-allocatable", c.EnforceNodeAllocatable, "what is limited: pods, system-reserved, kube-reserved, or the latter two with -compressible for CPU time only; or none")
 	f.Var(&pairs{to: &c.KubeReserved, sep: "="}, "kube-reserved", "resources kept from pods for Kubernetes, as cpu=100m,memory=100Mi")
 	f.Var(&pairs{to: &c.SystemReserved, sep: "="}, "system-reserved", "resources kept from pods for the system")
-	f.StringVar(&c.KubeReservedCgroup, "kube-reserved-cgroup", c.KubeReservedCgroup, "not supported: cgroup to limit to --kube-reserved")
-	f.StringVar(&c.SystemReservedCgroup, "system-reserved-cgroup", c.SystemReservedCgroup, "not supported: cgroup to limit to --system-reserved")
+	f.StringVar(&c.KubeReservedCgroup, "kube-reserved-cgroup", c.KubeReservedCgroup, "cgroup to limit to --kube-reserved, which exists")
+	f.StringVar(&c.SystemReservedCgroup, "system-reserved-cgroup", c.SystemReservedCgroup, "cgroup to limit to --system-reserved, which exists")
 	f.StringVar(&c.ReservedSystemCPUs, "reserved-cpus", c.ReservedSystemCPUs, "not supported: CPUs that pods may not use")
 	f.StringVar(&c.CPUManagerPolicy, "cpu-manager-policy", c.CPUManagerPolicy, "only none is supported")
 	f.Var(&pairs{to: &c.CPUManagerPolicyOptions, sep: "="}, "cpu-manager-policy-options", "not supported")
@@ -111,8 +111,8 @@ func bindResources(f *pflag.FlagSet, c *kubeletconfig.Configuration) {
 	f.StringVar(&c.TopologyManagerScope, "topology-manager-scope", c.TopologyManagerScope, "only container is supported")
 	f.Var(&pairs{to: &c.TopologyManagerPolicyOptions, sep: "="}, "topology-manager-policy-options", "not supported")
 	f.Var(&pairs{to: &c.QOSReserved, sep: "="}, "qos-reserved", "not supported: an alpha feature")
-	f.BoolVar(c.CPUCFSQuota, "cpu-cfs-quota", *c.CPUCFSQuota, "enforce CPU limits; only true is supported")
-	f.DurationVar(&c.CPUCFSQuotaPeriod.Duration, "cpu-cfs-quota-period", c.CPUCFSQuotaPeriod.Duration, "only 100ms is supported")
+	f.BoolVar(c.CPUCFSQuota, "cpu-cfs-quota", *c.CPUCFSQuota, "enforce CPU limits")
+	f.DurationVar(&c.CPUCFSQuotaPeriod.Duration, "cpu-cfs-quota-period", c.CPUCFSQuotaPeriod.Duration, "period of CPU limits; another one than 100ms needs the feature gate CustomCPUCFSQuotaPeriod")
 }
 
 func bindPods(f *pflag.FlagSet, c *kubeletconfig.Configuration) {

@@ -55,14 +55,14 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	for _, c := range []struct{ text, want string }{
 		{"nonsense: 1", "nonsense"},
-		{"cgroupDriver: systemd", "cgroupDriver"},
+		{"cgroupDriver: runc", "cgroupDriver"},
 		{"authentication: {anonymous: {enabled: true}}", "authentication.anonymous.enabled"},
 		{"authorization: {mode: Node}", "neither Webhook nor AlwaysAllow"},
 		{"authentication: {webhook: {cacheTTL: -1s}}", "must not be negative"},
 		{"kind: Pod", "kind"},
 		{"podCIDR: x", "podCIDR"},
 		{"evictionHard: {memory.available: lots}", "memory.available"},
-		{"featureGates: {NodeSwap: true}", "featureGates.NodeSwap: this kubelet behaves as with false"},
+		{"featureGates: {NodeSwap: false}", "featureGates.NodeSwap: this kubelet behaves as with true"},
 		{"runOnce: true", "removed from Kubernetes"},
 	} {
 		_, _, err := parse([]string{"--kubeconfig=x", config(c.text)})

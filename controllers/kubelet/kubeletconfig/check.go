@@ -113,13 +113,24 @@ func (c *Configuration) checkResources() error {
 			p.add(!*c.CgroupsPerQOS, "enforceNodeAllocatable", "pods needs cgroupsPerQOS")
 		case "none", "":
 			p.add(len(c.EnforceNodeAllocatable) > 1, "enforceNodeAllocatable", "none stands alone")
-		case "system-reserved", "kube-reserved", "system-reserved-compressible", "kube-reserved-compressible":
-			p.add(true, "enforceNodeAllocatable", "%s: this kubelet limits pods only; set limits on the other cgroups with the system's service manager", e)
+		case systemReserved, systemReserved + compressible:
+			p.add(c.SystemReservedCgroup == "", "systemReservedCgroup", "it is missing, and enforceNodeAllocatable has %s", e)
+		case kubeReserved, kubeReserved + compressible:
+			p.add(c.KubeReservedCgroup == "", "kubeReservedCgroup", "it is missing, and enforceNodeAllocatable has %s", e)
 		default:
 			p.add(true, "enforceNodeAllocatable", "%q is unknown", e)
 		}
 	}
-	p.add(c.CgroupDriver != "cgroupfs", "cgroupDriver", "%q: this kubelet names cgroups as cgroupfs does; set it to cgroupfs here and in the container runtime", c.CgroupDriver)
+	for _, name := range []string{systemReserved, kubeReserved} {
+		p.add(seen[name] && seen[name+compressible], "enforceNodeAllocatable", "%s and %s%s exclude each other", name, name, compressible)
+	}
+	p.add((c.SystemReservedCgroup != "" || c.KubeReservedCgroup != "") && !*c.CgroupsPerQOS, "systemReservedCgroup and kubeReservedCgroup", "they need cgroupsPerQOS")
+	p.add(c.CgroupDriver != "cgroupfs" && c.CgroupDriver != "systemd", "cgroupDriver", "%q is neither cgroupfs nor systemd", c.CgroupDriver)
+	period := c.CPUCFSQuotaPeriod.Duration
+	p.add(period < time.Millisecond || period > time.Second, "cpuCFSQuotaPeriod", "%v is not within 1ms and 1s", period)
+	p.add(period != 100*time.Millisecond && !c.FeatureGates[gatePeriod], "cpuCFSQuotaPeriod", "another one than 100ms needs the feature gate %s", gatePeriod)
+	swap := c.MemorySwap.SwapBehavior
+	p.add(swap != "" && swap != "NoSwap" && swap != limitedSwap, "memorySwap.swapBehavior", "%q is none of NoSwap and LimitedSwap", swap)
 	high, low := *c.ImageGCHighThresholdPercent, *c.ImageGCLowThresholdPercent
 	p.add(high < 0 || high > 100 || low < 0 || low >= high, "imageGCLowThresholdPercent", "%d must be 0 or more and less than imageGCHighThresholdPercent, %d, which is at most 100", low, high)
 	most, least := c.ImageMaximumGCAge.Duration, c.ImageMinimumGCAge.Duration
@@ -171,13 +182,9 @@ func (c *Configuration) refuse() error {
 	not(c.TopologyManagerPolicy != "none" || c.TopologyManagerScope != "container" || len(c.TopologyManagerPolicyOptions) > 0, "topologyManagerPolicy", "only none, in the scope container, is supported")
 	not(len(c.QOSReserved) > 0, "qosReserved", "an alpha feature that this kubelet does not have")
 	not(is(c.SingleProcessOOMKill), "singleProcessOOMKill", "the container runtime decides it")
-	not(!*c.CPUCFSQuota, "cpuCFSQuota", "this kubelet always enforces CPU limits; set it to true")
-	not(c.CPUCFSQuotaPeriod.Duration != 100*time.Millisecond, "cpuCFSQuotaPeriod", "only 100ms is supported")
 	not(!*c.EnableControllerAttachDetach, "enableControllerAttachDetach", "this kubelet attaches no volumes; set it to true")
-	not(c.MemorySwap.SwapBehavior != "" && c.MemorySwap.SwapBehavior != "NoSwap", "memorySwap.swapBehavior", "only NoSwap is supported")
 	not(c.ReservedSystemCPUs != "", "reservedSystemCPUs", "this kubelet gives no container CPUs of its own; use systemReserved")
 	not(c.ShowHiddenMetricsForVersion != "", "showHiddenMetricsForVersion", "this kubelet hides no metrics")
-	not(c.SystemReservedCgroup != "" || c.KubeReservedCgroup != "", "systemReservedCgroup and kubeReservedCgroup", "this kubelet limits pods only")
 	not(c.VolumePluginDir != defaultPluginDir, "volumePluginDir", "flexVolume plugins are not supported")
 	not(c.KernelMemcgNotification, "kernelMemcgNotification", "this kubelet measures memory periodically, see evictionHard")
 	not(is(c.EnableSystemLogQuery), "enableSystemLogQuery", "this kubelet serves files of /var/log only")
@@ -190,7 +197,7 @@ func (c *Configuration) refuse() error {
 	not(c.ProtectKernelDefaults, "protectKernelDefaults", "this kubelet changes no kernel parameters of the machine and does not check them")
 	not(*c.IPTablesMasqueradeBit != 14 || *c.IPTablesDropBit != 15, "iptablesMasqueradeBit and iptablesDropBit", "this kubelet makes no iptables rules; see kube-proxy's")
 	for _, name := range slices.Sorted(maps.Keys(c.FeatureGates)) {
-		if name == gateEvents {
+		if name == gateEvents || name == gatePeriod {
 			continue
 		}
 		want := c.FeatureGates[name]
@@ -201,15 +208,27 @@ func (c *Configuration) refuse() error {
 	return p.err()
 }
 
-// gateEvents is the feature gate that may be on or off: the use of the runtime's events.
-const gateEvents = "EventedPLEG"
+// The feature gates that may be on or off: the use of the runtime's events, and other periods of CPU quotas
+// than the kernel's.
+const (
+	gateEvents = "EventedPLEG"
+	gatePeriod = "CustomCPUCFSQuotaPeriod"
+)
+
+// Values of enforceNodeAllocatable and memorySwap. What is compressible is CPU time.
+const (
+	systemReserved = "system-reserved"
+	kubeReserved   = "kube-reserved"
+	compressible   = "-compressible"
+	limitedSwap    = "LimitedSwap"
+)
 
 // gates are the other feature gates of the kubelet and how this one behaves.
 var gates = map[string]bool{
-	"AllAlpha": false, "CustomCPUCFSQuotaPeriod": false, "GracefulNodeShutdown": false, "GracefulNodeShutdownBasedOnPodPriority": false,
+	"AllAlpha": false, "GracefulNodeShutdown": false, "GracefulNodeShutdownBasedOnPodPriority": false,
 	"ImageMaximumGCAge": true, "ImageVolume": false, "InPlacePodVerticalScaling": true, "KubeletCrashLoopBackOffMax": true, "KubeletFineGrainedAuthz": true,
 	"KubeletEnsureSecretPulledImages": false, "KubeletPSI": false, "KubeletPodResources": true, "LocalStorageCapacityIsolation": true, "MemoryQoS": false, "NodeLogQuery": false,
-	"NodeSwap": false, "PodLevelResources": true, "PodLifecycleSleepAction": true, "RotateKubeletServerCertificate": false, "SidecarContainers": true,
+	"NodeSwap": true, "PodLevelResources": true, "PodLifecycleSleepAction": true, "RotateKubeletServerCertificate": false, "SidecarContainers": true,
 	"UserNamespacesSupport": false, "DynamicResourceAllocation": false, "ContainerStopSignals": false, "ContainerRestartRules": true,
 }
 

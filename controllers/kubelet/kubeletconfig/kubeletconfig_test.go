@@ -159,23 +159,55 @@ func TestDropIns(t *testing.T) {
 	require.ErrorContains(t, err, "maxPodz")
 }
 
+// The limits of cgroups come from the file.
+func TestGroups(t *testing.T) {
+	c, err := kubeletconfig.Load(file(t, t.TempDir(), "c.yaml", `
+cgroupDriver: systemd
+cpuCFSQuotaPeriod: 10ms
+featureGates: {CustomCPUCFSQuotaPeriod: true}
+memorySwap: {swapBehavior: LimitedSwap}
+systemReserved: {cpu: 200m, memory: 1Gi}
+kubeReserved: {cpu: 300m, memory: 2Gi}
+systemReservedCgroup: /system.slice
+kubeReservedCgroup: /kube.slice
+enforceNodeAllocatable: [pods, system-reserved-compressible, kube-reserved]
+`), "")
+	require.NoError(t, err)
+	o, err := c.Options()
+	require.NoError(t, err)
+	require.True(t, o.SystemdCgroups && o.LimitedSwap && !o.NoCPUQuota && !o.NoPodLimit)
+	require.Equal(t, 10*time.Millisecond, o.CPUQuotaPeriod)
+	require.Len(t, o.ReservedGroups, 2)
+	require.Equal(t, "/system.slice", o.ReservedGroups[0].Name)
+	require.Len(t, o.ReservedGroups[0].Resources, 1, "CPU time only")
+	require.Equal(t, "/kube.slice", o.ReservedGroups[1].Name)
+	require.Len(t, o.ReservedGroups[1].Resources, 2)
+}
+
 // Every wrong or unsupported value is named, with the reason.
 func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{
-		"port: 70000":                                                   "port: 70000 is no port",
-		"address: localhost":                                            `address: "localhost" is no IP address`,
-		"cpuManagerPolicy: static":                                      "cpuManagerPolicy: this kubelet gives no container CPUs of its own",
-		"tlsMinVersion: VersionTLS10":                                   "tlsMinVersion",
-		"tlsCipherSuites: [TLS_RSA_WITH_RC4]":                           "unknown or insecure",
-		"imageGCLowThresholdPercent: 85":                                "imageGCLowThresholdPercent",
-		"containerLogMaxFiles: 1":                                       "must be greater than 1",
-		"evictionSoft: {memory.available: 1Gi}":                         "needs a grace period",
-		"kubeReserved: {gpu: 1Gi}":                                      "gpu cannot be reserved",
-		"enforceNodeAllocatable: [none, pods]":                          "none stands alone",
-		"maxParallelImagePulls: 3\nserializeImagePulls: true":           "needs serializeImagePulls: false",
-		"crashLoopBackOff: {maxContainerRestartPeriod: 10m}":            "not within 1s and 300s",
-		"featureGates: {EventedPLEG: true, NodeSwap: true}":             "featureGates.NodeSwap",
+		"port: 70000":                                          "port: 70000 is no port",
+		"address: localhost":                                   `address: "localhost" is no IP address`,
+		"cpuManagerPolicy: static":                             "cpuManagerPolicy: this kubelet gives no container CPUs of its own",
+		"tlsMinVersion: VersionTLS10":                          "tlsMinVersion",
+		"tlsCipherSuites: [TLS_RSA_WITH_RC4]":                  "unknown or insecure",
+		"imageGCLowThresholdPercent: 85":                       "imageGCLowThresholdPercent",
+		"containerLogMaxFiles: 1":                              "must be greater than 1",
+		"evictionSoft: {memory.available: 1Gi}":                "needs a grace period",
+		"kubeReserved: {gpu: 1Gi}":                             "gpu cannot be reserved",
+		"enforceNodeAllocatable: [none, pods]":                 "none stands alone",
+		"maxParallelImagePulls: 3\nserializeImagePulls: true":  "needs serializeImagePulls: false",
+		"crashLoopBackOff: {maxContainerRestartPeriod: 10m}":   "not within 1s and 300s",
+		"featureGates: {EventedPLEG: true, NodeSwap: false}":   "featureGates.NodeSwap",
+		"cgroupDriver: runc":                                   "neither cgroupfs nor systemd",
+		"cpuCFSQuotaPeriod: 10ms":                              "needs the feature gate CustomCPUCFSQuotaPeriod",
+		"cpuCFSQuotaPeriod: 2s":                                "not within 1ms and 1s",
+		"memorySwap: {swapBehavior: UnlimitedSwap}":            "none of NoSwap and LimitedSwap",
+		"enforceNodeAllocatable: [system-reserved]":            "systemReservedCgroup: it is missing",
+		"enforceNodeAllocatable: [kube-reserved-compressible]": "kubeReservedCgroup: it is missing",
+		"enforceNodeAllocatable: [kube-reserved, kube-reserved-compressible]\nkubeReservedCgroup: /k": "exclude each other",
 		"featureGates: {NoSuchGate: true}":                              "unknown feature gate",
 		"shutdownGracePeriod: 30s":                                      "does not delay the shutdown",
 		"configMapAndSecretChangeDetectionStrategy: Poll":               "none of Get, Cache and Watch",

@@ -33,6 +33,8 @@ func (c *Configuration) Options() (kubelet.Options, error) {
 		NoRegister: !*c.RegisterNode, Taints: c.RegisterWithTaints, PodCIDR: c.PodCIDR, ProviderID: c.ProviderID,
 		Capacity: corev1.ResourceList{corev1.ResourcePods: resource.NewQuantity(c.podsOf(goruntime.NumCPU()), resource.DecimalSI)}, Reserved: c.reserved(),
 		CgroupRoot: c.CgroupRoot, NoCgroups: !*c.CgroupsPerQOS, NoPodLimit: !slices.Contains(c.EnforceNodeAllocatable, "pods"), PodPIDs: max(*c.PodPidsLimit, 0),
+		SystemdCgroups: c.CgroupDriver == "systemd", ReservedGroups: c.reservedGroups(),
+		NoCPUQuota: !*c.CPUCFSQuota, CPUQuotaPeriod: c.CPUCFSQuotaPeriod.Duration, LimitedSwap: c.MemorySwap.SwapBehavior == limitedSwap,
 		NoDebugging: !*c.EnableDebuggingHandlers, NoProfiling: !*c.EnableProfilingHandler, Configz: c,
 		SyncInterval: c.SyncFrequency.Duration, NodeStatusInterval: c.NodeStatusUpdateFrequency.Duration, NodeReportInterval: c.NodeStatusReportFrequency.Duration,
 		LeaseDuration: time.Duration(c.NodeLeaseDurationSeconds) * time.Second, MaxImages: int(*c.NodeStatusMaxImages),
@@ -94,6 +96,28 @@ func (c *Configuration) reserved() corev1.ResourceList {
 		}
 	}
 	return sum
+}
+
+// reservedGroups are the cgroups that are limited to what is reserved for them.
+func (c *Configuration) reservedGroups() []kubelet.ReservedGroup {
+	var list []kubelet.ReservedGroup
+	for _, g := range []struct {
+		key, what, name string
+		reserved        map[string]string
+	}{{systemReserved, "System Reserved", c.SystemReservedCgroup, c.SystemReserved}, {kubeReserved, "Kube Reserved", c.KubeReservedCgroup, c.KubeReserved}} {
+		cpuOnly := slices.Contains(c.EnforceNodeAllocatable, g.key+compressible)
+		if !cpuOnly && !slices.Contains(c.EnforceNodeAllocatable, g.key) {
+			continue
+		}
+		one := kubelet.ReservedGroup{Name: g.name, What: g.what, Resources: corev1.ResourceList{}}
+		for name, text := range g.reserved {
+			if !cpuOnly || name == string(corev1.ResourceCPU) {
+				one.Resources[corev1.ResourceName(name)] = resource.MustParse(text) // checked
+			}
+		}
+		list = append(list, one)
+	}
+	return list
 }
 
 // TLS returns the configuration of the kubelet API's TLS, without certificates.

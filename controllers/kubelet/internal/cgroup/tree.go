@@ -1,0 +1,307 @@
+package cgroup
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// DefaultMount is where the kernel's groups are.
+const DefaultMount = "/sys/fs/cgroup"
+
+// Tree are the groups of a machine. Its methods may be called from many goroutines for different groups.
+type Tree struct {
+	// Mount is the folder of the groups; of those of each controller on version 1.
+	Mount string
+	V2    bool
+	// Units is nil with the names of cgroupfs. With those of systemd, each group is a slice unit.
+	Units Units
+}
+
+// Units are the slice units of systemd. Properties are by the names of systemd; a change of a unit that
+// exists is not kept over a restart of the machine.
+type Units interface {
+	Start(ctx context.Context, slice string, properties map[string]uint64) error
+	Change(ctx context.Context, slice string, properties map[string]uint64) error
+	Stop(ctx context.Context, slice string) error
+}
+
+// Name is the path of a group from the root, without the escapes of a driver. No part may contain / or _.
+type Name []string
+
+// Parse returns the name of a path as configurations have it: /a/b, or a slice if systemd is true.
+func Parse(text string, systemd bool) Name {
+	if systemd {
+		base := strings.TrimSuffix(path.Base(text), sliceSuffix)
+		if base == "/" || base == "." || base == "-" {
+			return nil
+		}
+		parts := strings.Split(base, "-")
+		for i := range parts {
+			parts[i] = strings.ReplaceAll(parts[i], "_", "-")
+		}
+		return parts
+	}
+	text = strings.Trim(path.Clean("/"+text), "/")
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "/")
+}
+
+// Child is the name of a group below n.
+func (n Name) Child(part ...string) Name { return append(append(Name(nil), n...), part...) }
+
+const sliceSuffix = ".slice"
+
+// slice is the unit of a group: its parts, in which - is written as _.
+func (n Name) slice() string {
+	parts := make([]string, len(n))
+	for i, p := range n {
+		parts[i] = strings.ReplaceAll(p, "-", "_")
+	}
+	return strings.Join(parts, "-") + sliceSuffix
+}
+
+// Path is that of a group below the mount, as the container runtime has to be given it.
+func (t *Tree) Path(n Name) string {
+	if t.Units == nil {
+		return "/" + path.Join(n...)
+	}
+	all := []string{"/"}
+	for i := range n {
+		all = append(all, n[:i+1].slice())
+	}
+	return path.Join(all...)
+}
+
+// Parent is the name of a group for the container runtime: of systemd, the unit alone.
+func (t *Tree) Parent(n Name) string {
+	if t.Units == nil || len(n) == 0 {
+		return t.Path(n)
+	}
+	return n.slice()
+}
+
+// controllers are the folders of a tree of version 1; groups are made in and removed from all.
+var controllers = []string{"cpu", "memory", "pids", "cpuset", "blkio", "devices", "freezer", "hugetlb", "net_cls", "net_prio", "perf_event", "systemd", "cpuacct", "rdma", "misc", "unified"}
+
+// dirs are the folders of a group, by controller on version 1.
+func (t *Tree) dirs(n Name) map[string]string {
+	if t.V2 {
+		return map[string]string{"": filepath.Join(t.Mount, t.Path(n))}
+	}
+	dirs := map[string]string{}
+	for _, c := range controllers {
+		base := filepath.Join(t.Mount, c)
+		if info, err := os.Stat(base); err == nil && info.IsDir() {
+			dirs[c] = filepath.Join(base, t.Path(n))
+		}
+	}
+	return dirs
+}
+
+// Dir is the folder of a group in which a controller's files are.
+func (t *Tree) Dir(controller string, n Name) string {
+	if t.V2 {
+		controller = ""
+	}
+	return filepath.Join(t.Mount, controller, t.Path(n))
+}
+
+// Exists reports whether a group is there, in every controller.
+func (t *Tree) Exists(n Name) bool {
+	for _, dir := range t.dirs(n) {
+		if _, err := os.Stat(dir); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Apply makes a group, with those above it, if it is not there, and changes its settings.
+func (t *Tree) Apply(ctx context.Context, n Name, s Settings) error {
+	if err := t.unit(ctx, n, s); err != nil {
+		return err
+	}
+	for controller, dir := range t.dirs(n) {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		if controller == "cpuset" {
+			if err := inherit(filepath.Join(t.Mount, controller), t.Path(n)); err != nil {
+				return err
+			}
+		}
+	}
+	if t.V2 {
+		t.delegate(n)
+	}
+	for _, f := range Files(t.V2, s) {
+		if _, err := os.Stat(filepath.Join(t.Mount, f.Controller)); err != nil {
+			continue // the machine does not have the controller
+		}
+		file := filepath.Join(t.Dir(f.Controller, n), f.Name)
+		if _, err := os.Stat(file); f.Optional && err != nil {
+			continue
+		}
+		if err := os.WriteFile(file, []byte(f.Value), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inherit fills the sets of new groups, which are empty on version 1 and would let nothing run.
+func inherit(base, name string) error {
+	parent := base
+	for _, part := range strings.Split(strings.Trim(name, "/"), "/") {
+		dir := filepath.Join(parent, part)
+		for _, f := range []string{"cpuset.cpus", "cpuset.mems"} {
+			have, err := os.ReadFile(filepath.Join(dir, f))
+			if err != nil {
+				return err
+			}
+			if strings.TrimSpace(string(have)) != "" {
+				continue
+			}
+			from, err := os.ReadFile(filepath.Join(parent, f))
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(dir, f), from, 0o644); err != nil {
+				return err
+			}
+		}
+		parent = dir
+	}
+	return nil
+}
+
+// delegate hands the controllers of version 2 down, level by level; those that cannot be are left out.
+func (t *Tree) delegate(n Name) {
+	for i := range n {
+		at := filepath.Join(t.Mount, t.Path(n[:i]))
+		have, err := os.ReadFile(filepath.Join(at, "cgroup.controllers"))
+		if err != nil {
+			continue
+		}
+		on, _ := os.ReadFile(filepath.Join(at, "cgroup.subtree_control")) // empty if it cannot be read
+		for _, c := range strings.Fields(string(have)) {
+			if !strings.Contains(" "+strings.TrimSpace(string(on))+" ", " "+c+" ") {
+				_ = os.WriteFile(filepath.Join(at, "cgroup.subtree_control"), []byte("+"+c), 0o644)
+			}
+		}
+	}
+}
+
+// unit makes the slice unit of a group or changes it, so that systemd does not undo what is written into its
+// files.
+func (t *Tree) unit(ctx context.Context, n Name, s Settings) error {
+	if t.Units == nil || len(n) == 0 {
+		return nil
+	}
+	properties := Properties(t.V2, s)
+	if t.Exists(n) {
+		if err := t.Units.Change(ctx, n.slice(), properties); err == nil {
+			return nil // a group without a unit, of cgroupfs, gets one
+		}
+	}
+	if err := t.Units.Start(ctx, n.slice(), properties); err != nil {
+		return fmt.Errorf("start unit %s: %w", n.slice(), err)
+	}
+	return nil
+}
+
+// infinity is no limit, for systemd.
+const infinity = ^uint64(0)
+
+// Properties are settings as systemd has them.
+func Properties(v2 bool, s Settings) map[string]uint64 {
+	p := map[string]uint64{}
+	limit := func(name string, n int64) {
+		switch {
+		case n > 0:
+			p[name] = uint64(n)
+		case n < 0:
+			p[name] = infinity
+		}
+	}
+	if v2 {
+		if s.Shares > 0 {
+			p["CPUWeight"] = uint64(Weight(s.Shares))
+		}
+		limit("MemoryMax", s.Memory)
+	} else {
+		limit("CPUShares", max(s.Shares, 0))
+		limit("MemoryLimit", s.Memory)
+	}
+	if s.Period > 0 && s.Quota != 0 {
+		perSecond := s.Quota
+		if s.Quota > 0 {
+			// systemd rounds to units of 10 ms, so that less than what is needed is never set.
+			const unit = 10000
+			perSecond = (s.Quota*1000000/s.Period + unit - 1) / unit * unit
+		}
+		limit("CPUQuotaPerSecUSec", perSecond)
+	}
+	limit("TasksMax", s.PIDs)
+	return p
+}
+
+// Children are the groups directly below one.
+func (t *Tree) Children(n Name) []string {
+	var list []string
+	seen := map[string]bool{}
+	for _, dir := range t.dirs(n) {
+		entries, _ := os.ReadDir(dir) // a controller that is not there has no groups
+		for _, e := range entries {
+			name := e.Name()
+			if !e.IsDir() {
+				continue
+			}
+			if t.Units != nil {
+				if !strings.HasSuffix(name, sliceSuffix) {
+					continue
+				}
+				parts := Parse(name, true)
+				name = parts[len(parts)-1]
+			}
+			if !seen[name] {
+				seen[name] = true
+				list = append(list, name)
+			}
+		}
+	}
+	return list
+}
+
+// Remove removes a group and those below, as far as they have no processes.
+func (t *Tree) Remove(ctx context.Context, n Name) {
+	there := false
+	for _, dir := range t.dirs(n) {
+		if _, err := os.Stat(dir); err == nil {
+			there = true
+			remove(dir)
+		}
+	}
+	if there && t.Units != nil {
+		_ = t.Units.Stop(ctx, n.slice()) // a unit whose group is gone ends by itself as well
+	}
+}
+
+func remove(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			remove(filepath.Join(dir, e.Name()))
+		}
+	}
+	_ = os.Remove(dir)
+}

@@ -1,0 +1,119 @@
+package kubelet
+
+import (
+	"strconv"
+	"time"
+
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/eviction"
+)
+
+// limits converts resources of the API to those of the kernel.
+type limits struct {
+	capacity corev1.ResourceList
+	// period is that of CPU quotas, in microseconds; 0 if CPU limits are not enforced.
+	period int64
+	// v2 is true with cgroup v2, where swap has a limit of its own. Swap is what burstable pods share, in
+	// bytes; 0 if no pod may swap.
+	v2   bool
+	swap int64
+}
+
+func newLimits(opts Options, v2 bool) *limits {
+	l := &limits{capacity: opts.Capacity, period: opts.CPUQuotaPeriod.Microseconds(), v2: v2}
+	if opts.NoCPUQuota {
+		l.period = 0
+	}
+	if opts.LimitedSwap && v2 {
+		l.swap = swapTotal()
+	}
+	return l
+}
+
+// The kernel's units of CPU time.
+const (
+	sharesPerCPU = 1024
+	minShares    = 2
+	maxShares    = 262144
+	minQuota     = 1000 // microseconds
+
+	defaultQuotaPeriod = 100 * time.Millisecond
+)
+
+func shares(milli int64) int64 {
+	if milli <= 0 {
+		return minShares
+	}
+	return min(max(milli*sharesPerCPU/1000, minShares), maxShares)
+}
+
+// quota is the CPU time in each period, both in microseconds.
+func quota(milli, period int64) int64 {
+	if milli <= 0 {
+		return 0
+	}
+	return max(milli*period/1000, minQuota)
+}
+
+func amount(l corev1.ResourceList, name corev1.ResourceName) (resource.Quantity, bool) {
+	q, ok := l[name]
+	return q, ok && !q.IsZero()
+}
+
+// container returns the resources of a container. A limit that it does not have is none at all, since an
+// earlier one may be taken away.
+func (l *limits) container(pod *corev1.Pod, c *corev1.Container) *cri.LinuxContainerResources {
+	r := &cri.LinuxContainerResources{OomScoreAdj: oomScoreAdj(pod, c, l.capacity), HugepageLimits: hugePageLimits(c, l.capacity)}
+	cpu, requested := amount(c.Resources.Requests, corev1.ResourceCPU)
+	limit, limited := amount(c.Resources.Limits, corev1.ResourceCPU)
+	if !requested && limited {
+		cpu = limit
+	}
+	r.CpuShares = shares(cpu.MilliValue())
+	if limited && l.period > 0 {
+		r.CpuPeriod, r.CpuQuota = l.period, quota(limit.MilliValue(), l.period)
+	}
+	if memory, ok := amount(c.Resources.Limits, corev1.ResourceMemory); ok {
+		r.MemoryLimitInBytes = memory.Value()
+		r.MemorySwapLimitInBytes = memory.Value()
+	}
+	if l.v2 {
+		swap := l.swapOf(pod, c)
+		r.Unified = map[string]string{"memory.swap.max": strconv.FormatInt(swap, 10)}
+		if r.MemoryLimitInBytes > 0 {
+			r.MemorySwapLimitInBytes += swap
+		}
+	}
+	return r
+}
+
+// swapOf is how much swap a container may use, in bytes: burstable ones that may use more memory than they
+// request, in proportion to their requests.
+func (l *limits) swapOf(pod *corev1.Pod, c *corev1.Container) int64 {
+	if l.swap == 0 || corev1.QOSClass(pod) != corev1.PodQOSBurstable || eviction.Critical(pod) {
+		return 0
+	}
+	request, ok := amount(c.Resources.Requests, corev1.ResourceMemory)
+	limit := c.Resources.Limits[corev1.ResourceMemory]
+	all := l.capacity[corev1.ResourceMemory]
+	if !ok || all.IsZero() || request.Cmp(limit) == 0 {
+		return 0
+	}
+	return int64(float64(request.Value()) / float64(all.Value()) * float64(l.swap))
+}
+
+// pod returns those of all containers together.
+func (l *limits) pod(pod *corev1.Pod) *cri.LinuxContainerResources {
+	total := podTotals(pod)
+	r := &cri.LinuxContainerResources{CpuShares: shares(total.cpuRequest)}
+	if total.cpuLimited && l.period > 0 {
+		r.CpuPeriod, r.CpuQuota = l.period, quota(total.cpuLimit, l.period)
+	}
+	if total.memoryLimited {
+		r.MemoryLimitInBytes = total.memoryLimit
+	}
+	return r
+}
