@@ -202,10 +202,14 @@ func (b *beside) complete(p *running, mode proxy.Mode) (took time.Duration, usag
 	}
 }
 
-// syncs is how many times the proxy has written rules.
+// syncs is how many times the proxy has written rules. The page of one that is busy may take long.
 func (p *running) syncs() (sum int) {
 	code, body := p.get("http://127.0.0.1:10249/metrics")
-	require.Equal(p.t, http.StatusOK, code)
+	for end := time.Now().Add(10 * time.Minute); code != http.StatusOK; {
+		require.True(p.t, time.Now().Before(end), "the page of metrics: %d\n%s", code, &p.log)
+		<-time.After(time.Second)
+		code, body = p.get("http://127.0.0.1:10249/metrics")
+	}
 	for line := range strings.Lines(string(body)) {
 		if strings.HasPrefix(line, "kubeproxy_sync_proxy_rules_duration_seconds_count") && !strings.Contains(line, "IPv6") {
 			var n float64
