@@ -124,10 +124,12 @@ func comparePre(a, b string) int {
 	return strings.Compare(a, b)
 }
 
+func semverVal(v semver) ref.Val {
+	return opaque[semver]{semverType, v, func(a, b semver) bool { return a.compare(b) == 0 }}
+}
+
 func versions() []cel.EnvOption {
-	val := func(v semver) ref.Val {
-		return opaque[semver]{semverType, v, func(a, b semver) bool { return a.compare(b) == 0 }}
-	}
+	val := semverVal
 	two := []*cel.Type{cel.StringType, cel.BoolType}
 	text := func(args []ref.Val) (string, bool) {
 		s, ok := args[0].Value().(string)

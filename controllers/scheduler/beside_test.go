@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
@@ -35,6 +37,9 @@ type besideWorld struct {
 	CSINodes    []*storagev1.CSINode
 	CSIDrivers  []*storagev1.CSIDriver
 	Capacities  []*storagev1.CSIStorageCapacity
+	Devices     []*resourcev1.ResourceClaim
+	Slices      []*resourcev1.ResourceSlice
+	DeviceTypes []*resourcev1.DeviceClass
 	Pods        []*corev1.Pod
 }
 
@@ -50,6 +55,7 @@ type besideDecision struct {
 	Nodes   map[string]besideAnswer
 	Scores  map[string]map[string]int64
 	Totals  map[string]int64
+	Devices map[string]map[string]*resourcev1.AllocationResult
 	Error   string
 }
 
@@ -194,6 +200,9 @@ func (b *besideWorld) cluster() *scheduler.Cluster {
 	add(c, b.CSINodes)
 	add(c, b.CSIDrivers)
 	add(c, b.Capacities)
+	add(c, b.Devices)
+	add(c, b.Slices)
+	add(c, b.DeviceTypes)
 	add(c, b.Placed)
 	return c
 }
@@ -248,9 +257,16 @@ func (d *besideDecision) compare(x *scheduler.Explanation) (wrong []string) {
 	return wrong
 }
 
-// Random clusters beside the framework and the default plugins of kube-scheduler 1.36.3, as .ci/peers builds
-// them: which nodes are feasible, who refuses the others and why, and what each plugin scores.
-func TestDecisionsBeside(t *testing.T) {
+// upstreams is the program that decides as kube-scheduler does.
+type upstreams struct {
+	t     *testing.T
+	in    io.WriteCloser
+	lines *bufio.Scanner
+	wait  func() error
+}
+
+// startUpstreams starts the program, as .ci/peers builds it, or skips the test.
+func startUpstreams(t *testing.T) *upstreams {
 	peers := os.Getenv("KEELSON_PEERS")
 	if peers == "" {
 		t.Skip("KEELSON_PEERS names no folder with Kubernetes' own components: .ci/explore peers")
@@ -262,18 +278,36 @@ func TestDecisionsBeside(t *testing.T) {
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 64<<20)
+	u := &upstreams{t, in, bufio.NewScanner(out), cmd.Wait}
+	u.lines.Buffer(nil, 64<<20)
+	return u
+}
+
+// decide returns the decisions about the pods of a world.
+func (u *upstreams) decide(w *besideWorld) (all []besideDecision) {
+	line, err := json.Marshal(w)
+	require.NoError(u.t, err)
+	_, err = u.in.Write(append(line, '\n'))
+	require.NoError(u.t, err)
+	require.True(u.t, u.lines.Scan(), u.lines.Err())
+	require.NoError(u.t, json.Unmarshal(u.lines.Bytes(), &all))
+	return all
+}
+
+func (u *upstreams) close() {
+	require.NoError(u.t, u.in.Close())
+	require.NoError(u.t, u.wait())
+}
+
+// Random clusters beside the framework and the default plugins of kube-scheduler 1.36.3: which nodes are
+// feasible, who refuses the others and why, and what each plugin scores.
+func TestDecisionsBeside(t *testing.T) {
+	u := startUpstreams(t)
+	defer u.close()
 	failed, pods := 0, 0
 	for _, seed := range seeds.Of(t, 300) {
 		w := newBesideWorld(seed)
-		line, err := json.Marshal(w)
-		require.NoError(t, err)
-		_, err = in.Write(append(line, '\n'))
-		require.NoError(t, err)
-		require.True(t, lines.Scan(), "seed %d: %v", seed, lines.Err())
-		var all []besideDecision
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &all))
+		all := u.decide(w)
 		c := w.cluster()
 		for i := range all {
 			pods++
@@ -289,6 +323,4 @@ func TestDecisionsBeside(t *testing.T) {
 		}
 	}
 	t.Logf("%d pods", pods)
-	require.NoError(t, in.Close())
-	require.NoError(t, cmd.Wait())
 }

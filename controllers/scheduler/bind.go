@@ -41,6 +41,9 @@ func (s *Scheduler) prepare(ctx context.Context, t *try, o *outcome) bool {
 	if st.OK() && o.plan != nil {
 		st = s.volumes.bind(ctx, t, o)
 	}
+	if st.OK() && o.claims != nil {
+		st = s.devices.bind(ctx, t, o)
+	}
 	if st.OK() {
 		st = o.profile.preBindAll(ctx, s.opts.PluginTimeout, t.Pod, o.Node)
 	}
@@ -99,6 +102,9 @@ func (s *Scheduler) undo(ctx context.Context, t *try, o *outcome, st *Status) {
 	pod := t.pod
 	s.pluginFailed(o.profile, st)
 	o.profile.unreserveAll(t.Pod, o.Node)
+	if o.claims != nil {
+		s.devices.giveBack(ctx, pod, o.claims)
+	}
 	s.mu.Lock()
 	s.takeBack(pod, true)
 	nominated := ""

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
@@ -24,10 +23,6 @@ type volumeBinder struct {
 	s       *Scheduler
 	claims  *client.Client[*corev1.PersistentVolumeClaim]
 	volumes *client.Client[*corev1.PersistentVolume]
-
-	mu sync.Mutex
-	// waiting are the channels to signal by what they wait for: a claim, a volume or the end of a pod.
-	waiting map[string]map[chan struct{}]bool
 }
 
 func claimKey(key types.NamespacedName) string { return "claim " + key.String() }
@@ -36,8 +31,7 @@ func podKey(uid types.UID) string              { return "pod " + string(uid) }
 
 // followVolumes lets the cluster hold what volumes depend on, if a profile has a plugin that looks at it.
 func (s *Scheduler) followVolumes(m *manager.Manager) {
-	s.volumes = &volumeBinder{s: s, waiting: map[string]map[chan struct{}]bool{},
-		claims: client.For[*corev1.PersistentVolumeClaim](m.Conn()), volumes: client.For[*corev1.PersistentVolume](m.Conn())}
+	s.volumes = &volumeBinder{s: s, claims: client.For[*corev1.PersistentVolumeClaim](m.Conn()), volumes: client.For[*corev1.PersistentVolume](m.Conn())}
 	if !s.uses("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone") {
 		return
 	}
@@ -95,44 +89,13 @@ func follow[T interface {
 		}
 		switch kind {
 		case ClaimEvent:
-			s.volumes.wake(claimKey(e.Key))
+			s.awaited.wake(claimKey(e.Key))
 		case VolumeEvent:
-			s.volumes.wake(volumeKey(e.Key.Name))
+			s.awaited.wake(volumeKey(e.Key.Name))
+		case ResourceClaimEvent:
+			s.awaited.wake(deviceKey(e.Key))
 		}
 	}, informers.HandlerOptions{}))
-}
-
-// wake signals those that wait for something.
-func (b *volumeBinder) wake(key string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for ch := range b.waiting[key] {
-		select {
-		case ch <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// await lets ch be signalled for the given keys until the returned function is called.
-func (b *volumeBinder) await(ch chan struct{}, keys []string) (end func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, key := range keys {
-		if b.waiting[key] == nil {
-			b.waiting[key] = map[chan struct{}]bool{}
-		}
-		b.waiting[key][ch] = true
-	}
-	return func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		for _, key := range keys {
-			if delete(b.waiting[key], ch); len(b.waiting[key]) == 0 {
-				delete(b.waiting, key)
-			}
-		}
-	}
 }
 
 // bind writes the plan of a pod and waits until its claims are bound.
@@ -148,7 +111,7 @@ func (b *volumeBinder) bind(ctx context.Context, t *try, o *outcome) *Status {
 	for _, c := range o.plan.make {
 		keys = append(keys, claimKey(c.Key()))
 	}
-	defer b.await(ch, keys)()
+	defer b.s.awaited.await(ch, keys)()
 	written, err := b.write(ctx, o)
 	if err != nil {
 		return failed(err)
@@ -167,7 +130,7 @@ func (b *volumeBinder) bind(ctx context.Context, t *try, o *outcome) *Status {
 		if done {
 			return nil
 		}
-		end := b.await(ch, missing) // volumes that were made for claims
+		end := b.s.awaited.await(ch, missing) // volumes that were made for claims
 		select {
 		case <-ch:
 		case <-timer.C:

@@ -40,6 +40,7 @@ type Cluster struct {
 	images              map[string]*image
 	storage             storage
 	groupings           groupings
+	devices             deviceState
 	// next is where the search for feasible nodes begins, so that all nodes get their turn.
 	next int
 	// nominations is the room kept for pods that wait for others to go; see nominate.go.
@@ -120,8 +121,9 @@ type placed struct {
 	hitsAt uint64
 	// groups are those of its terms.
 	groups []*counter
-	// plan is what must be written of its volumes.
-	plan *volumePlan
+	// plan is what must be written of its volumes, and claims of its devices.
+	plan   *volumePlan
+	claims *devicePlan
 }
 
 // NewCluster returns an empty cluster that decides with the default profile. random returns a number below n
@@ -139,7 +141,7 @@ func NewCluster(random func(n int) int) *Cluster {
 func newCluster() *Cluster {
 	return &Cluster{byName: map[string]*Node{}, pods: map[types.UID]*placed{}, byNamespace: map[string]map[types.UID]*placed{},
 		namespaces: map[string]map[string]string{}, topologies: map[string]*topology{}, counters: newCounters(),
-		anti: newGroups(), affine: newGroups(), liked: newGroups(), images: map[string]*image{}, storage: newStorage(), groupings: newGroupings(),
+		anti: newGroups(), affine: newGroups(), liked: newGroups(), images: map[string]*image{}, storage: newStorage(), groupings: newGroupings(), devices: newDeviceState(),
 		nominations: newNominations(), budgets: map[types.NamespacedName]*budget{}, spared: map[types.UID]time.Time{},
 		cycles: map[*Profile]*Cycle{}}
 }
@@ -389,8 +391,9 @@ func (c *Cluster) replace(p *placed, pod *corev1.Pod) {
 // place puts a pod on a node, known or not.
 func (c *Cluster) place(info *Pod, on string) {
 	var plan *volumePlan
+	var claims *devicePlan
 	if was := c.pods[info.pod.UID]; was != nil && was.node.name == on {
-		plan = was.plan // until the claims are seen as bound as the pod
+		plan, claims = was.plan, was.claims // until the claims are seen as bound as the pod
 	}
 	c.displace(info.pod.UID)
 	c.unnominate(info.pod.UID)
@@ -398,7 +401,10 @@ func (c *Cluster) place(info *Pod, on string) {
 	if plan == nil && len(info.claims) > 0 && info.pod.Spec.NodeName == "" && n.obj != nil {
 		plan = c.storage.plan(info, n)
 	}
-	c.insert(&placed{Pod: info, node: n, plan: plan})
+	if claims == nil && info.pod.Spec.NodeName == "" && n.obj != nil {
+		claims = c.planDevices(info, n)
+	}
+	c.insert(&placed{Pod: info, node: n, plan: plan, claims: claims})
 }
 
 // insert adds a placed pod.
@@ -418,6 +424,7 @@ func (c *Cluster) index(p *placed) {
 	ns[p.pod.UID] = p
 	c.hold(p)
 	c.storage.promise(p.plan, p.node.name, 1)
+	c.devices.promise(p.claims, 1)
 	if c.journal.open > 0 {
 		c.journal.log(func() { c.unindex(p) })
 	}
@@ -426,6 +433,7 @@ func (c *Cluster) index(p *placed) {
 func (c *Cluster) unindex(p *placed) {
 	c.release(p)
 	c.storage.promise(p.plan, p.node.name, -1)
+	c.devices.promise(p.claims, -1)
 	delete(c.pods, p.pod.UID)
 	if ns := c.byNamespace[p.pod.Namespace]; len(ns) > 1 {
 		delete(ns, p.pod.UID)

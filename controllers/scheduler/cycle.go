@@ -52,6 +52,8 @@ type check struct {
 	plain  FilterPlugin
 	// monotone filters never allow with more pods what they refuse with fewer.
 	monotone bool
+	// said is the last answer without a name, named the same with it.
+	said, named *Status
 }
 
 // turnedDown is a node that cannot take the pod.
@@ -212,7 +214,9 @@ func (cy *Cycle) look() {
 	enough, nodes := cy.enough(), c.inTurns()
 	k := c.next % max(len(nodes), 1)
 	for range nodes {
-		if cy.visit(nodes[k]) && len(cy.feasible) >= enough {
+		if found := cy.visit(nodes[k]); cy.failed != nil {
+			return
+		} else if found && len(cy.feasible) >= enough {
 			c.next = (k + 1) % len(nodes)
 			return
 		}
@@ -225,6 +229,10 @@ func (cy *Cycle) look() {
 // visit calls the filters for a node and notes their answer, which is true if the node is feasible.
 func (cy *Cycle) visit(n *Node) bool {
 	st := cy.filter(n)
+	if st != nil && st.Code == Error {
+		cy.failed = st
+		return false
+	}
 	if st == nil {
 		cy.feasible = append(cy.feasible, n)
 		return true
@@ -250,11 +258,20 @@ func (cy *Cycle) filter(n *Node) *Status {
 }
 
 func (cy *Cycle) ask(k *check, n *Node) *Status {
-	if k.filter != nil {
-		return k.filter.Filter(n)
-	}
 	cy.running = k.plugin.Name()
-	return k.plain.Filter(cy.pod, n)
+	var st *Status
+	if k.filter != nil {
+		st = k.filter.Filter(n)
+	} else {
+		st = k.plain.Filter(cy.pod, n)
+	}
+	if st == nil || st.Plugin != "" {
+		return st
+	}
+	if st != k.said {
+		k.said, k.named = st, named(st, k.plugin)
+	}
+	return k.named
 }
 
 // staticFilter calls the filters that depend on nothing but the node's object and the signed part of the pod,
@@ -270,6 +287,9 @@ func (cy *Cycle) staticFilter(n *Node) *Status {
 	for _, p := range cy.profile.static {
 		if st := p.Filter(cy.pod, n); !st.OK() {
 			known.status = named(st, p)
+			if st.Code == Error {
+				known.version = 0 // is not remembered
+			}
 			break
 		}
 	}

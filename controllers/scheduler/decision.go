@@ -200,9 +200,9 @@ func (c *Cluster) Fork() *Cluster {
 	for _, n := range c.order {
 		out.SetNode(n.obj)
 	}
-	out.storage, out.groupings = c.storage.clone(), c.groupings.clone()
+	out.storage, out.groupings, out.devices = c.storage.clone(), c.groupings.clone(), c.devices.clone()
 	for _, p := range c.pods {
-		out.insert(&placed{Pod: p.Pod, node: out.node(p.node.name), plan: p.plan})
+		out.insert(&placed{Pod: p.Pod, node: out.node(p.node.name), plan: p.plan, claims: p.claims})
 	}
 	out.nominations = c.nominations.clone()
 	for _, nom := range out.nominations.byPod {

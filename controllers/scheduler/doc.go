@@ -11,8 +11,8 @@
 // # Plugins
 //
 // A [Profile] is a list of plugins with weights; [Default] has those of Kubernetes 1.36 with their names,
-// arguments and weights, except for dynamic resources, declared features and gangs, which do not exist here
-// yet. A plugin implements the points it wants. The points of kube-scheduler's framework are here:
+// arguments and weights, except for gangs, which do not exist here yet. A plugin implements the points it
+// wants. The points of kube-scheduler's framework are here:
 //
 //	PreEnqueue, QueueSort                  PreEnqueuePlugin, QueueSortPlugin
 //	PreFilter, Filter                      PreFilterPlugin, with a NodeFilter; FilterPlugin
@@ -49,6 +49,14 @@
 // to get is reserved with its place: two pods never count on one volume. Before the pod is bound, its volumes
 // refer to its claims, or its claims name the node for their provisioner, and all claims are bound; pods that
 // wait for that do not hold up others.
+//
+// # Devices
+//
+// The claims of a pod are allocated for a node as the allocator of kube-scheduler does, with all of DRA that
+// is on by default in 1.36: selectors, alternatives, administrative access, partitions, shares, taints,
+// binding conditions and extended resources. What a pod is to get is reserved with its place; pods that share
+// a claim which is not written yet are placed where its devices are. DeviceTaintRules, which are off by
+// default in 1.36, are not looked at, and the scores of NodeResourcesFit do not count devices.
 //
 // # Differences from kube-scheduler
 //

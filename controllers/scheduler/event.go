@@ -38,14 +38,22 @@ const (
 	StorageCapacityEvent
 	// VolumeAttachmentEvent is that of a VolumeAttachment.
 	VolumeAttachmentEvent
+	// ResourceClaimEvent is that of a ResourceClaim.
+	ResourceClaimEvent
+	// ResourceSliceEvent is that of a ResourceSlice.
+	ResourceSliceEvent
+	// DeviceClassEvent is that of a DeviceClass.
+	DeviceClassEvent
 	// OtherEvent is that of [Scheduler.Wake].
 	OtherEvent
 
-	// NodeEvents, AssignedPodEvents and StorageEvents are all of a resource or of several, AllEvents all.
+	// NodeEvents, AssignedPodEvents, StorageEvents and DeviceEvents are all of a resource or of several,
+	// AllEvents all.
 	NodeEvents        = NodeAdd | NodeUpdate | NodeDelete
 	AssignedPodEvents = AssignedPodAdd | AssignedPodUpdate | AssignedPodDelete
 	StorageEvents     = ClaimEvent | VolumeEvent | StorageClassEvent | CSINodeEvent | CSIDriverEvent | StorageCapacityEvent | VolumeAttachmentEvent
-	AllEvents         = NodeEvents | AssignedPodEvents | NamespaceUpdate | StorageEvents | OtherEvent
+	DeviceEvents      = ResourceClaimEvent | ResourceSliceEvent | DeviceClassEvent
+	AllEvents         = NodeEvents | AssignedPodEvents | NamespaceUpdate | StorageEvents | DeviceEvents | OtherEvent
 )
 
 // Event is a change that may make a waiting pod fit.

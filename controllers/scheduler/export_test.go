@@ -6,7 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/controllers/scheduler/internal/devices"
 )
 
 // Dump writes all of a cluster that decisions depend on.
@@ -36,6 +39,7 @@ func (c *Cluster) Dump() string {
 		fmt.Fprintln(&b, "nominated", uid, n.node, n.serial, n.planned, slices.Sorted(maps.Keys(n.victims)))
 	}
 	c.storage.dump(&b)
+	c.devices.dump(&b)
 	spent := map[string][]types.UID{}
 	for key, budget := range c.budgets {
 		spent[key.String()] = slices.Sorted(maps.Keys(budget.spent))
@@ -115,3 +119,45 @@ func (c *Cluster) Check() (wrong []string) {
 	})
 	return wrong
 }
+
+// PlannedDevices are the allocations that the claims of a pod would get on a node, by claim.
+func (c *Cluster) PlannedDevices(pod *corev1.Pod, node string) map[string]*resourcev1.AllocationResult {
+	out := map[string]*resourcev1.AllocationResult{}
+	if plan := c.planDevices(NewPod(pod), c.existing(node)); plan != nil {
+		for _, p := range plan.claims {
+			if p.allocation != nil {
+				out[p.claim.Name] = p.allocation
+			}
+		}
+	}
+	return out
+}
+
+// dump writes what claims and plans say of devices.
+func (d *deviceState) dump(b *strings.Builder) {
+	var again devices.Allocated
+	for key := range d.claims.all {
+		again.Count(d.effective(key), 1)
+	}
+	lines := []string{}
+	for key, p := range d.promised {
+		if d.claims.all[key] == nil {
+			again.Count(p.allocation, 1)
+		}
+		lines = append(lines, fmt.Sprintf("promised %s %p %d\n", key, p.allocation, p.plans))
+	}
+	for key, c := range d.claims.all {
+		lines = append(lines, fmt.Sprintf("claim %s %p\n", key, c))
+	}
+	for key, s := range d.slices.all {
+		lines = append(lines, fmt.Sprintf("slice %s %p\n", key, s))
+	}
+	for uid, c := range d.made {
+		lines = append(lines, fmt.Sprintf("made %s %p\n", uid, c))
+	}
+	slices.Sort(lines)
+	fmt.Fprintln(b, lines, "counted right:", again.Equal(&d.allocated))
+}
+
+// TwiceAllocated are devices that are not to be shared and that several claims have.
+func (c *Cluster) TwiceAllocated() []string { return c.devices.allocated.Twice() }

@@ -6,14 +6,15 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
 )
 
 // Load returns the state of a cluster as the API server has it: nodes, pods, the rooms that are kept for
-// nominated pods, and all that volumes and spreading depend on. Ties are broken by the pod's UID, as the
-// scheduler does. What a running scheduler has decided and not written yet is not in it; see
+// nominated pods, and all that volumes, devices and spreading depend on. Ties are broken by the pod's UID, as
+// the scheduler does. What a running scheduler has decided and not written yet is not in it; see
 // [Scheduler.Simulate] for that. The kinds are read one after the other, at the server's latest state.
 func Load(ctx context.Context, conn client.Conn) (*Cluster, error) {
 	c := NewCluster(nil)
@@ -36,6 +37,9 @@ func Load(ctx context.Context, conn client.Conn) (*Cluster, error) {
 		each(ctx, conn, func(o *storagev1.CSIDriver) { object(o) }),
 		each(ctx, conn, func(o *storagev1.CSIStorageCapacity) { object(o) }),
 		each(ctx, conn, func(o *storagev1.VolumeAttachment) { object(o) }),
+		each(ctx, conn, func(o *resourcev1.ResourceClaim) { object(o) }),
+		each(ctx, conn, func(o *resourcev1.ResourceSlice) { object(o) }),
+		each(ctx, conn, func(o *resourcev1.DeviceClass) { object(o) }),
 	} {
 		if err != nil {
 			return nil, err

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
 )
 
 // ScoringStrategy says how [NodeResourcesFit] scores nodes by what their pods request.
@@ -130,31 +131,47 @@ type fitFilter struct {
 	need amounts
 	// others are the extended resources that the pod requests and that are not ignored.
 	others []corev1.ResourceName
+	// devices, if not nil, says which of them DynamicResources looks at.
+	devices *deviceState
+}
+
+// skips reports whether a node has a resource as devices, which this plugin does not count.
+func (f *fitFilter) skips(name corev1.ResourceName, n *Node) bool {
+	return f.devices != nil && f.devices.fromDevices(name, n)
 }
 
 // PreFilter implements PreFilterPlugin.
 func (a *NodeResourcesFit) PreFilter(cy *Cycle) (NodeFilter, *Status) {
 	f := Scratch[fitFilter](cy, a)
 	f.need, f.others = cy.pod.need, f.others[:0]
+	f.devices = nil
 	for name, want := range cy.pod.need.others {
 		if want > 0 && !a.ignores(string(name)) {
 			f.others = append(f.others, name)
 		}
 	}
 	slices.Sort(f.others)
+	if len(f.others) > 0 && cy.profile.index("DynamicResources") >= 0 {
+		f.devices = &cy.cluster.devices
+	}
 	return f, nil
 }
 
 // EventsToRegister implements EnqueueExtensions.
 func (*NodeResourcesFit) EventsToRegister() EventKind {
-	return NodeAdd | NodeUpdate | AssignedPodDelete | AssignedPodUpdate
+	return NodeAdd | NodeUpdate | AssignedPodDelete | AssignedPodUpdate | DeviceClassEvent
 }
 
-// QueueingHint implements QueueingHint: pods that end or request less, and nodes that are new or have more,
-// if they are large enough at all.
+// QueueingHint implements QueueingHint: pods that end or request less, nodes that are new or have more, if
+// they are large enough at all, and classes of devices that serve a resource of the pod.
 func (a *NodeResourcesFit) QueueingHint(e *Event, p *Pod) bool {
 	if e.Kind == AssignedPodUpdate {
 		return shrinks(e.OldPod, e.NewPod)
+	}
+	if e.Kind == DeviceClassEvent {
+		class, ok := e.New.(*resourcev1.DeviceClass)
+		return ok && (p.need.others[corev1.ResourceName(deref(class.Spec.ExtendedResourceName))] > 0 ||
+			p.need.others[corev1.ResourceName(resourcev1.ResourceDeviceClassPrefix+class.Name)] > 0)
 	}
 	if e.NewNode == nil {
 		return true
@@ -162,7 +179,8 @@ func (a *NodeResourcesFit) QueueingHint(e *Event, p *Pod) bool {
 	n := &Node{obj: e.NewNode, allocatable: amountsOf(e.NewNode.Status.Allocatable), maxPods: podsAllowed(e.NewNode.Status.Allocatable)}
 	f := &fitFilter{need: p.need}
 	for name, want := range p.need.others {
-		if want > 0 && !a.ignores(string(name)) {
+		mayHaveDevices := n.allocatable.others[name] == 0 && mayHaveClass(name)
+		if want > 0 && !a.ignores(string(name)) && !mayHaveDevices {
 			f.others = append(f.others, name)
 		}
 	}
@@ -222,7 +240,7 @@ func (f *fitFilter) Filter(n *Node) *Status {
 		bits |= shortEphemeral
 	}
 	for _, name := range f.others {
-		if f.need.others[name] > n.allocatable.others[name]-n.used.others[name] {
+		if f.need.others[name] > n.allocatable.others[name]-n.used.others[name] && !f.skips(name, n) {
 			return f.shortOfOthers(n, bits)
 		}
 	}
@@ -242,7 +260,7 @@ func (f *fitFilter) shortOfOthers(n *Node, bits int) *Status {
 		st.Code = UnschedulableAndUnresolvable
 	}
 	for _, name := range f.others {
-		if f.need.others[name] > n.allocatable.others[name]-n.used.others[name] {
+		if f.need.others[name] > n.allocatable.others[name]-n.used.others[name] && !f.skips(name, n) {
 			st.Reasons = append(st.Reasons[:len(st.Reasons):len(st.Reasons)], "Insufficient "+string(name))
 		}
 	}
@@ -255,7 +273,7 @@ func (f *fitFilter) neverFits(n *Node) bool {
 		return true
 	}
 	for _, name := range f.others {
-		if f.need.others[name] > n.allocatable.others[name] {
+		if f.need.others[name] > n.allocatable.others[name] && !f.skips(name, n) {
 			return true
 		}
 	}

@@ -29,6 +29,8 @@ type Pod struct {
 	kinKey string
 	images []string
 	claims []claimUse
+	// devices are the ResourceClaims that it uses.
+	devices []deviceUse
 	// disks are the volumes that few pods may share; see sharedDisk.
 	disks []*corev1.Volume
 	// choiceKey and tolerationKey are equal for pods with equal node selectors and affinities, and equal
@@ -54,7 +56,7 @@ func NewPod(pod *corev1.Pod) *Pod {
 	p.spread = compileSpread(p)
 	p.kinKey = kinKey(pod)
 	p.images = imagesOf(pod)
-	p.claims, p.disks = claimsOf(pod), disksOf(pod)
+	p.claims, p.disks, p.devices = claimsOf(pod), disksOf(pod), devicesOf(pod)
 	return p
 }
 

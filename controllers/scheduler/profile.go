@@ -105,7 +105,7 @@ func Default() *Profile {
 		{SchedulingGates{}, 1, 0}, {PrioritySort{}, 1, 0}, {NodeUnschedulable{}, 1, 0}, {NodeName{}, 1, 0}, {TaintToleration{}, 3, 0},
 		{&NodeAffinity{}, 2, 0}, {NodePorts{}, 1, 0}, {&NodeResourcesFit{}, 1, 0}, {VolumeRestrictions{}, 1, 0},
 		{NodeVolumeLimits{}, 1, 0}, {&VolumeBinding{}, 1, 0}, {VolumeZone{}, 1, 0}, {&PodTopologySpread{}, 2, 0},
-		{&InterPodAffinity{HardPodAffinityWeight: 1}, 2, 0}, {&DefaultPreemption{}, 1, 0},
+		{&InterPodAffinity{HardPodAffinityWeight: 1}, 2, 0}, {&DynamicResources{}, 2, 0}, {&DefaultPreemption{}, 1, 0},
 		{&NodeResourcesBalancedAllocation{}, 1, 0}, {ImageLocality{}, 1, 0}, {NodeDeclaredFeatures{}, 1, 0},
 	}}
 	p.compile()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/policyv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -81,6 +82,8 @@ type Scheduler struct {
 	waiting   waiting
 	first     *Profile
 	volumes   *volumeBinder
+	devices   *deviceBinder
+	awaited   awaited
 
 	mu      sync.Mutex // guards what follows, and is taken before queue's; never held across I/O
 	cluster *Cluster
@@ -116,7 +119,7 @@ func New(m *manager.Manager, opts Options) (*Scheduler, error) {
 	opts.Binders, opts.PluginTimeout = cmp.Or(opts.Binders, 32), cmp.Or(opts.PluginTimeout, pluginTimeout)
 	pods := client.For[*corev1.Pod](m.Conn())
 	s := &Scheduler{opts: opts, log: m.Logger(), pods: pods, bind: client.Subresource[*corev1.Binding](pods, "binding"),
-		recorders: map[string]*events.Recorder{}, profiles: map[string]*Profile{}, assumed: map[types.UID]assumption{}, waiting: newWaiting()}
+		recorders: map[string]*events.Recorder{}, profiles: map[string]*Profile{}, assumed: map[types.UID]assumption{}, waiting: newWaiting(), awaited: newAwaited()}
 	if err := errors.Join(s.setProfiles(), checkExtenders(opts.Extenders)); err != nil {
 		return nil, err
 	}
@@ -133,6 +136,7 @@ func New(m *manager.Manager, opts Options) (*Scheduler, error) {
 		informers.For[*policyv1.PodDisruptionBudget](set).AddHandler(s.onBudget, informers.HandlerOptions{}),
 	}
 	s.followVolumes(m)
+	s.followDevices(m)
 	s.followGroupings(m)
 	m.Add(runnable, s)
 	return s, nil
@@ -262,7 +266,8 @@ func (s *Scheduler) onPod(e informers.Event[*corev1.Pod]) {
 		}
 		return
 	}
-	retry := old == nil || !codec.Equal(&old.Spec, &pod.Spec) || !codec.Equal(&old.Labels, &pod.Labels)
+	retry := old == nil || !codec.Equal(&old.Spec, &pod.Spec) || !codec.Equal(&old.Labels, &pod.Labels) ||
+		!codec.Equal(&old.Status.ResourceClaimStatuses, &pod.Status.ResourceClaimStatuses)
 	if _, decided := s.assumed[pod.UID]; decided {
 		s.queue.update(info, retry) // its binding is on the way, and may fail
 		return
@@ -274,7 +279,7 @@ func (s *Scheduler) onPod(e informers.Event[*corev1.Pod]) {
 // onPodGone handles the end of a pod; what it took, or what was kept for it, is free.
 func (s *Scheduler) onPodGone(uid types.UID) {
 	s.waiting.reject(uid, "the pod was deleted")
-	s.volumes.wake(podKey(uid))
+	s.awaited.wake(podKey(uid))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue.remove(uid)
@@ -447,7 +452,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 
 // waits reports whether something may take long before the pod is bound.
 func (o *outcome) waits() bool {
-	return o.plan != nil || len(o.profile.permit)+len(o.profile.prebind) > 0
+	return o.plan != nil || o.claims != nil || len(o.profile.permit)+len(o.profile.prebind) > 0
 }
 
 // finish does what a decision says: what may take long first, and what is written in one of the slots.
@@ -500,8 +505,11 @@ type outcome struct {
 	nominated string
 	// victims are the pods to end for that.
 	victims []*corev1.Pod
-	// plan is what is to be written of the pod's volumes before.
-	plan *volumePlan
+	// plan is what is to be written of the pod's volumes before, and claims of its claims of devices.
+	plan   *volumePlan
+	claims *devicePlan
+	// release is a claim of devices that the pod cannot use as it is, and that it may get others for.
+	release *resourcev1.ResourceClaim
 }
 
 // decide places the pod and assumes the placement, so that the next decision already counts it. For a pod
@@ -524,6 +532,7 @@ func (s *Scheduler) decide(t *try) (o outcome, ok bool) {
 	o.Decision, o.failed = cy.decision(), cy.failed
 	o.refused = cy.refusedBy()
 	if cy.failed == nil {
+		o.release = cy.unusable()
 		s.makeRoom(cy, t, &o)
 	}
 	return o, true
@@ -538,7 +547,11 @@ func (s *Scheduler) assume(t *try, o *outcome, node string) {
 	o.Node = node
 	s.assumed[t.pod.UID] = assumption{node, s.cluster.unnominate(t.pod.UID)}
 	s.cluster.place(t.Pod, node)
-	o.plan = s.cluster.pods[t.pod.UID].plan
+	p := s.cluster.pods[t.pod.UID]
+	o.plan = p.plan
+	if o.profile.index("DynamicResources") >= 0 {
+		o.claims = p.claims
+	}
 }
 
 // refuse turns a placement that a plugin does not accept into none.
@@ -614,6 +627,9 @@ func (s *Scheduler) unplaced(ctx context.Context, t *try, o *outcome) {
 	}
 	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) && !errors.Is(err, errBound) {
 		s.log.Warn("handling of unschedulable pod failed", "namespace", t.pod.Namespace, "name", t.pod.Name, "nominated", o.nominated, "err", err)
+	}
+	if err == nil && o.release != nil {
+		err = s.devices.release(ctx, t.pod, o.release)
 	}
 	if err != nil || o.failed != nil {
 		s.queue.backedOff(t)

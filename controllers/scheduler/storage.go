@@ -75,9 +75,10 @@ func (s *storage) clone() storage {
 }
 
 // SetObject adds or replaces an object that volumes depend on: a PersistentVolumeClaim, PersistentVolume,
-// StorageClass, CSINode, CSIDriver, CSIStorageCapacity or VolumeAttachment; or one whose selector says which
-// pods belong together: a Service, ReplicationController, ReplicaSet or StatefulSet. It is false for other
-// kinds, which have methods of their own or do not count.
+// StorageClass, CSINode, CSIDriver, CSIStorageCapacity or VolumeAttachment; one that devices depend on: a
+// ResourceClaim, ResourceSlice or DeviceClass; or one whose selector says which pods belong together: a
+// Service, ReplicationController, ReplicaSet or StatefulSet. It is false for other kinds, which have methods
+// of their own or do not count.
 func (c *Cluster) SetObject(obj metav1.Object) bool {
 	_, ok := c.putObject(obj, false)
 	return ok
@@ -107,6 +108,9 @@ func (c *Cluster) putObject(obj metav1.Object, gone bool) (was metav1.Object, kn
 		return putIn(c, s.capacities, o, gone), true
 	case *storagev1.VolumeAttachment:
 		return putIn(c, s.attachments, o, gone), true
+	}
+	if was, known = c.putDevices(obj, gone); known {
+		return was, true
 	}
 	return c.putGrouping(obj, gone)
 }

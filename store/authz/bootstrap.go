@@ -242,7 +242,8 @@ func (b *Bootstrap) components() {
 		on(verbs("create"), "coordination.k8s.io:leasecandidates"), on(read, ":nodes"), on(verbs("delete,get,list,watch"), ":pods"),
 		on([]string{"create"}, ":bindings,pods/binding"), on(verbs("patch,update"), ":pods/status"), on(read, ":replicationcontrollers,services", "apps:replicasets,statefulsets",
 			"policy:poddisruptionbudgets", ":persistentvolumeclaims,persistentvolumes,namespaces", "storage.k8s.io:csidrivers,csinodes,csistoragecapacities,volumeattachments",
-			"resource.k8s.io:deviceclasses,resourceclaims,resourceslices"), on(verbs("patch,update"), "resource.k8s.io:resourceclaims,resourceclaims/status")))
+			"resource.k8s.io:deviceclasses,resourceclaims,resourceslices"), on(verbs("patch,update"), "resource.k8s.io:resourceclaims,resourceclaims/status,resourceclaims/binding"),
+		on(verbs("create,delete"), "resource.k8s.io:resourceclaims")))
 	b.bind("system:kube-scheduler", user(authn.SchedulerUser))
 	b.role("system:kube-controller-manager", rules(events, reviews,
 		on([]string{"create"}, "coordination.k8s.io:leases"), named(on(verbs("get,list,update,watch"), "coordination.k8s.io:leases"), "kube-controller-manager"),

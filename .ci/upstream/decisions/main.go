@@ -17,19 +17,24 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/dynamic-resource-allocation/resourceslice/tracker"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
+	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
 )
 
 type world struct {
@@ -45,6 +50,9 @@ type world struct {
 	CSIDrivers  []*storagev1.CSIDriver
 	Capacities  []*storagev1.CSIStorageCapacity
 	Attachments []*storagev1.VolumeAttachment
+	Devices     []*resourcev1.ResourceClaim
+	Slices      []*resourcev1.ResourceSlice
+	DeviceTypes []*resourcev1.DeviceClass
 	Pods        []*v1.Pod
 }
 
@@ -63,7 +71,9 @@ type decision struct {
 	// Scores are the weighted ones, by node and plugin.
 	Scores map[string]map[string]int64 `json:",omitempty"`
 	Totals map[string]int64            `json:",omitempty"`
-	Error  string                      `json:",omitempty"`
+	// Devices are those that the claims of the pod would get, by node and claim.
+	Devices map[string]map[string]*resourcev1.AllocationResult `json:",omitempty"`
+	Error   string                                             `json:",omitempty"`
 }
 
 func main() {
@@ -110,6 +120,9 @@ func (w *world) decide() ([]decision, error) {
 	all = objects(all, w.CSIDrivers)
 	all = objects(all, w.Capacities)
 	all = objects(all, w.Attachments)
+	all = objects(all, w.Devices)
+	all = objects(all, w.Slices)
+	all = objects(all, w.DeviceTypes)
 	client := fake.NewClientset(all...)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	cfg, err := latest.Default()
@@ -117,10 +130,21 @@ func (w *world) decide() ([]decision, error) {
 		return nil, err
 	}
 	profile := cfg.Profiles[0]
-	profile.Plugins.MultiPoint.Enabled = slices.DeleteFunc(profile.Plugins.MultiPoint.Enabled, func(p config.Plugin) bool { return p.Name == "DynamicResources" })
+	known := assumecache.NewAssumeCache(klog.Background(), factory.Resource().V1().ResourceClaims().Informer(), "ResourceClaim", "", nil)
+	published, err := tracker.StartTracker(ctx, tracker.Options{EnableConsumableCapacity: true, SliceInformer: factory.Resource().V1().ResourceSlices(), KubeClient: client})
+	if err != nil {
+		return nil, err
+	}
+	manager := dynamicresources.NewDRAManager(ctx, known, published, factory)
+	if h, ok := manager.DeviceClassResolver().(toolscache.ResourceEventHandler); ok {
+		if _, err := factory.Resource().V1().DeviceClasses().Informer().AddEventHandler(h); err != nil {
+			return nil, err
+		}
+	}
 	snapshot := cache.NewSnapshot(w.Placed, w.Nodes)
 	f, err := frameworkruntime.NewFramework(ctx, plugins.NewInTreeRegistry(), &profile, frameworkruntime.WithClientSet(client), frameworkruntime.WithInformerFactory(factory),
 		frameworkruntime.WithSnapshotSharedLister(snapshot), frameworkruntime.WithParallelism(1),
+		frameworkruntime.WithSharedDRAManager(manager),
 		frameworkruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(factory.Storage().V1().CSINodes().Lister())),
 		frameworkruntime.WithMetricsRecorder(metrics.NewMetricsAsyncRecorder(1000, time.Second, ctx.Done())))
 	if err != nil {
@@ -128,16 +152,19 @@ func (w *world) decide() ([]decision, error) {
 	}
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
+	for !w.counted(manager) || !w.resolved(manager) {
+		time.Sleep(time.Millisecond) // the events are on the way
+	}
 	out := make([]decision, len(w.Pods))
 	for i, p := range w.Pods {
-		out[i] = w.one(ctx, f, snapshot, p)
+		out[i] = w.one(ctx, f, snapshot, manager, p)
 	}
 	return out, nil
 }
 
 func said(st *fwk.Status) answer { return answer{st.Code().String(), st.Plugin(), st.Reasons()} }
 
-func (w *world) one(ctx context.Context, f framework.Framework, snapshot *cache.Snapshot, p *v1.Pod) (d decision) {
+func (w *world) one(ctx context.Context, f framework.Framework, snapshot *cache.Snapshot, manager fwk.SharedDRAManager, p *v1.Pod) (d decision) {
 	state := framework.NewCycleState()
 	result, st, _ := f.RunPreFilterPlugins(ctx, state, p)
 	if !st.IsSuccess() {
@@ -185,5 +212,48 @@ func (w *world) one(ctx context.Context, f framework.Framework, snapshot *cache.
 			d.Scores[n.Name][s.Name] = s.Score
 		}
 	}
+	if len(p.Spec.ResourceClaims) > 0 {
+		d.Devices = map[string]map[string]*resourcev1.AllocationResult{}
+		for _, n := range scores {
+			if d.Devices[n.Name], err = w.reserve(ctx, f, state, manager, p, n.Name); err != nil {
+				return decision{Error: err.Error()}
+			}
+		}
+	}
 	return d
+}
+
+// reserve returns what the open claims of a pod would get on a node.
+func (w *world) reserve(ctx context.Context, f framework.Framework, state fwk.CycleState, manager fwk.SharedDRAManager, p *v1.Pod, node string) (map[string]*resourcev1.AllocationResult, error) {
+	defer f.RunReservePluginsUnreserve(ctx, state, p, node)
+	if st := f.RunReservePluginsReserve(ctx, state, p, node); !st.IsSuccess() {
+		return nil, st.AsError()
+	}
+	out := map[string]*resourcev1.AllocationResult{}
+	for _, c := range w.Devices {
+		if a := manager.ResourceClaims().GetPendingAllocation(c.UID); a != nil {
+			out[c.Name] = a.DeepCopy()
+		}
+	}
+	return out, nil
+}
+
+// counted reports whether all allocated devices are known.
+func (w *world) counted(manager fwk.SharedDRAManager) bool {
+	n := 0
+	for _, c := range w.Devices {
+		if c.Status.Allocation != nil {
+			n++ // of one device each
+		}
+	}
+	st, err := manager.ResourceClaims().GatherAllocatedState()
+	claims, err2 := manager.ResourceClaims().List()
+	return err == nil && err2 == nil && len(claims) == len(w.Devices) && len(st.AllocatedDevices)+len(st.AllocatedSharedDeviceIDs) == n
+}
+
+// resolved reports whether all classes are known by their extended resource.
+func (w *world) resolved(manager fwk.SharedDRAManager) bool {
+	return !slices.ContainsFunc(w.DeviceTypes, func(c *resourcev1.DeviceClass) bool {
+		return manager.DeviceClassResolver().GetDeviceClass(v1.ResourceName(resourcev1.ResourceDeviceClassPrefix+c.Name)) == nil
+	})
 }

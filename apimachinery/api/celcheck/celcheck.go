@@ -10,7 +10,6 @@ package celcheck
 import (
 	"errors"
 	"fmt"
-	"sync"
 
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -76,7 +75,7 @@ func fits(use api.ExpressionUse, out *types.Type) error {
 func environment(e api.Expression) (*celgo.Env, error) {
 	switch e.Use {
 	case api.UseDeviceSelector:
-		return device()
+		return cel.Device()
 	case api.UseApplyConfiguration, api.UseJSONPatch:
 		return cel.Mutation()
 	}
@@ -117,11 +116,3 @@ func about(authorizer, params bool) (*celgo.Env, error) {
 	}
 	return base.Extend(options...)
 }
-
-var device = sync.OnceValues(func() (*celgo.Env, error) {
-	base, err := cel.Env()
-	if err != nil {
-		return nil, err
-	}
-	return base.Extend(celgo.Variable("device", celgo.DynType))
-})

@@ -270,6 +270,7 @@ func (p *profile) configured() (map[string]scheduler.Plugin, error) {
 // builders make plugins of their arguments.
 var builders = map[string]func(data []byte) (scheduler.Plugin, error){
 	"DefaultPreemption":               newDefaultPreemption,
+	"DynamicResources":                newDynamicResources,
 	"InterPodAffinity":                newInterPodAffinity,
 	"NodeAffinity":                    newNodeAffinity,
 	"NodeResourcesFit":                newNodeResourcesFit,
@@ -299,6 +300,35 @@ func newDefaultPreemption(data []byte) (scheduler.Plugin, error) {
 			return nil, fmt.Errorf("minCandidateNodesAbsolute: %d: want at least 1", *v)
 		}
 		out.MinCandidateNodesAbsolute = *v
+	}
+	return out, nil
+}
+
+func newDynamicResources(data []byte) (scheduler.Plugin, error) {
+	args := struct {
+		metav1.TypeMeta `json:",inline"`
+		FilterTimeout   *metav1.Duration `json:"filterTimeout,omitempty"`
+		BindingTimeout  *metav1.Duration `json:"bindingTimeout,omitempty"`
+	}{}
+	if err := strict(data, &args); err != nil {
+		return nil, err
+	}
+	out := &scheduler.DynamicResources{}
+	if v := args.FilterTimeout; v != nil {
+		switch {
+		case v.Duration < 0:
+			return nil, fmt.Errorf("filterTimeout: %s: want no negative time", v.Duration)
+		case v.Duration == 0:
+			out.FilterTimeout = -1 // no limit
+		default:
+			out.FilterTimeout = v.Duration
+		}
+	}
+	if v := args.BindingTimeout; v != nil {
+		if v.Duration < time.Second {
+			return nil, fmt.Errorf("bindingTimeout: %s: want at least 1s", v.Duration)
+		}
+		out.BindingTimeout = v.Duration
 	}
 	return out, nil
 }
