@@ -3,8 +3,10 @@ package interop
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,13 +26,13 @@ import (
 // write it by hand: items are deleted, replaced, kept or ordered.
 func directed(r *rand.Rand, m map[string]any, keys map[string]string, key string) map[string]any {
 	out := map[string]any{}
-	for name, value := range m {
-		switch value := value.(type) {
+	for _, name := range slices.Sorted(maps.Keys(m)) { // equal seeds draw in the same order
+		switch value := m[name].(type) {
 		case map[string]any:
 			part := directed(r, value, keys, "")
 			if name == "strategy" && r.IntN(2) == 0 {
 				kept := []any{}
-				for k := range value {
+				for _, k := range slices.Sorted(maps.Keys(value)) {
 					kept = append(kept, k)
 				}
 				part["$retainKeys"] = kept

@@ -103,7 +103,8 @@ func TestPodSecurityPolicyAsUpstream(t *testing.T) {
 	levels := []string{"privileged", "baseline", "baseline", "restricted", "restricted", "", "Baseline"}
 	versions := []string{"latest", "v1.7", "v1.36", "v1.07", "1.7", ""}
 	invalid := 0
-	for _, seed := range seeds.Of(t, 2000) {
+	all := seeds.Of(t, 2000)
+	for _, seed := range all {
 		r := seeds.Rand(seed)
 		var theirs api.Policy
 		var ours podsecurity.Policy
@@ -139,5 +140,5 @@ func TestPodSecurityPolicyAsUpstream(t *testing.T) {
 			require.Empty(t, errs, "seed %d", seed)
 		}
 	}
-	require.Greater(t, invalid, 100)
+	require.Greater(t, invalid, len(all)/20)
 }

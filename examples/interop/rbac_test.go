@@ -47,7 +47,8 @@ func TestCoversAsUpstream(t *testing.T) {
 		require.NoError(t, codec.Unmarshal(data, &out))
 		return out
 	}
-	for _, seed := range seeds.Of(t, 20000) {
+	all := seeds.Of(t, 20000)
+	for _, seed := range all {
 		r := rand.New(rand.NewPCG(seed, 1))
 		have, wanted := randomRules(r), randomRules(r)
 		ok, missing := authz.Covers(ours(have), ours(wanted))
@@ -71,6 +72,6 @@ func TestCoversAsUpstream(t *testing.T) {
 			refused++
 		}
 	}
-	require.Greater(t, covered, 500)
-	require.Greater(t, refused, 500)
+	require.Greater(t, covered, len(all)/40)
+	require.Greater(t, refused, len(all)/40)
 }
