@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -99,11 +100,15 @@ func (b *nftBackend) Write(ctx context.Context, d *Delta) error {
 }
 
 // writeAll writes over what is in the table, so that clients of sticky Services stay with their endpoints.
-// Only what cannot be written over is deleted first as a whole.
+// A table without such Services is deleted and made again in the same transaction, which takes less time than
+// to empty its parts; so is one that cannot be written over.
 func (b *nftBackend) writeAll(ctx context.Context, d *Delta) error {
 	left, err := b.leftovers(ctx)
 	if err != nil {
 		return err
+	}
+	if left != nil && !left.sticky() {
+		return b.nft(ctx, b.remove()+b.r.all(d, nil))
 	}
 	err = b.nft(ctx, b.r.all(d, left))
 	if err == nil || ctx.Err() != nil || left == nil {
@@ -166,6 +171,11 @@ type nftLeftSet struct {
 	what, name string // what is set or map
 	timeout    string // in seconds, as declarations have it; empty if it has none
 	deleted    bool
+}
+
+// sticky reports whether there are sets of clients, which the kernel fills.
+func (l *nftLeft) sticky() bool {
+	return slices.ContainsFunc(l.sets, func(s nftLeftSet) bool { return s.timeout != "" })
 }
 
 // leftovers lists the table without rules and elements, which is quick; nil if there is no table.
