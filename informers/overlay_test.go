@@ -14,6 +14,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -162,7 +163,8 @@ func newOwnWrites(t *testing.T, seed uint64) (h *ownWrites, rng *rand.Rand) {
 }
 
 func (h *ownWrites) run(rng *rand.Rand) {
-	ctx, cancel := context.WithCancel(h.t.Context())
+	waits := seeds.NewDraws(h.seed)
+	ctx, cancel := context.WithCancel(backoff.WithJitter(h.t.Context(), func() float64 { return waits.For("wait").Float64() }))
 	done := make(chan struct{})
 	go func() { defer close(done); _ = h.set.Run(ctx) }()
 	require.NoError(h.t, h.set.WaitForSync(ctx))
@@ -197,6 +199,7 @@ func (h *ownWrites) run(rng *rand.Rand) {
 // writer writes at random through the set, and reads after each write.
 func (h *ownWrites) writer(ctx context.Context, w int) {
 	cms, rng := client.For[*corev1.ConfigMap](h.set.Conn()), seeds.Stream(h.seed, uint64(10+w))
+	time.Sleep(time.Duration(1+w) * time.Microsecond) // never in step with the other writer or the rest
 	for range 40 {
 		time.Sleep(time.Duration(rng.IntN(120)) * time.Millisecond)
 		key := types.NamespacedName{Namespace: "ns" + strconv.Itoa(w), Name: "o" + strconv.Itoa(rng.IntN(6))}
