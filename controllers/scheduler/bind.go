@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/backoff"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
 // A binding whose response was lost is sent again, to the same node, this often, with delays that double from
@@ -132,13 +136,21 @@ func (s *Scheduler) bindTo(ctx context.Context, t *try, o *outcome) (binding, er
 			continue
 		}
 		err := x.bindPod(ctx, t.pod, o.Node)
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			over := make(chan struct{})
+			time.AfterFunc(lateBinding, func() { close(over) })
+			s.keepRoom(ctx, t, o.Node, over)
+		}
 		if err == nil || !x.Ignorable {
 			return s.boundBy(ctx, t.pod, o.Node, err)
 		}
 		s.log.Warn("extender does not bind", "url", x.URL, "namespace", t.pod.Namespace, "name", t.pod.Name, "err", err)
 	}
 	for _, p := range o.profile.bind {
-		st := limited(ctx, s.opts.PluginTimeout, p, func(ctx context.Context) *Status { return p.Bind(ctx, t.Pod, o.Node) })
+		st, returned := leave(ctx, s.opts.PluginTimeout, p, func(ctx context.Context) *Status { return p.Bind(ctx, t.Pod, o.Node) })
+		if returned != nil {
+			s.keepRoom(ctx, t, o.Node, returned)
+		}
 		switch {
 		case st.OK():
 			return bound, nil
@@ -149,6 +161,48 @@ func (s *Scheduler) bindTo(ctx context.Context, t *try, o *outcome) (binding, er
 		}
 	}
 	return s.settle(ctx, t.pod, o.Node)
+}
+
+// keepRoom keeps the room of a binding that may still be written, by a plugin that was left behind or by an
+// extender without an answer, until over is closed: the pod is tried again meanwhile. It ends early when the
+// pod is seen on a node, or its end.
+func (s *Scheduler) keepRoom(ctx context.Context, t *try, node string, over <-chan struct{}) {
+	s.mu.Lock()
+	s.rooms++
+	room := *t.Pod
+	room.pod = codec.DeepCopy(t.pod)
+	room.pod.UID = types.UID(fmt.Sprintf("late binding %d of %s", s.rooms, t.pod.UID))
+	room.claims, room.devices, room.priority = nil, nil, math.MaxInt32 // it is no victim
+	s.cluster.place(&room, node)
+	s.lateRooms[t.pod.UID] = append(s.lateRooms[t.pod.UID], room.pod.UID)
+	s.mu.Unlock()
+	s.late.Go(func() {
+		select {
+		case <-over:
+		case <-ctx.Done():
+			return
+		}
+		if state, err := s.find(ctx, t.pod, node, nil); ctx.Err() != nil || state == bound && err == nil {
+			return // the watch shows it
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.endRoom(t.pod.UID, room.pod)
+	})
+}
+
+// endRoom gives rooms of late bindings of a pod away: one, or all if it is nil. s.mu is held.
+func (s *Scheduler) endRoom(pod types.UID, one *corev1.Pod) {
+	for _, uid := range s.lateRooms[pod] {
+		if p := s.cluster.pods[uid]; p != nil && (one == nil || uid == one.UID) {
+			s.cluster.RemovePod(uid)
+			s.queue.happened(&Event{Kind: AssignedPodDelete, OldPod: p.pod})
+		}
+	}
+	left := slices.DeleteFunc(s.lateRooms[pod], func(uid types.UID) bool { return one == nil || uid == one.UID })
+	if s.lateRooms[pod] = left; len(left) == 0 {
+		delete(s.lateRooms, pod)
+	}
 }
 
 // pluginError is the answer of a plugin that does not bind.
@@ -196,7 +250,7 @@ func (s *Scheduler) settle(ctx context.Context, pod *corev1.Pod, node string) (b
 		case apierrors.IsNotFound(err):
 			return gone, err
 		case refused(err):
-			return s.late(ctx, pod, node, unanswered, err)
+			return s.awaitLate(ctx, pod, node, unanswered, err)
 		case !apierrors.IsConflict(err):
 			unanswered = time.Now()
 		}
@@ -204,7 +258,7 @@ func (s *Scheduler) settle(ctx context.Context, pod *corev1.Pod, node string) (b
 			return state, found
 		}
 		if i == bindTries {
-			return s.late(ctx, pod, node, unanswered, err)
+			return s.awaitLate(ctx, pod, node, unanswered, err)
 		}
 		if err := backoff.Sleep(ctx, wait); err != nil {
 			return unbound, err
@@ -213,9 +267,9 @@ func (s *Scheduler) settle(ctx context.Context, pod *corev1.Pod, node string) (b
 	}
 }
 
-// late waits until no binding of the pod can be written any more: none was sent without a response, or one
-// was written, or the last of them is that old. cause is why no more are sent.
-func (s *Scheduler) late(ctx context.Context, pod *corev1.Pod, node string, unanswered time.Time, cause error) (binding, error) {
+// awaitLate waits until no binding of the pod can be written any more: none was sent without a response, or
+// one was written, or the last of them is that old. cause is why no more are sent.
+func (s *Scheduler) awaitLate(ctx context.Context, pod *corev1.Pod, node string, unanswered time.Time, cause error) (binding, error) {
 	for wait := bindWaitFirst; time.Since(unanswered) < lateBinding; wait = min(2*wait, bindWaitMax) {
 		if err := backoff.Sleep(ctx, wait); err != nil {
 			return unbound, err

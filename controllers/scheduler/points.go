@@ -29,22 +29,32 @@ const stallGrace = time.Second
 // limited calls a plugin that may do I/O. Its context ends after limit; one that does not return then is left
 // behind, and has failed.
 func limited(ctx context.Context, limit time.Duration, p Plugin, f func(ctx context.Context) *Status) *Status {
+	st, _ := leave(ctx, limit, p, f)
+	return st
+}
+
+// leave is limited that also returns, for a call that was left behind, a channel that is closed when it
+// returns.
+func leave(ctx context.Context, limit time.Duration, p Plugin, f func(ctx context.Context) *Status) (*Status, <-chan struct{}) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	done := make(chan *Status, 1)
-	go func() { done <- guarded(p, func() *Status { return f(ctx) }) }()
+	done, returned := make(chan *Status, 1), make(chan struct{})
+	go func() {
+		defer close(returned)
+		done <- guarded(p, func() *Status { return f(ctx) })
+	}()
 	select {
 	case st := <-done:
-		return st
+		return st, nil
 	case <-ctx.Done():
 	}
 	timer := time.NewTimer(stallGrace)
 	defer timer.Stop()
 	select {
 	case st := <-done:
-		return st
+		return st, nil
 	case <-timer.C:
-		return &Status{Code: Error, Plugin: p.Name(), Reasons: []string{fmt.Sprintf("plugin %s did not return within %s", p.Name(), limit)}}
+		return &Status{Code: Error, Plugin: p.Name(), Reasons: []string{fmt.Sprintf("plugin %s did not return within %s", p.Name(), limit)}}, returned
 	}
 }
 

@@ -89,6 +89,11 @@ type Scheduler struct {
 	cluster *Cluster
 	// assumed are placements that were decided but not yet seen in the API.
 	assumed map[types.UID]assumption
+	// lateRooms are the rooms that are kept for bindings which may still be written, by the pod; rooms is how
+	// many there were.
+	lateRooms map[types.UID][]types.UID
+	rooms     int
+	late      sync.WaitGroup
 }
 
 // assumption is a placement that is being written.
@@ -119,7 +124,7 @@ func New(m *manager.Manager, opts Options) (*Scheduler, error) {
 	opts.Binders, opts.PluginTimeout = cmp.Or(opts.Binders, 32), cmp.Or(opts.PluginTimeout, pluginTimeout)
 	pods := client.For[*corev1.Pod](m.Conn())
 	s := &Scheduler{opts: opts, log: m.Logger(), pods: pods, bind: client.Subresource[*corev1.Binding](pods, "binding"),
-		recorders: map[string]*events.Recorder{}, profiles: map[string]*Profile{}, assumed: map[types.UID]assumption{}, waiting: newWaiting(), awaited: newAwaited()}
+		recorders: map[string]*events.Recorder{}, profiles: map[string]*Profile{}, assumed: map[types.UID]assumption{}, lateRooms: map[types.UID][]types.UID{}, waiting: newWaiting(), awaited: newAwaited()}
 	if err := errors.Join(s.setProfiles(), checkExtenders(opts.Extenders)); err != nil {
 		return nil, err
 	}
@@ -290,6 +295,7 @@ func (s *Scheduler) onPodGone(uid types.UID) {
 		was = n.info.pod
 	}
 	delete(s.assumed, uid)
+	s.endRoom(uid, nil)
 	delete(s.cluster.spared, uid)
 	s.victimGone(uid)
 	s.cluster.RemovePod(uid)
@@ -311,6 +317,7 @@ func (s *Scheduler) onBoundPod(old, pod *corev1.Pod) {
 	defer s.mu.Unlock()
 	s.queue.remove(pod.UID)
 	delete(s.assumed, pod.UID)
+	s.endRoom(pod.UID, nil)
 	delete(s.cluster.spared, pod.UID)
 	freed := s.cluster.unnominate(pod.UID) != nil
 	if ended(pod) {
@@ -407,6 +414,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 	slots, extend := make(chan struct{}, s.opts.Binders), make(chan struct{}, extending)
 	var wg sync.WaitGroup
+	defer s.late.Wait()
 	defer wg.Wait()
 	for {
 		t, wait := s.queue.next()
