@@ -15,6 +15,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/checkpoint"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/eviction"
 )
 
 // ledger decides which pods the node has room for, one at a time, and what each of their containers gets.
@@ -39,6 +40,9 @@ type tenant struct {
 	allocation
 	need  corev1.ResourceList
 	ports []hostPort
+	pod   *corev1.Pod // as it was let in
+	// leaving is true once the pod was ordered to end to make room for a critical one.
+	leaving bool
 	// sure is true if the allocation comes from a checkpoint, or from the pod's containers.
 	sure bool
 }
@@ -50,23 +54,34 @@ func newLedger(k *Kubelet) *ledger {
 
 // admit lets a pod in or returns why not. Pods that the runtime already holds something of, which v shows,
 // and static pods, which others make way for, are always let in. All others wait, decided is then false,
-// until the ledger has been opened.
-func (l *ledger) admit(pod *corev1.Pod, v *view, always bool) (why *verdict, decided bool) {
+// until the ledger has been opened. A critical pod is let in when the pods of first have stopped.
+func (l *ledger) admit(pod *corev1.Pod, v *view, always bool) (why *verdict, decided bool, first []victim) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if always {
+	if _, in := l.in[pod.UID]; always {
+		if !in && l.open && eviction.Critical(pod) && v.empty() {
+			first, _ = l.makeRoom(pod) // without it, the pod is let in all the same
+		}
 		l.enter(pod, v)
-	}
-	if _, ok := l.in[pod.UID]; ok {
-		return nil, true
+		return nil, true, first
+	} else if in {
+		return nil, true, nil
 	}
 	if why := l.refused[pod.UID]; why != nil {
-		return why, true
+		return why, true, nil
 	}
 	if !l.open {
-		return nil, false
+		return nil, false, nil
 	}
-	return l.decide(pod, v), true
+	if eviction.Critical(pod) && !l.taken(hostPorts(pod)) && l.lacking(pod) != nil {
+		if first, why = l.makeRoom(pod); why == nil {
+			l.enter(pod, v)
+			return nil, true, first
+		}
+		l.refused[pod.UID] = why
+		return why, true, nil
+	}
+	return l.decide(pod, v), true, nil
 }
 
 // enter counts a pod, with what it was given before as far as that is known. The lock is held.
@@ -75,7 +90,7 @@ func (l *ledger) enter(pod *corev1.Pod, v *view) {
 		return
 	}
 	delete(l.refused, pod.UID)
-	t := &tenant{}
+	t := &tenant{pod: pod}
 	kept, err := checkpoint.Load[allocation](l.path(pod.UID))
 	if err != nil {
 		l.log.Warn("load the allocation of a pod failed, it is taken from its containers", "namespace", pod.Namespace, "name", pod.Name, "err", err)
@@ -193,7 +208,8 @@ func (l *ledger) begin(pods []*corev1.Pod, held func(types.UID) bool) {
 	for _, p := range pods {
 		if rank(p) == 0 {
 			l.enter(p, nil)
-		} else if _, in := l.in[p.UID]; !in {
+		} else if _, in := l.in[p.UID]; !in && !(eviction.Critical(p) && l.lacking(p) != nil) {
+			// A critical pod without room is left to its worker, which makes some.
 			l.decide(p, &view{})
 		}
 	}

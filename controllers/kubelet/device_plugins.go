@@ -86,7 +86,6 @@ type deviceServer struct {
 // run serves until ctx ends.
 func (s *deviceServer) run(ctx context.Context) error {
 	defer s.follows.Wait()
-	s.load()
 	l := s.opts.Listener
 	if l == nil {
 		var err error

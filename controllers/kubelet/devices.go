@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,6 +35,7 @@ type devices struct {
 
 	mu        sync.Mutex
 	resources map[corev1.ResourceName]*deviceResource
+	gone      map[corev1.ResourceName]bool // resources whose plugins did not come back
 	// used are the devices that pods have, by resource and id.
 	used map[corev1.ResourceName]map[string]types.UID
 }
@@ -62,7 +65,7 @@ const (
 
 func newDevices(k *Kubelet) *devices {
 	d := &devices{path: filepath.Join(k.opts.RootDir, "device-plugins", "resources"), log: k.log, changed: k.node.poke, wake: k.wake,
-		resources: map[corev1.ResourceName]*deviceResource{}, used: map[corev1.ResourceName]map[string]types.UID{}}
+		resources: map[corev1.ResourceName]*deviceResource{}, gone: map[corev1.ResourceName]bool{}, used: map[corev1.ResourceName]map[string]types.UID{}}
 	return d
 }
 
@@ -83,6 +86,17 @@ func (d *devices) load() {
 			d.resources[name] = &deviceResource{devices: map[string]pluginapi.Device{}, lost: time.Now()}
 		}
 	}
+}
+
+// unknown reports whether no plugin has ever registered, as far as the files of the kubelet say.
+func (d *devices) unknown() bool {
+	if d == nil {
+		return false // the kubelet has nothing to do with devices
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, err := os.Stat(d.path)
+	return errors.Is(err, fs.ErrNotExist) && len(d.resources) == 0
 }
 
 // save keeps the names of the resources. The lock is held.
@@ -165,6 +179,7 @@ func (d *devices) amounts() (capacity, allocatable corev1.ResourceList) {
 	for name, r := range d.resources {
 		if !r.lost.IsZero() && time.Since(r.lost) > pluginGoneTime && len(d.used[name]) == 0 {
 			delete(d.resources, name)
+			d.gone[name] = true
 			d.save()
 			continue
 		}
@@ -174,8 +189,13 @@ func (d *devices) amounts() (capacity, allocatable corev1.ResourceList) {
 				healthy++
 			}
 		}
+		delete(d.gone, name)
 		capacity[name] = resource.NewQuantity(int64(len(r.devices)), resource.DecimalSI)
 		allocatable[name] = resource.NewQuantity(int64(healthy), resource.DecimalSI)
+	}
+	for name := range d.gone {
+		// Not left out, or what the Node had of it would stay there for pods to use.
+		capacity[name], allocatable[name] = resource.NewQuantity(0, resource.DecimalSI), resource.NewQuantity(0, resource.DecimalSI)
 	}
 	return
 }

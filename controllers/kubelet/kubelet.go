@@ -195,6 +195,9 @@ func (k *Kubelet) Run(ctx context.Context) error {
 
 // startLoops starts everything that runs until ctx ends. fail ends the kubelet.
 func (k *Kubelet) startLoops(ctx context.Context, loops *sync.WaitGroup, fail context.CancelCauseFunc) {
+	if k.devices != nil {
+		k.devices.load() // before the node shows what there is
+	}
 	if !k.alone {
 		loops.Go(func() { k.node.run(ctx) })
 	}

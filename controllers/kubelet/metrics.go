@@ -28,6 +28,7 @@ type metrics struct {
 	startedContainers           *prometheus.CounterVec
 	startErrors                 *prometheus.CounterVec
 	evictions                   *prometheus.CounterVec
+	preemptions                 *prometheus.CounterVec
 	probed                      *prometheus.CounterVec
 	losingSupport               *prometheus.GaugeVec
 }
@@ -45,6 +46,7 @@ func newMetrics(k *Kubelet) *metrics {
 	m.startedContainers = counters("kubelet_started_containers_total", "Cumulative number of containers started", "container_type")
 	m.startErrors = counters("kubelet_started_containers_errors_total", "Cumulative number of errors when starting containers", "container_type", "code")
 	m.evictions = counters("kubelet_evictions", "Cumulative number of pod evictions by eviction signal", "eviction_signal")
+	m.preemptions = counters("kubelet_preemptions", "Cumulative number of pod preemptions by preemption resource", "preemption_signal")
 	m.operationDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "kubelet_runtime_operations_duration_seconds",
 		Help: "Duration in seconds of runtime operations. Broken down by operation type.", Buckets: prometheus.ExponentialBuckets(.005, 2.5, 14)}, []string{"operation_type"})
 	m.relist = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kubelet_pleg_relist_duration_seconds", Help: "Duration in seconds for relisting pods in PLEG.", Buckets: seconds})

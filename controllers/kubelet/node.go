@@ -19,6 +19,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/events"
@@ -43,6 +44,8 @@ type node struct {
 	current  *corev1.Node
 	written  time.Time
 	wasReady bool
+	// reset is true once the extended resources of others have been dealt with, see foreign.
+	reset bool
 	// registered is closed when current is set for the first time.
 	registered chan struct{}
 
@@ -90,14 +93,34 @@ func (n *node) allocatable() corev1.ResourceList {
 		}
 		out[name] = q
 	}
+	maps.Copy(out, n.foreign())
 	_, healthy := n.k.devices.amounts()
 	maps.Copy(out, healthy)
 	return out
 }
 
+// foreign are the extended resources that others have put into the capacity of the Node, which all pods may
+// use. If no device plugin has ever registered, the machine may be a new one of an old name: then there is
+// nothing of them until they are put in again, as in k8s.io/kubernetes/pkg/kubelet/kubelet_node_status.go.
+func (n *node) foreign() corev1.ResourceList {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	list := corev1.ResourceList{}
+	if n.current == nil {
+		return list
+	}
+	for name, q := range n.current.Status.Capacity {
+		if corev1.IsExtendedResource(name) {
+			list[name] = q
+		}
+	}
+	return list
+}
+
 // capacity is what the machine has, with the devices of plugins.
 func (n *node) capacity() corev1.ResourceList {
-	all := maps.Clone(n.k.opts.Capacity)
+	all := n.foreign()
+	maps.Copy(all, n.k.opts.Capacity)
 	devices, _ := n.k.devices.amounts()
 	maps.Copy(all, devices)
 	return all
@@ -201,7 +224,7 @@ func (n *node) tryUpdate(ctx context.Context) error {
 	ready := condition(&st, corev1.NodeReady) == corev1.ConditionTrue
 	if !n.changed(&have.Status, &st) && time.Since(written) < n.k.opts.NodeReportInterval {
 		n.mu.Lock()
-		n.wasReady = ready
+		n.wasReady, n.reset = ready, true
 		n.mu.Unlock()
 		return nil
 	}
@@ -219,7 +242,7 @@ func (n *node) tryUpdate(ctx context.Context) error {
 		}
 	}
 	n.mu.Lock()
-	n.current, n.written, n.wasReady = updated, time.Now(), ready
+	n.current, n.written, n.wasReady, n.reset = updated, time.Now(), ready, true
 	n.mu.Unlock()
 	return nil
 }
@@ -232,6 +255,14 @@ func (n *node) see(have *corev1.Node) (written time.Time) {
 		close(n.registered)
 	}
 	n.current = have
+	if !n.reset && n.k.devices.unknown() {
+		n.current = codec.DeepCopy(have)
+		for name := range n.current.Status.Capacity {
+			if corev1.IsExtendedResource(name) {
+				n.current.Status.Capacity[name] = resource.NewQuantity(0, resource.DecimalSI)
+			}
+		}
+	}
 	return n.written
 }
 

@@ -176,7 +176,7 @@ func (w *worker) enter(ctx context.Context, pod *corev1.Pod, v *view, next *soon
 // admit lets a pod in, or says why it may not run here. A pod that the runtime holds something of has been
 // let in before.
 func (w *worker) admit(ctx context.Context, pod *corev1.Pod, v *view) (why *verdict, decided bool) {
-	running := len(v.containers) > 0 || len(v.sandboxes) > 0
+	running := !v.empty()
 	if !running {
 		if why := w.k.refuse(pod); why != nil {
 			return why, true
@@ -188,7 +188,8 @@ func (w *worker) admit(ctx context.Context, pod *corev1.Pod, v *view) (why *verd
 			return why, true
 		}
 	}
-	return w.k.ledger.admit(pod, v, running || w.static)
+	why, decided, first := w.k.ledger.admit(pod, v, running || w.static)
+	return why, decided && w.k.preempt(ctx, first)
 }
 
 // settle ends containers of which the runtime does not know whether they run, because a second copy of theirs

@@ -79,6 +79,9 @@ type view struct {
 	containers []*container
 }
 
+// empty reports whether the runtime holds nothing of the pod.
+func (v *view) empty() bool { return len(v.containers) == 0 && len(v.sandboxes) == 0 }
+
 // current is the sandbox the pod runs in; nil without one that is ready.
 func (v *view) current() *sandbox {
 	if len(v.sandboxes) > 0 && v.sandboxes[0].ready {
