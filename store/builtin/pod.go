@@ -114,28 +114,26 @@ func keepMeta(obj, old *corev1.Pod) {
 	obj.UID, obj.ResourceVersion, obj.ManagedFields = uid, version, managed
 }
 
-// editResources lets the resize subresource change resources and resize policies only.
+// editResources lets the resize subresource change resources and resize policies only. Containers other than
+// the pod's stay in the object, so that validation refuses them.
 func editResources(pod, old *corev1.Pod) {
 	wanted := pod.Spec
 	keepMeta(pod, old)
 	pod.Spec, pod.Status = old.Spec, old.Status
 	pod.Spec.Containers = resized(old.Spec.Containers, wanted.Containers)
 	pod.Spec.InitContainers = resized(old.Spec.InitContainers, wanted.InitContainers)
-	if wanted.Resources != nil {
-		pod.Spec.Resources = wanted.Resources
-	}
+	pod.Spec.Resources = wanted.Resources
 }
 
 func resized(before, wanted []corev1.Container) []corev1.Container {
+	if !slices.EqualFunc(before, wanted, func(a, b corev1.Container) bool { return a.Name == b.Name }) {
+		return wanted
+	}
 	out := slices.Clone(before)
 	for i := range out {
-		for j := range wanted {
-			if wanted[j].Name == out[i].Name {
-				out[i].Resources = wanted[j].Resources
-				if len(wanted[j].ResizePolicy) > 0 {
-					out[i].ResizePolicy = wanted[j].ResizePolicy
-				}
-			}
+		out[i].Resources = wanted[i].Resources
+		if len(wanted[i].ResizePolicy) > 0 {
+			out[i].ResizePolicy = wanted[i].ResizePolicy
 		}
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/client"
@@ -72,4 +73,47 @@ func TestSubresourcesOfPodsKeepMetadata(t *testing.T) {
 		check(part.Update(t.Context(), planetest.Key("default", "p"), now))
 		check(part.Patch(t.Context(), planetest.Key("default", "p"), client.Patch{Type: "application/strategic-merge-patch+json", Data: []byte(patch + c.patch)}))
 	}
+}
+
+// Resources of the pod as a whole are resized through the server, and only by the resize subresource. Renamed
+// containers and removed resources are refused, not dropped.
+func TestResizeOfPodLevelResources(t *testing.T) {
+	p := planetest.Start(t)
+	p.Account("default", "default")
+	pods := client.For[*corev1.Pod](p.Admin())
+	level := func(cpu string) *corev1.ResourceRequirements {
+		return &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}
+	}
+	planetest.Create(t, p.Admin(), planetest.Pod("p", func(p *corev1.Pod) { p.Spec.Resources = level("1") }))
+	cpu := func(p *corev1.Pod) string {
+		q := p.Spec.Resources.Requests[corev1.ResourceCPU]
+		return q.String()
+	}
+	part := client.Subresource[*corev1.Pod](pods, "resize")
+	key := planetest.Key("default", "p")
+	resize := func(change func(*corev1.Pod)) (*corev1.Pod, error) {
+		now, err := pods.Get(t.Context(), key)
+		require.NoError(t, err)
+		change(now)
+		return part.Update(t.Context(), key, now)
+	}
+	got, err := resize(func(p *corev1.Pod) { p.Spec.Resources = level("2") })
+	require.NoError(t, err)
+	require.Equal(t, "2", cpu(got))
+	generation := got.Generation
+	got, err = part.Patch(t.Context(), key, client.Patch{Type: "application/merge-patch+json", Data: []byte(`{"spec":{"resources":{"requests":{"cpu":"3"}}}}`)})
+	require.NoError(t, err)
+	require.Equal(t, "3", cpu(got))
+	require.Equal(t, generation+1, got.Generation)
+
+	_, err = resize(func(p *corev1.Pod) { p.Spec.Resources = nil })
+	require.ErrorContains(t, err, "pod-level resources cannot be removed")
+	_, err = resize(func(p *corev1.Pod) { p.Spec.Containers[0].Name = "other" })
+	require.ErrorContains(t, err, "containers may not be renamed or reordered on resize")
+	now, err := pods.Get(t.Context(), key)
+	require.NoError(t, err)
+	require.Equal(t, "3", cpu(now))
+	now.Spec.Resources = level("4")
+	_, err = pods.Update(t.Context(), now)
+	require.True(t, apierrors.IsInvalid(err), "%v", err)
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/internal/apitest"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
 func TestCreateRules(t *testing.T) {
@@ -181,4 +183,91 @@ func TestPodResize(t *testing.T) {
 	guaranteed := apitest.Change{Field: "spec.containers.0.resources", Value: json.RawMessage(`{"limits":{"cpu":"1","memory":"1Gi"}}`)}
 	require.Equal(t, corev1.PodQOSGuaranteed, corev1.QOSClass(load(guaranteed)))
 	require.Equal(t, []string{"spec FieldValueInvalid"}, apitest.Found(corev1.ValidatePodResize(load(guaranteed), old)))
+}
+
+// Cpu and memory of the pod as a whole are resized as those of containers are; what upstream refuses is
+// refused at the same field.
+func TestPodLevelResize(t *testing.T) {
+	list := func(cpu, memory string) corev1.ResourceList {
+		out := corev1.ResourceList{}
+		for name, v := range map[corev1.ResourceName]string{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory} {
+			if v != "" {
+				out[name] = resource.MustParse(v)
+			}
+		}
+		return out
+	}
+	level := func(cpu, memory string) *corev1.ResourceRequirements {
+		return &corev1.ResourceRequirements{Requests: list(cpu, memory)}
+	}
+	always := corev1.ContainerRestartPolicyAlways
+	for name, c := range map[string]struct {
+		prepare, change func(*corev1.Pod)
+		want            []string
+	}{
+		"more":           {nil, func(p *corev1.Pod) { p.Spec.Resources = level("3", "2Gi") }, nil},
+		"less":           {nil, func(p *corev1.Pod) { p.Spec.Resources = level("1", "1Gi") }, nil},
+		"memory added":   {func(p *corev1.Pod) { p.Spec.Resources = level("2", "") }, func(p *corev1.Pod) { p.Spec.Resources = level("2", "1Gi") }, nil},
+		"limits added":   {nil, func(p *corev1.Pod) { p.Spec.Resources.Limits = list("4", "4Gi") }, nil},
+		"level added":    {func(p *corev1.Pod) { p.Spec.Resources = nil }, func(p *corev1.Pod) { p.Spec.Resources = level("2", "") }, nil},
+		"removed":        {nil, func(p *corev1.Pod) { p.Spec.Resources = nil }, []string{"spec.resources FieldValueForbidden"}},
+		"memory removed": {nil, func(p *corev1.Pod) { p.Spec.Resources = level("2", "") }, []string{"spec.resources.requests FieldValueForbidden"}},
+		"huge pages": {nil, func(p *corev1.Pod) {
+			p.Spec.Resources.Requests["hugepages-2Mi"], p.Spec.Resources.Limits = resource.MustParse("2Mi"), corev1.ResourceList{"hugepages-2Mi": resource.MustParse("2Mi")}
+		}, []string{"spec FieldValueForbidden"}},
+		"to guaranteed": {nil, func(p *corev1.Pod) { p.Spec.Resources.Limits = list("2", "1Gi") }, []string{"spec FieldValueInvalid"}},
+		"with a container": {nil, func(p *corev1.Pod) {
+			p.Spec.Resources = level("3", "2Gi")
+			p.Spec.Containers[0].Resources.Requests = list("2", "")
+		}, nil},
+		"below a container": {nil, func(p *corev1.Pod) { p.Spec.Resources = level("500m", "1Gi") }, []string{"spec.resources.requests[cpu] FieldValueInvalid"}},
+		"other image":       {nil, func(p *corev1.Pod) { p.Spec.Resources = level("3", "2Gi"); p.Spec.Containers[0].Image = "b:1" }, []string{"spec FieldValueForbidden"}},
+		"renamed":           {nil, func(p *corev1.Pod) { p.Spec.Containers[0].Name = "other" }, []string{"spec.containers[0].name FieldValueForbidden"}},
+		"container added": {nil, func(p *corev1.Pod) {
+			extra := p.Spec.Containers[0]
+			extra.Name = "extra"
+			p.Spec.Containers = append(p.Spec.Containers, extra)
+		}, []string{"spec.containers FieldValueForbidden"}},
+		"static": {func(p *corev1.Pod) {
+			p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
+			p.Spec.NodeName = "n"
+		}, func(p *corev1.Pod) { p.Spec.Resources = level("3", "2Gi") }, []string{" FieldValueForbidden"}},
+		"windows": {func(p *corev1.Pod) { p.Spec.OS = &corev1.PodOS{Name: corev1.Windows} }, func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = list("2", "") }, nil},
+		"node without": {func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+		}, func(p *corev1.Pod) { p.Spec.Resources = level("3", "2Gi") }, []string{"spec FieldValueForbidden"}},
+		"claimed by devices": {func(p *corev1.Pod) {
+			p.Status.NodeAllocatableResourceClaimStatuses = make([]corev1.NodeAllocatableResourceClaimStatus, 1)
+		}, func(p *corev1.Pod) { p.Spec.Resources = level("3", "2Gi") }, []string{"spec FieldValueForbidden"}},
+		"sidecar":        {func(p *corev1.Pod) { sidecar(p, &always) }, func(p *corev1.Pod) { p.Spec.InitContainers[0].Resources.Requests = list("200m", "") }, nil},
+		"init container": {func(p *corev1.Pod) { sidecar(p, nil) }, func(p *corev1.Pod) { p.Spec.InitContainers[0].Resources.Requests = list("200m", "") }, nil},
+		"policy of resizing": {nil, func(p *corev1.Pod) {
+			p.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceCPU, RestartPolicy: corev1.NotRequired}}
+		}, []string{"spec FieldValueForbidden"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			obj, _ := apitest.Prepared(t, apitest.Scheme(t), apitest.Base(t)["pod"].Request, "/api/v1/namespaces/default/pods")
+			old := obj.(*corev1.Pod)
+			old.Spec.Containers[0].Resources = *level("1", "")
+			old.Spec.Resources = level("2", "1Gi")
+			if c.prepare != nil {
+				c.prepare(old)
+			}
+			now := codec.DeepCopy(old)
+			c.change(now)
+			found := apitest.Found(corev1.ValidatePodResize(now, old))
+			if name == "windows" {
+				require.Contains(t, found, " FieldValueForbidden")
+				return
+			}
+			require.ElementsMatch(t, c.want, found)
+		})
+	}
+}
+
+func sidecar(p *corev1.Pod, policy *corev1.ContainerRestartPolicy) {
+	extra := p.Spec.Containers[0]
+	extra.Name, extra.RestartPolicy = "extra", policy
+	extra.Resources = corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}}
+	p.Spec.InitContainers = []corev1.Container{extra}
 }
