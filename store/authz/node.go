@@ -212,7 +212,7 @@ func (n *Node) slices(node string, a *Attributes) (bool, string) {
 	case "get", "update", "patch", "delete":
 		return n.related(node, sliceObject, a)
 	case "watch", "list", "deletecollection":
-		if a.requiresField("nodeName", node) {
+		if a.requiresField("spec.nodeName", node) {
 			return true, ""
 		}
 		return false, "can only list/watch/deletecollection resourceslices with nodeName field selector"
