@@ -24,6 +24,7 @@ import (
 	"github.com/keelson-dev/keelson/examples/internal/accounts"
 	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
 	"github.com/keelson-dev/keelson/store"
+	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/builtin"
@@ -251,6 +252,7 @@ func (c *cluster) newServer(st store.Store) error {
 		},
 		ClientCAs: func() *x509.CertPool { return pool }, StaticTokens: static, BootstrapTokens: true, Anonymous: true, AuthorizationModes: c.authorization,
 		Decided: metrics.Decided, ServiceAccountKeys: []any{c.pki.account}, EnableAdmission: c.enable, DisableAdmission: c.disable, Logger: c.log,
+		Plugins: []admission.Plugin{unreconciled{}},
 	}
 	metrics.Measure(&o.Server)
 	if c.server, err = controlplane.New(o); err != nil {
