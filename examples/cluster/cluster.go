@@ -328,8 +328,10 @@ func (c *cluster) startParts(ctx context.Context, fail func(error), wg *sync.Wai
 	ok := start(c.pki.manager, "controller-manager", func(m *manager.Manager) error {
 		own := accounts.New(c.restConfig(c.pki.manager, "controller-manager"), m.Conn(), c.log)
 		m.AddWithoutLeaderElection("connections of service accounts", own)
-		return builtincontrollers.Add(m, builtincontrollers.Options{RootCA: c.pki.ca.CertPEM(), Connect: own.Conn,
-			Signing: certificates.SigningOptions{Cert: c.pki.ca.Cert, Key: c.pki.ca.Key}})
+		return builtincontrollers.Add(m, builtincontrollers.Options{RootCA: c.pki.ca.CertPEM(), Connect: own.Conn, TokenKey: c.pki.account,
+			// "*" leaves these two out, as in kube-controller-manager.
+			Controllers: []string{"*", "bootstrap-signer-controller", "token-cleaner-controller"},
+			Signing:     certificates.SigningOptions{Cert: c.pki.ca.Cert, Key: c.pki.ca.Key}})
 	}) && start(c.pki.scheduler, "scheduler", c.addScheduler) && c.startNodes(ctx, start, fail, wg)
 	if !ok {
 		return
