@@ -10,6 +10,7 @@ package builtin
 
 import (
 	"cmp"
+	"context"
 	"crypto"
 	"errors"
 	"fmt"
@@ -50,6 +51,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/builtin/volumebinder"
 	"github.com/keelson-dev/keelson/controllers/builtin/volumeexpand"
 	"github.com/keelson-dev/keelson/controllers/builtin/volumeprotection"
+	"github.com/keelson-dev/keelson/controllers/health"
 	"github.com/keelson-dev/keelson/controllers/manager"
 )
 
@@ -324,6 +326,29 @@ func Add(m *manager.Manager, opts Options) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Health returns a check for each controller that Add has added to m, by the name of the controller, for
+// health.Server.Live. A check fails when its controller has returned, which it does while m runs only if it
+// was removed or has failed. The checks may be called concurrently, also before m runs.
+func Health(m *manager.Manager) map[string]health.Check {
+	checks := map[string]health.Check{}
+	for _, e := range all {
+		runnable := e.name
+		if !m.Has(runnable) {
+			runnable = strings.TrimSuffix(e.name, "-controller")
+		}
+		if !m.Has(runnable) {
+			continue
+		}
+		checks[e.name] = func(context.Context) error {
+			if !m.Has(runnable) {
+				return errors.New("the controller has returned")
+			}
+			return nil
+		}
+	}
+	return checks
 }
 
 // addAs adds a controller that writes as its account.

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"errors"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -74,6 +75,35 @@ func TestNamesInMetrics(t *testing.T) {
 	got, err := added(t, everything(t))
 	require.NoError(t, err)
 	require.Equal(t, want, got)
+}
+
+// Every controller that was added has a check, by its name, and only its own fails when it has returned.
+func TestHealth(t *testing.T) {
+	conn, err := rest.New(rest.Config{Host: "http://127.0.0.1:1"}, rest.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, conn.Close()) })
+	m := manager.New(conn, manager.Options{})
+	require.Empty(t, builtin.Health(m))
+	require.NoError(t, builtin.Add(m, everything(t)))
+	checks := builtin.Health(m)
+	require.ElementsMatch(t, builtin.Names(), slices.Collect(maps.Keys(checks)))
+	removed, err := m.Remove(t.Context(), "job")
+	require.NoError(t, err)
+	require.True(t, removed)
+	for name, check := range checks {
+		if name == "job-controller" {
+			require.EqualError(t, check(t.Context()), "the controller has returned")
+			continue
+		}
+		require.NoError(t, check(t.Context()), name)
+	}
+	m = manager.New(conn, manager.Options{})
+	require.NoError(t, builtin.Add(m, builtin.Options{Controllers: []string{"*", "-job"}}))
+	checks = builtin.Health(m)
+	require.Contains(t, checks, "deployment-controller")
+	for _, name := range []string{"job-controller", "token-cleaner-controller", "node-ipam-controller", "podcertificaterequest-cleaner-controller"} {
+		require.NotContains(t, checks, name, "it is off or without work")
+	}
 }
 
 // Every controller but that of tokens, which may be what accounts connect by, acts as an account that has a

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"context"
 	"crypto"
 	"crypto/tls"
 	"fmt"
@@ -156,6 +157,11 @@ func run(args []string) error {
 	}
 	ctx, stop := component.Context()
 	defer stop()
+	return o.start(ctx)
+}
+
+// start runs the controllers until ctx ends or leadership is lost.
+func (o *options) start(ctx context.Context) error {
 	log := o.Logger()
 	return o.Run(ctx, log, func(conn client.Conn, m *manager.Manager) error {
 		c := o.builtin
@@ -168,7 +174,9 @@ func run(args []string) error {
 			m.AddWithoutLeaderElection("connections of service accounts", own)
 			c.Connect = own.Conn
 		}
-		return builtin.Add(m, c)
+		err := builtin.Add(m, c)
+		o.Live = builtin.Health(m)
+		return err
 	})
 }
 

@@ -1,16 +1,25 @@
 package main
 
 import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/controllers/builtin"
+	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/examples/internal/component"
 	"github.com/keelson-dev/keelson/store/certs"
@@ -108,4 +117,45 @@ func TestVersionIsPrinted(t *testing.T) {
 	var b strings.Builder
 	require.True(t, o.PrintVersion(&b))
 	require.Equal(t, "Kubernetes v1.36.0\n", b.String())
+}
+
+// The program that runs against an API server has a health check for each of its controllers.
+func TestHealthOfControllers(t *testing.T) {
+	c := controllertest.Start(t, controllertest.Options{})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	port := l.Addr().(*net.TCPAddr).Port
+	require.NoError(t, l.Close())
+	o, err := completed("--kubeconfig", c.Kubeconfig(), fmt.Sprintf("--secure-port=%d", port), "--controllers=deployment,garbagecollector")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- o.start(ctx) }()
+	defer func() {
+		cancel()
+		require.NoError(t, <-done)
+	}()
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	defer web.CloseIdleConnections()
+	read := func(path string) (int, string) {
+		resp, err := web.Get(fmt.Sprintf("https://127.0.0.1:%d%s", port, path))
+		if err != nil {
+			return 0, err.Error()
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			return 0, err.Error()
+		}
+		return resp.StatusCode, string(body)
+	}
+	require.EventuallyWithT(t, func(t *assert.CollectT) {
+		code, text := read("/healthz?verbose")
+		require.Equal(t, 200, code, text)
+		require.Contains(t, text, "[+]deployment-controller ok\n[+]garbage-collector-controller ok\n")
+	}, time.Minute, 10*time.Millisecond)
+	for path, want := range map[string]int{"/healthz/deployment-controller": 200, "/healthz/garbage-collector-controller": 200, "/healthz/job-controller": 404} {
+		code, text := read(path)
+		require.Equal(t, want, code, "%s: %s", path, text)
+	}
 }

@@ -10,10 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -61,8 +63,9 @@ type Options struct {
 	NoProfiling bool
 	// Grace is how long work in progress may take at the end; 0 means manager.DefaultGrace.
 	Grace time.Duration
-	// Ready are further checks of /readyz, by name.
-	Ready map[string]health.Check
+	// Ready are further checks of /readyz, by name, and Live those of /healthz, /livez and /readyz. The
+	// function that Run calls may set them.
+	Ready, Live map[string]health.Check
 	// Collectors are served at /metrics beside those that all components have.
 	Collectors []prometheus.Collector
 
@@ -222,8 +225,11 @@ func (o *Options) pages(ctx context.Context, log *slog.Logger, m *manager.Manage
 		h.Live("leaderElection", func(context.Context) error { return elector.Healthy(20 * time.Second) })
 	}
 	h.Ready("informer-sync", func(context.Context) error { return m.Informers().Ready() })
-	for name, check := range o.Ready {
-		h.Ready(name, check)
+	for _, name := range slices.Sorted(maps.Keys(o.Ready)) {
+		h.Ready(name, o.Ready[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Live)) {
+		h.Live(name, o.Live[name])
 	}
 	h.Handle("GET /metrics", measured)
 	h.Handle("GET /debug/queues", measured.Queues())
