@@ -19,6 +19,9 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/events"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/csi"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/pluginapi"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/volume"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/informers"
 )
@@ -58,6 +61,9 @@ type Kubelet struct {
 	evictor  *evictor
 	metrics  *metrics
 	began    time.Time // set by Run
+
+	volumes *volume.Manager
+	csiNode *csiNode
 
 	work    func(*worker) // runs a worker until Run's context ends
 	working sync.WaitGroup
@@ -114,6 +120,9 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 	k.mounts = newMounter()
 	k.cgroups = newCgroups(opts)
 	k.limits = newLimits(opts, k.cgroups.tree.V2)
+	var drivers *csi.Drivers
+	k.volumes, drivers = newVolumes(k)
+	k.csiNode = newCSINode(k, drivers)
 	k.status = newStatuses(k)
 	k.node = newNode(k)
 	if opts.Plugins != nil {
@@ -152,6 +161,13 @@ func (k *Kubelet) Run(ctx context.Context) error {
 
 	workersCtx, stopWorkers := context.WithCancel(ctx)
 	defer stopWorkers()
+	// Volumes are taken down after their pods have ended, by drivers that run in pods, perhaps.
+	volumesCtx, stopVolumes := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopVolumes()
+	waitVolumes, err := k.volumes.Start(volumesCtx)
+	if err != nil {
+		k.log.Warn("volumes of an earlier kubelet are not understood and left alone", "err", err)
+	}
 	k.work = func(w *worker) { w.run(workersCtx) }
 	k.apiPods.AddHandler(k.podEvent, informers.HandlerOptions{Name: "kubelet"})
 
@@ -183,7 +199,10 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	if k.opts.StopPods {
 		k.removeAll(context.WithoutCancel(ctx))
 	}
+	stopVolumes()
+	waitVolumes()
 	loops.Wait()
+	k.csiNode.drivers.Close()
 	stopManager()
 	err = <-managed
 	// The end of parent is no failure, whatever its cause (a signal, say).
@@ -216,6 +235,17 @@ func (k *Kubelet) startLoops(ctx context.Context, loops *sync.WaitGroup, fail co
 		loops.Go(func() {
 			if err := s.run(ctx); err != nil {
 				fail(fmt.Errorf("kubelet: device plugins: %w", err))
+			}
+		})
+		loops.Go(func() {
+			dial := pluginapi.DialUnix
+			if d := k.opts.Plugins.Dial; d != nil {
+				dial = d
+			}
+			p := &pluginWatcher{k: k, dir: filepath.Join(k.opts.RootDir, registryFolder), dial: dial, types: map[string]pluginType{"CSIPlugin": k.csiNode},
+				nudge: make(chan struct{}, 1), known: map[string]*socket{}}
+			if err := p.run(ctx); err != nil {
+				fail(fmt.Errorf("kubelet: plugin registration: %w", err))
 			}
 		})
 		loops.Go(func() {
@@ -361,6 +391,7 @@ func (k *Kubelet) housekeeping(ctx context.Context) {
 			k.removeOrphans(ctx, orphans)
 			k.weighGroups(ctx, true)
 			k.sweepGroups(ctx)
+			k.volumes.Sweep()
 		}
 	}
 }

@@ -238,6 +238,9 @@ func (w *worker) containerConfig(ctx context.Context, pod *corev1.Pod, c *corev1
 		Stdin: c.Stdin, StdinOnce: c.StdinOnce, Tty: c.TTY,
 		Linux: &cri.LinuxContainerConfig{Resources: w.k.limits.container(pod, c), SecurityContext: security},
 	}
+	if config.Devices, err = w.k.blockDevices(pod, c); err != nil {
+		return nil, err
+	}
 	if c.Lifecycle != nil && c.Lifecycle.StopSignal != nil {
 		config.StopSignal = stopSignal(*c.Lifecycle.StopSignal)
 	}

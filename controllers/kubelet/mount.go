@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"context"
 	"errors"
 	"os"
 )
@@ -15,6 +16,10 @@ type mounter interface {
 	// below lists the mount points inside dir.
 	below(dir string) ([]string, error)
 	unmount(dir string) error
+	// mounted reports whether something is mounted at dir.
+	mounted(dir string) bool
+	// mount mounts what mount(8) can mount at target, which is there.
+	mount(ctx context.Context, source, target, kind string, options []string) error
 	// remove removes a folder with its content, but nothing that is mounted in it: that is an error.
 	remove(dir string) error
 }
@@ -29,4 +34,8 @@ func (folders) tmpfs(string, int64) error      { return errNoMounts }
 func (folders) bind(*os.File, string) error    { return errNoMounts }
 func (folders) below(string) ([]string, error) { return nil, nil }
 func (folders) unmount(string) error           { return nil }
-func (folders) remove(dir string) error        { return os.RemoveAll(dir) }
+func (folders) mounted(string) bool            { return false }
+func (folders) mount(context.Context, string, string, string, []string) error {
+	return errNoMounts
+}
+func (folders) remove(dir string) error { return os.RemoveAll(dir) }

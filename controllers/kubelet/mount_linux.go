@@ -1,11 +1,15 @@
 package kubelet
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -67,6 +71,39 @@ func (m *kernelMounter) below(dir string) ([]string, error) {
 	}
 	return inside, nil
 }
+
+func (m *kernelMounter) mounted(dir string) bool {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return false
+	}
+	points, err := mountinfo.Points()
+	return err == nil && slices.Contains(points, real)
+}
+
+// mount runs mount(8), which finds the helper of the kind of file system, such as mount.nfs.
+func (m *kernelMounter) mount(ctx context.Context, source, target, kind string, options []string) error {
+	args := []string{"-t", kind}
+	if len(options) > 0 {
+		args = append(args, "-o", strings.Join(options, ","))
+	}
+	for _, word := range []string{source, target} {
+		if strings.HasPrefix(word, "-") {
+			return fmt.Errorf("%q begins like an option", word)
+		}
+	}
+	args = append(args, source, target)
+	ctx, cancel := context.WithTimeout(ctx, mountTimeout)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "mount", args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("mount failed: %w: mounting arguments: %s: output: %s", err, strings.Join(args, " "), strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// mountTimeout is how long mount(8) may take.
+const mountTimeout = 2 * time.Minute
 
 func (m *kernelMounter) unmount(dir string) error {
 	err := unix.Unmount(dir, unix.UMOUNT_NOFOLLOW)

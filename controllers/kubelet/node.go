@@ -279,6 +279,7 @@ func (n *node) labels() map[string]string {
 	for k, v := range n.k.opts.NodeLabels {
 		l[k] = v
 	}
+	maps.Copy(l, n.k.csiNode.labels())
 	return l
 }
 
@@ -293,16 +294,25 @@ func (n *node) initial() *corev1.Node {
 	return obj
 }
 
-// reconcileLabels puts the kubelet's own labels back.
+// reconcileLabels puts the kubelet's own labels back, and what drivers call the node.
 func (n *node) reconcileLabels(ctx context.Context, have *corev1.Node) (*corev1.Node, error) {
 	missing := false
 	for k, v := range n.labels() {
 		missing = missing || have.Labels[k] != v
 	}
-	if !missing {
+	ids := n.k.csiNode.annotate(have)
+	if !missing && ids == have.Annotations[annotationCSI] {
 		return have, nil
 	}
 	next := codec.DeepCopy(have)
+	if ids == "" {
+		delete(next.Annotations, annotationCSI)
+	} else {
+		if next.Annotations == nil {
+			next.Annotations = map[string]string{}
+		}
+		next.Annotations[annotationCSI] = ids
+	}
 	if next.Labels == nil {
 		next.Labels = map[string]string{}
 	}
@@ -337,6 +347,7 @@ func condition(s *corev1.NodeStatus, t corev1.NodeConditionType) corev1.Conditio
 func (n *node) status(ctx context.Context, base *corev1.NodeStatus) corev1.NodeStatus {
 	st := *codec.DeepCopy(base)
 	st.Capacity, st.Allocatable = n.capacity(), n.allocatable()
+	st.VolumesInUse = n.k.volumes.InUse()
 	st.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: n.k.opts.NodeIP.String()}, {Type: corev1.NodeHostName, Address: n.k.opts.NodeName}}
 	if l := n.k.opts.Listener; l != nil {
 		if a, ok := l.Addr().(*net.TCPAddr); ok {

@@ -50,12 +50,15 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 		w.poke() // what was killed may be started at once
 		return 0, nil
 	}
-	err := w.mountVolumes(ctx, pod)
-	if err != nil {
+	if there, err := w.mountVolumes(ctx, pod); err != nil {
 		return 0, err
+	} else if !there {
+		w.k.probes.watch(ctx, pod, v, false) // of what an earlier kubelet started
+		return next.after(), unsettled
 	}
 	box := v.current()
 	if plan.sandbox {
+		var err error
 		if box, err = w.newSandbox(ctx, pod, v); err != nil {
 			return 0, err
 		}
@@ -101,16 +104,21 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 	return next.after(), errs
 }
 
-// mountVolumes sets up the volumes of the pod, which are kept up to date from then on.
-func (w *worker) mountVolumes(ctx context.Context, pod *corev1.Pod) error {
-	if err := w.setUpVolumes(ctx, pod); err != nil {
+// mountVolumes sets up the volumes of the pod, which are kept up to date from then on. It reports whether all
+// are there.
+func (w *worker) mountVolumes(ctx context.Context, pod *corev1.Pod) (there bool, err error) {
+	there, err = w.setUpVolumes(ctx, pod)
+	if err != nil {
 		if ctx.Err() == nil {
 			w.k.recorder.Event(pod, events.Warning, "FailedMount", err.Error())
 		}
-		return err
+		return false, err
+	}
+	if !there {
+		return false, nil
 	}
 	w.refreshVolumes(ctx, pod)
-	return nil
+	return true, nil
 }
 
 // startAll starts containers. It reports whether what is to be reported of any has changed, whether one has

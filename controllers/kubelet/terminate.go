@@ -17,6 +17,8 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client/events"
 )
@@ -452,8 +454,25 @@ func (k *Kubelet) removeOrphan(ctx context.Context, uid types.UID) error {
 	if err := k.removePod(ctx, v); err != nil {
 		return err
 	}
+	if gone, err := k.takeVolumesDown(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}}); err != nil || !gone {
+		return err // housekeeping comes again
+	}
 	k.cgroups.removePod(ctx, uid)
 	return k.removeFiles(uid)
+}
+
+// awaitVolumesDown waits until the volumes of a pod are gone.
+func (k *Kubelet) awaitVolumesDown(ctx context.Context, uid types.UID) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}}
+	for {
+		gone, err := k.takeVolumesDown(pod)
+		if err != nil || gone {
+			return err
+		}
+		if err := backoff.Sleep(ctx, 100*time.Millisecond); err != nil {
+			return errors.Join(errVolumes, err)
+		}
+	}
 }
 
 // removeAll ends every pod at once, when the node goes away for good.
@@ -473,6 +492,9 @@ func (k *Kubelet) removeAll(ctx context.Context) {
 					_, _ = k.rt.StopContainer(ctx, &cri.StopContainerRequest{ContainerId: c.id, Timeout: 0})
 				}
 				err = k.removePod(ctx, v)
+			}
+			if err == nil {
+				err = k.awaitVolumesDown(ctx, uid)
 			}
 			if err == nil {
 				err = k.removeFiles(uid)

@@ -40,6 +40,20 @@ func newTokens(c client.Conn) *tokens {
 
 // get returns a token for a pod and when to ask again.
 func (t *tokens) get(ctx context.Context, pod *corev1.Pod, audience string, seconds int64) (string, time.Time, error) {
+	one, renew, err := t.current(ctx, pod, audience, seconds)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	return one.text, renew, nil
+}
+
+// full is get with the time at which the token expires.
+func (t *tokens) full(ctx context.Context, pod *corev1.Pod, audience string, seconds int64) (*token, error) {
+	one, _, err := t.current(ctx, pod, audience, seconds)
+	return one, err
+}
+
+func (t *tokens) current(ctx context.Context, pod *corev1.Pod, audience string, seconds int64) (*token, time.Time, error) {
 	account := pod.Spec.ServiceAccountName
 	if account == "" {
 		account = "default"
@@ -49,7 +63,7 @@ func (t *tokens) get(ctx context.Context, pod *corev1.Pod, audience string, seco
 	have := t.byKey[key]
 	t.mu.Unlock()
 	if have != nil && time.Now().Before(have.renew) {
-		return have.text, have.renew, nil
+		return have, have.renew, nil
 	}
 	body := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds,
 		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}}}
@@ -60,16 +74,16 @@ func (t *tokens) get(ctx context.Context, pod *corev1.Pod, audience string, seco
 	got, err := t.request.Create(ctx, key.account, body)
 	if err != nil {
 		if have != nil && now.Before(have.expires) {
-			return have.text, now.Add(10 * time.Second), nil // it still works
+			return have, now.Add(10 * time.Second), nil // it still works
 		}
-		return "", time.Time{}, fmt.Errorf("failed to fetch token: %w", err)
+		return nil, time.Time{}, fmt.Errorf("failed to fetch token: %w", err)
 	}
 	life := got.Status.ExpirationTimestamp.Sub(now)
 	fresh := &token{text: got.Status.Token, expires: got.Status.ExpirationTimestamp.Time, renew: now.Add(min(life*4/5, 24*time.Hour))}
 	t.mu.Lock()
 	t.byKey[key] = fresh
 	t.mu.Unlock()
-	return fresh.text, fresh.renew, nil
+	return fresh, fresh.renew, nil
 }
 
 func (t *tokens) forget(pod types.UID) {

@@ -54,8 +54,6 @@ func not(format string, args ...any) *verdict {
 // unsupportedContainer is unsupported for one container.
 func unsupportedContainer(c *corev1.Container, appArmor bool) *verdict {
 	switch {
-	case len(c.VolumeDevices) > 0:
-		return not("volumeDevices of container %q", c.Name)
 	case c.SecurityContext != nil && enforced(c.SecurityContext.AppArmorProfile) && !appArmor:
 		return noAppArmor
 	case slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.ValueFrom != nil && e.ValueFrom.FileKeyRef != nil }):

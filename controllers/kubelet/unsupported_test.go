@@ -45,7 +45,6 @@ func TestSecuritySettingsAreAppliedOrRefused(t *testing.T) {
 		"memory": {func(p *corev1.Pod) {
 			p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: "Memory"}}}}
 		}, ""},
-		"block devices": {container(func(c *corev1.Container) { c.VolumeDevices = []corev1.VolumeDevice{{Name: "v", DevicePath: "/dev/x"}} }), "PodFeatureUnsupported"},
 		"variables of a file": {container(func(c *corev1.Container) {
 			c.Env = []corev1.EnvVar{{Name: "a", ValueFrom: &corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{}}}}
 		}), "PodFeatureUnsupported"},
@@ -55,9 +54,6 @@ func TestSecuritySettingsAreAppliedOrRefused(t *testing.T) {
 		"if possible": {container(func(c *corev1.Container) {
 			c.VolumeMounts = []corev1.VolumeMount{{Name: "v", RecursiveReadOnly: new(corev1.RecursiveReadOnlyIfPossible)}}
 		}), ""},
-		"block devices of an init": {func(p *corev1.Pod) {
-			p.Spec.InitContainers = []corev1.Container{{Name: "i", VolumeDevices: []corev1.VolumeDevice{{Name: "v"}}}}
-		}, "PodFeatureUnsupported"},
 		"nothing out of the common": {func(*corev1.Pod) {}, ""},
 	} {
 		pod := &corev1.Pod{}

@@ -26,13 +26,34 @@ const (
 
 // setUpVolumes makes the volumes of a pod that have not been made yet. Those that have are the refresher's:
 // nothing that becomes of the objects they are made of keeps the pod's containers from being started again.
-func (w *worker) setUpVolumes(ctx context.Context, pod *corev1.Pod) error {
+//
+// Those that need a driver are made by the manager of volumes meanwhile; ready is false until they are there,
+// and the worker is woken when one is.
+func (w *worker) setUpVolumes(ctx context.Context, pod *corev1.Pod) (ready bool, err error) {
 	if err := os.MkdirAll(w.k.podDir(pod.UID), 0o750); err != nil {
-		return err
+		return false, err
+	}
+	var theirs []*corev1.Volume
+	for i := range pod.Spec.Volumes {
+		if v := &pod.Spec.Volumes[i]; driven(v) {
+			theirs = append(theirs, v)
+		}
+	}
+	if theirs != nil {
+		w.k.volumes.Want(pod, theirs)
+	}
+	ready = true
+	for _, v := range theirs {
+		if _, err := w.k.volumes.State(pod.UID, v.Name); err != nil {
+			ready = false // the manager reports why
+		}
 	}
 	var errs []error
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
+		if driven(v) {
+			continue
+		}
 		if w.mounted[v.Name] || w.k.hasPayload(pod, v) {
 			w.mounted[v.Name] = true
 			continue
@@ -43,7 +64,7 @@ func (w *worker) setUpVolumes(ctx context.Context, pod *corev1.Pod) error {
 		}
 		w.mounted[v.Name] = true
 	}
-	return errors.Join(errs...)
+	return ready, errors.Join(errs...)
 }
 
 func setUpError(v *corev1.Volume, err error) error {
@@ -129,7 +150,7 @@ func (k *Kubelet) setUpVolume(ctx context.Context, pod *corev1.Pod, v *corev1.Vo
 		}
 		return renew, k.writePayload(pod, kindProjected, v.Name, files, mounted, true)
 	}
-	return renew, errors.New("no volume plugin matched: only emptyDir, hostPath, configMap, secret, downwardAPI and projected volumes are supported")
+	return renew, errors.New("no volume plugin matched: only emptyDir, hostPath, configMap, secret, downwardAPI, projected, persistentVolumeClaim, ephemeral, csi and nfs volumes are supported")
 }
 
 // file of a volume.
@@ -384,6 +405,10 @@ func (k *Kubelet) volumeSource(pod *corev1.Pod, name string) (path string, readO
 		return "", false, fmt.Errorf("volume %q is not in the pod", name)
 	}
 	switch v := &pod.Spec.Volumes[i]; {
+	case driven(v):
+		at, err := k.volumes.State(pod.UID, name)
+		claim := v.PersistentVolumeClaim
+		return at.Path, at.ReadOnly || claim != nil && claim.ReadOnly, err
 	case v.HostPath != nil:
 		return v.HostPath.Path, false, nil
 	case v.EmptyDir != nil:
@@ -403,6 +428,12 @@ func (k *Kubelet) volumeSource(pod *corev1.Pod, name string) (path string, readO
 func (w *worker) unmount() error {
 	w.refresher.stop()
 	w.refresher = nil
+	pod, _ := w.desired()
+	if gone, err := w.k.takeVolumesDown(pod); err != nil {
+		return err
+	} else if !gone {
+		return delayed{errVolumes, w.k.opts.SyncInterval} // the last one that goes wakes the worker
+	}
 	if err := w.k.unmountBelow(w.k.podDir(w.uid)); err != nil {
 		return err
 	}

@@ -1,0 +1,355 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// entry is one volume of a pod, from when it is wanted until it is gone.
+type entry struct {
+	m   *Manager
+	uid types.UID
+	// volume is nil if only the record of an earlier kubelet is known.
+	volume *corev1.Volume
+	nudge  chan struct{} // capacity 1
+
+	mu      sync.Mutex
+	pod     *corev1.Pod
+	dropped bool
+	// interrupt ends what is done to make the volume or to refresh it.
+	interrupt context.CancelFunc
+	mounted   *Mounted
+	failure   error
+	stats     *Stats
+
+	// The rest belongs to the goroutine of the entry.
+
+	// record is what was written about the volume; nil before a driver was called.
+	record *Record
+	unit   *unit
+	plugin Plugin
+	staged bool
+	// complete is true once this kubelet has made the volume. It may be mounted before, by an earlier one.
+	complete bool
+	// attachment is what the attachment of the volume says.
+	attachment map[string]string
+	// since is when the first attempt began, warned when the latest event about it was sent.
+	since, warned time.Time
+}
+
+func newEntry(m *Manager, pod *corev1.Pod, v *corev1.Volume) *entry {
+	return &entry{m: m, uid: pod.UID, pod: pod, volume: v, nudge: make(chan struct{}, 1)}
+}
+
+// adopt takes a record of an earlier kubelet.
+func (e *entry) adopt(r *Record) {
+	e.record, e.unit, e.plugin = r, e.m.unit(r), e.m.opts.Plugins[r.Kind]
+}
+
+func (e *entry) poke() {
+	select {
+	case e.nudge <- struct{}{}:
+	default:
+	}
+}
+
+func (e *entry) update(pod *corev1.Pod) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.pod = pod
+}
+
+func (e *entry) drop() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.dropped {
+		return
+	}
+	e.dropped = true
+	if e.interrupt != nil {
+		e.interrupt()
+	}
+	e.poke()
+}
+
+func (e *entry) isDropped() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.dropped
+}
+
+func (e *entry) state() (Mounted, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.mounted != nil:
+		return *e.mounted, nil
+	case e.failure != nil:
+		return Mounted{}, e.failure
+	}
+	return Mounted{}, ErrNotYet
+}
+
+// run makes the volume, looks after it, and takes it down when it is dropped. It reports whether the volume
+// is gone; it is not if ctx has ended.
+func (e *entry) run(ctx context.Context) (gone bool) {
+	e.since = time.Now()
+	failures := 0
+	for ctx.Err() == nil {
+		var wait time.Duration
+		if e.isDropped() {
+			err := e.down(ctx)
+			if err == nil {
+				return true
+			}
+			failures++
+			wait = retry.Delay(ctx, failures)
+			e.report(ctx, "FailedUnMount", err)
+		} else {
+			err := e.step(ctx)
+			switch {
+			case e.isDropped():
+				failures = 0
+				continue
+			case err != nil:
+				failures++
+				wait = e.failed(ctx, err, failures)
+			default:
+				failures = 0
+				wait = e.m.opts.Interval - backoff.Spread(ctx, e.m.opts.Interval/4)
+			}
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-e.nudge:
+			if e.isDropped() {
+				failures = 0
+			}
+		}
+		timer.Stop()
+	}
+	return false
+}
+
+const (
+	// quiet is how long a wait for others is no failure.
+	quiet = 2*time.Minute + 3*time.Second
+	// poll is the longest pause between two looks at what others do.
+	poll = 5 * time.Second
+)
+
+// failed notes a failure to make the volume, and returns when to try again.
+func (e *entry) failed(ctx context.Context, err error, failures int) time.Duration {
+	wait := retry.Delay(ctx, failures)
+	var w waiting
+	if errors.As(err, &w) {
+		wait = min(wait, poll)
+		if time.Since(e.since) < quiet || time.Since(e.warned) < quiet {
+			return wait
+		}
+		e.warned = time.Now()
+		err = fmt.Errorf("Unable to attach or mount volumes: %w", err) //nolint:staticcheck // the text users search for
+	}
+	e.mu.Lock()
+	changed := e.mounted == nil && (e.failure == nil || e.failure.Error() != err.Error())
+	e.failure = err
+	pod := e.pod
+	e.mu.Unlock()
+	e.report(ctx, "FailedMount", err)
+	if changed {
+		e.m.opts.Host.Changed(pod)
+	}
+	return wait
+}
+
+func (e *entry) report(ctx context.Context, reason string, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	e.mu.Lock()
+	pod := e.pod
+	e.mu.Unlock()
+	e.m.opts.Host.Event(pod, false, reason, err.Error())
+}
+
+// step makes the volume, or looks after it.
+func (e *entry) step(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	e.mu.Lock()
+	if e.dropped {
+		e.mu.Unlock()
+		return nil
+	}
+	e.interrupt = cancel
+	pod, done := e.pod, e.complete
+	e.mu.Unlock()
+	s, plugin, err := e.m.opts.Host.Resolve(ctx, pod, e.volume)
+	if err != nil {
+		return e.about(err)
+	}
+	if done {
+		return e.care(ctx, s)
+	}
+	e.plugin = plugin
+	if err := e.up(ctx, s); err != nil {
+		return e.about(err)
+	}
+	e.complete = true
+	e.made(s)
+	e.measure(ctx)
+	return nil
+}
+
+// made notes that the volume is there.
+func (e *entry) made(s *Spec) {
+	at := Mounted{Path: e.plugin.Path(s, e.record), Device: e.record.Device, ReadOnly: s.ReadOnly}
+	e.mu.Lock()
+	e.mounted, e.failure = &at, nil
+	e.mu.Unlock()
+	e.m.opts.Host.Changed(s.Pod)
+}
+
+func (e *entry) about(err error) error {
+	op := "MountVolume.SetUp"
+	if e.record != nil && e.record.Device {
+		op = "MapVolume.SetUpDevice"
+	}
+	return fmt.Errorf("%s failed for volume %q : %w", op, e.volume.Name, err)
+}
+
+// up makes the volume for the node and for the pod.
+func (e *entry) up(ctx context.Context, s *Spec) error {
+	r, err := e.plugin.Record(ctx, s)
+	if err != nil {
+		return err
+	}
+	attaches, err := e.plugin.Attached(ctx, s)
+	if err != nil {
+		return err
+	}
+	// What an earlier kubelet has mounted serves the containers, whatever becomes of the calls below. A
+	// record without a mount is a call whose end is unknown.
+	earlier := e.record == nil && e.m.opts.Paths.exists(&r) && e.m.opts.Host.MountPoint(e.m.opts.Paths.Target(&r))
+	e.record = &r
+	if earlier {
+		e.made(s)
+	}
+	u, done, err := e.m.use(ctx, &r, attaches)
+	e.unit = u
+	if err != nil {
+		return err
+	}
+	defer done()
+	if attaches {
+		if e.attachment, err = e.m.attachment(ctx, u, &r); err != nil {
+			return err
+		}
+	}
+	if e.staged, err = e.plugin.Staged(ctx, &r); err != nil {
+		return err
+	}
+	if err := e.m.opts.Paths.save(&r); err != nil {
+		return err
+	}
+	if e.staged {
+		if err := e.m.stageFor(ctx, u, e.plugin, s, &r, e.attachment); err != nil {
+			return fmt.Errorf("MountVolume.MountDevice failed for volume %q : %w", r.Name, err)
+		}
+	}
+	if err := e.grow(ctx, s, &r); err != nil {
+		return err
+	}
+	return e.plugin.SetUp(ctx, s, &r, e.staged, e.attachment)
+}
+
+// care looks after a volume that is made. What fails is reported, and the volume stays as it is.
+func (e *entry) care(ctx context.Context, s *Spec) error {
+	done, err := e.unit.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	err = e.grow(ctx, s, e.record)
+	again, failed := e.plugin.Refreshes(ctx, s)
+	if err = errors.Join(err, failed); again {
+		err = errors.Join(err, e.plugin.SetUp(ctx, s, e.record, e.staged, e.attachment))
+	}
+	e.measure(ctx)
+	if err != nil {
+		return e.about(err)
+	}
+	return nil
+}
+
+// grow lets the volume use what its PersistentVolume has got and the claim does not show yet.
+func (e *entry) grow(ctx context.Context, s *Spec, r *Record) error {
+	if s.PV == nil || s.Claim == nil || s.ReadOnly {
+		return nil
+	}
+	now, has := s.PV.Spec.Capacity[corev1.ResourceStorage], s.Claim.Status.Capacity[corev1.ResourceStorage]
+	if has.IsZero() || has.Cmp(now) >= 0 {
+		return nil
+	}
+	did, err := e.plugin.Expand(ctx, s, r, e.staged)
+	if err != nil {
+		e.m.opts.Host.Event(s.Pod, false, "VolumeResizeFailed", fmt.Sprintf("NodeExpandVolume.NodeExpandVolume failed for volume %q : %v", r.Name, err))
+		return nil // at its old size it is as good as before
+	}
+	if !did {
+		return nil
+	}
+	if err := e.m.opts.Host.Expanded(ctx, s); err != nil {
+		return err
+	}
+	e.m.opts.Host.Event(s.Pod, true, "FileSystemResizeSuccessful", fmt.Sprintf("MountVolume.NodeExpandVolume succeeded for volume %q", r.Name))
+	return nil
+}
+
+// measure asks for the use of the volume; a failure leaves what was known.
+func (e *entry) measure(ctx context.Context) {
+	stats, err := e.plugin.Stats(ctx, e.record, e.staged)
+	if err != nil {
+		e.m.log.Debug("volume stats failed", "volume", e.record.Name, "err", err)
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.stats = stats
+}
+
+// down takes the volume down, and the volume of the node after its last pod.
+func (e *entry) down(ctx context.Context) error {
+	if e.record == nil {
+		return nil // no driver was called
+	}
+	done, err := e.unit.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	e.mu.Lock()
+	e.mounted = nil
+	e.mu.Unlock()
+	if e.written() {
+		if err := e.plugin.TearDown(ctx, e.record); err != nil {
+			return fmt.Errorf("UnmountVolume.TearDown failed for volume %q : %w", e.record.Name, err)
+		}
+		if err := e.m.opts.Paths.remove(e.record); err != nil {
+			return err
+		}
+	}
+	return e.m.leave(ctx, e.unit, e.record)
+}
+
+// written reports whether a driver may have been called for the pod's volume.
+func (e *entry) written() bool { return e.m.opts.Paths.exists(e.record) }

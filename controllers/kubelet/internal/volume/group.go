@@ -1,0 +1,92 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// InlineHandle is the handle of a volume that is part of a pod, as all kubelets compute it.
+func InlineHandle(pod types.UID, volume string) string { return "csi-" + hash(string(pod)+volume) }
+
+// SetGroup gives all files of a volume to a group, which may read them, and write them unless readOnly. New
+// files get the group of their folder. With onlyRoot nothing is done if the volume's own folder is right.
+// Nothing outside the volume is touched, whatever a container does with the volume meanwhile.
+func SetGroup(ctx context.Context, dir string, group int64, readOnly, onlyRoot bool) error {
+	info, err := os.Stat(dir)
+	if err != nil || !info.IsDir() {
+		return err
+	}
+	if onlyRoot && rootMatches(info, group, readOnly) {
+		return nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	// The root comes last: it shows that all others are done.
+	var last fs.FileInfo
+	err = fs.WalkDir(root.FS(), ".", func(path string, e fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it was removed meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if path == "." {
+			last = info
+			return nil
+		}
+		if err := own(root, path, info, group, readOnly); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	})
+	if err != nil || last == nil {
+		return err
+	}
+	return own(root, ".", last, group, readOnly)
+}
+
+// own gives one file to a group.
+func own(root *os.Root, path string, info fs.FileInfo, group int64, readOnly bool) error {
+	if err := root.Lchown(path, -1, int(group)); err != nil {
+		return err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return nil
+	}
+	// Changing the group clears the bits that setgid programs have.
+	return root.Chmod(path, info.Mode()|wanted(info, readOnly))
+}
+
+// wanted are the bits that a file has to have.
+func wanted(info fs.FileInfo, readOnly bool) fs.FileMode {
+	mode := fs.FileMode(0o660)
+	if readOnly {
+		mode = 0o440
+	}
+	if info.IsDir() {
+		mode |= fs.ModeSetgid | 0o110
+	}
+	return mode
+}
+
+func rootMatches(info fs.FileInfo, group int64, readOnly bool) bool {
+	want := wanted(info, readOnly)
+	return groupOf(info) == group && info.Mode()&want == want
+}

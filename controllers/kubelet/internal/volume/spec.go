@@ -1,0 +1,94 @@
+package volume
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+)
+
+// Spec is a volume as a pod wants it, with the objects that describe it.
+type Spec struct {
+	Pod    *corev1.Pod
+	Volume *corev1.Volume
+	// Claim and PV are nil if the volume is part of the pod.
+	Claim    *corev1.PersistentVolumeClaim
+	PV       *corev1.PersistentVolume
+	ReadOnly bool
+}
+
+// Name is that of the PersistentVolume, or that of the pod's volume if it has none.
+func (s *Spec) Name() string {
+	if s.PV != nil {
+		return s.PV.Name
+	}
+	return s.Volume.Name
+}
+
+// Device reports whether the volume is a block device.
+func (s *Spec) Device() bool {
+	return s.PV != nil && s.PV.Spec.VolumeMode != nil && *s.PV.Spec.VolumeMode == corev1.PersistentVolumeBlock
+}
+
+// Stats are the use of a volume as its driver reports it. Zero is unknown.
+type Stats struct {
+	Capacity, Available, Used           uint64 // bytes
+	Inodes, AvailableInodes, InodesUsed uint64
+	// Abnormal says what is wrong with the volume; empty if nothing is.
+	Abnormal string
+	At       time.Time
+}
+
+// Plugin makes one kind of volume. All methods are idempotent; those for one volume of the node are called
+// one at a time.
+type Plugin interface {
+	// Record describes a volume; an error means that this kind of volume cannot be made as the pod wants it.
+	Record(ctx context.Context, s *Spec) (Record, error)
+	// Attached reports whether the volume has to be attached to the node.
+	Attached(ctx context.Context, s *Spec) (bool, error)
+	// Staged reports whether the volume is made once for the node before it is made for pods.
+	Staged(ctx context.Context, r *Record) (bool, error)
+	// Stage makes the volume for the node. attachment is what its attachment says.
+	Stage(ctx context.Context, s *Spec, r *Record, attachment map[string]string) error
+	Unstage(ctx context.Context, r *Record) error
+	// SetUp makes the volume for a pod. It is called again for one that is made, to refresh it, if Refreshes
+	// is true.
+	SetUp(ctx context.Context, s *Spec, r *Record, staged bool, attachment map[string]string) error
+	TearDown(ctx context.Context, r *Record) error
+	// Path is where the volume is once SetUp has succeeded.
+	Path(s *Spec, r *Record) string
+	// Refreshes reports whether SetUp is to be called from time to time.
+	Refreshes(ctx context.Context, s *Spec) (bool, error)
+	// Expand lets the volume use a capacity that was added, and reports whether the driver does that.
+	Expand(ctx context.Context, s *Spec, r *Record, staged bool) (bool, error)
+	// Stats returns the use of the volume; nil if it is unknown.
+	Stats(ctx context.Context, r *Record, staged bool) (*Stats, error)
+}
+
+// Host is what the manager needs of the kubelet. Its methods may be called from many goroutines.
+type Host interface {
+	// Resolve finds the objects behind a volume of a pod, and the plugin for it.
+	Resolve(ctx context.Context, pod *corev1.Pod, v *corev1.Volume) (*Spec, Plugin, error)
+	// Attachment returns what the attachment of a volume to this node says, or an error while it is not
+	// attached.
+	Attachment(ctx context.Context, r *Record) (map[string]string, error)
+	// Expanded notes in the claim that the volume has the capacity of the PersistentVolume.
+	Expanded(ctx context.Context, s *Spec) error
+	// Reported reports whether the Node shows that a volume is in use, and lets it do so soon.
+	Reported(name corev1.UniqueVolumeName) bool
+	// MountPoint reports whether something is mounted at a path.
+	MountPoint(path string) bool
+	// Event is about a pod's volume; a warning unless normal.
+	Event(pod *corev1.Pod, normal bool, reason, message string)
+	// Changed is called after the state of a volume of a pod has changed.
+	Changed(pod *corev1.Pod)
+	// InUseChanged is called after InUse has changed.
+	InUseChanged()
+}
+
+// AttachmentName is the name of the attachment of a volume to a node, as all components compute it.
+func AttachmentName(driver, handle, node string) string { return "csi-" + hash(handle+driver+node) }
+
+func hash(s string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(s))) }

@@ -1,0 +1,160 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/volume"
+)
+
+// The kinds of volumes that are mounted without a CSI driver, as their folders name them.
+const (
+	kindNFS      = "nfs"
+	kindLocal    = "local-volume"
+	kindHostPath = "host-path"
+)
+
+// mountPlugin is the part that those kinds share: nothing is attached, staged, refreshed or expanded.
+type mountPlugin struct {
+	mounts mounter
+	paths  volume.Paths
+}
+
+func (*mountPlugin) record(kind string, s *volume.Spec) (volume.Record, error) {
+	if s.Device() {
+		return volume.Record{}, fmt.Errorf("volumeMode Block is not supported for volumes of kind %s", kind)
+	}
+	return volume.Record{Kind: kind, Pod: s.Pod.UID, Name: s.Name()}, nil
+}
+
+// Attached implements volume.Plugin.
+func (*mountPlugin) Attached(context.Context, *volume.Spec) (bool, error) { return false, nil }
+
+// Staged implements volume.Plugin.
+func (*mountPlugin) Staged(context.Context, *volume.Record) (bool, error) { return false, nil }
+
+// Stage implements volume.Plugin.
+func (*mountPlugin) Stage(context.Context, *volume.Spec, *volume.Record, map[string]string) error {
+	return errors.ErrUnsupported
+}
+
+// Unstage implements volume.Plugin.
+func (*mountPlugin) Unstage(context.Context, *volume.Record) error { return nil }
+
+// Refreshes implements volume.Plugin.
+func (*mountPlugin) Refreshes(context.Context, *volume.Spec) (bool, error) { return false, nil }
+
+// Expand implements volume.Plugin.
+func (*mountPlugin) Expand(context.Context, *volume.Spec, *volume.Record, bool) (bool, error) {
+	return false, nil
+}
+
+// Stats implements volume.Plugin.
+func (*mountPlugin) Stats(context.Context, *volume.Record, bool) (*volume.Stats, error) {
+	return nil, nil //nolint:nilnil // unknown, as volume.Plugin says
+}
+
+// Path implements volume.Plugin.
+func (p *mountPlugin) Path(_ *volume.Spec, r *volume.Record) string { return p.paths.Target(r) }
+
+// TearDown implements volume.Plugin. The kernel does not return from unmounting a file system whose server is
+// gone; that holds up this volume and no other.
+func (p *mountPlugin) TearDown(ctx context.Context, r *volume.Record) error {
+	done := make(chan error, 1)
+	go func() { done <- p.mounts.unmount(p.paths.Target(r)) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// nfsPlugin mounts exports of NFS servers.
+type nfsPlugin struct{ mountPlugin }
+
+// Record implements volume.Plugin.
+func (p *nfsPlugin) Record(_ context.Context, s *volume.Spec) (volume.Record, error) {
+	return p.record(kindNFS, s)
+}
+
+// SetUp implements volume.Plugin.
+func (p *nfsPlugin) SetUp(ctx context.Context, s *volume.Spec, r *volume.Record, _ bool, _ map[string]string) error {
+	from, options := s.Volume.NFS, []string(nil)
+	if s.PV != nil {
+		from, options = s.PV.Spec.NFS, append(options, s.PV.Spec.MountOptions...)
+	}
+	if s.ReadOnly {
+		options = append(options, "ro")
+	}
+	target := p.paths.Target(r)
+	if p.mounts.mounted(target) {
+		return nil
+	}
+	return p.mounts.mount(ctx, from.Server+":"+from.Path, target, "nfs", options)
+}
+
+// localPlugin binds folders of the node that PersistentVolumes of it name.
+type localPlugin struct{ mountPlugin }
+
+// Record implements volume.Plugin.
+func (p *localPlugin) Record(_ context.Context, s *volume.Spec) (volume.Record, error) {
+	return p.record(kindLocal, s)
+}
+
+// SetUp implements volume.Plugin.
+func (p *localPlugin) SetUp(ctx context.Context, s *volume.Spec, r *volume.Record, _ bool, _ map[string]string) error {
+	path := s.PV.Spec.Local.Path
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is no folder: block devices with a file system are not supported as local volumes", path)
+	}
+	if err := p.mounts.bind(f, p.paths.Target(r)); err != nil {
+		return err
+	}
+	sec := s.Pod.Spec.SecurityContext
+	if sec == nil || sec.FSGroup == nil {
+		return nil
+	}
+	if s.ReadOnly {
+		return nil
+	}
+	return volume.SetGroup(ctx, p.paths.Target(r), *sec.FSGroup, false,
+		sec.FSGroupChangePolicy != nil && *sec.FSGroupChangePolicy == corev1.FSGroupChangeOnRootMismatch)
+}
+
+// hostPathPlugin is for PersistentVolumes that are a path of the node. Nothing is mounted for them.
+type hostPathPlugin struct{ mountPlugin }
+
+// Record implements volume.Plugin.
+func (p *hostPathPlugin) Record(_ context.Context, s *volume.Spec) (volume.Record, error) {
+	return p.record(kindHostPath, s)
+}
+
+// SetUp implements volume.Plugin.
+func (*hostPathPlugin) SetUp(_ context.Context, s *volume.Spec, _ *volume.Record, _ bool, _ map[string]string) error {
+	if s.PV.Spec.HostPath.Path == "" {
+		return fs.ErrInvalid
+	}
+	return checkHostPath(s.PV.Spec.HostPath)
+}
+
+// TearDown implements volume.Plugin.
+func (*hostPathPlugin) TearDown(context.Context, *volume.Record) error { return nil }
+
+// Path implements volume.Plugin.
+func (*hostPathPlugin) Path(s *volume.Spec, _ *volume.Record) string {
+	return s.PV.Spec.HostPath.Path
+}
