@@ -31,6 +31,10 @@ const (
 	leaseNamespace = "kube-node-lease"
 )
 
+// declaredFeatures are what this kubelet can do that those of other versions cannot, sorted. The server
+// admits changes of pods that need them.
+var declaredFeatures = []string{"InPlacePodLevelResourcesVerticalScaling"}
+
 // node keeps the Node object and its Lease.
 type node struct {
 	k      *Kubelet
@@ -348,6 +352,7 @@ func (n *node) status(ctx context.Context, base *corev1.NodeStatus) corev1.NodeS
 	st := *codec.DeepCopy(base)
 	st.Capacity, st.Allocatable = n.capacity(), n.allocatable()
 	st.VolumesInUse = n.k.volumes.InUse()
+	st.DeclaredFeatures = declaredFeatures
 	st.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: n.k.opts.NodeIP.String()}, {Type: corev1.NodeHostName, Address: n.k.opts.NodeName}}
 	if l := n.k.opts.Listener; l != nil {
 		if a, ok := l.Addr().(*net.TCPAddr); ok {

@@ -57,6 +57,42 @@ func (r *rig) settled(name, cpus string, restarts int32) {
 
 func requests(cpus string) string { return fmt.Sprintf(`{"requests":{"cpu":%q}}`, cpus) }
 
+// The resources of a pod as a whole are changed while it runs, because its node declares that it can do so.
+func TestResizeOfAPodAsAWhole(t *testing.T) {
+	bubble(t, nil, func(r *rig) {
+		r.pod("web", func(p *corev1.Pod) { p.Spec.Resources = &corev1.ResourceRequirements{Requests: cpuOf("1")} }, "a")
+		time.Sleep(3 * time.Second)
+		change := func(cpus string) error {
+			_, err := client.For[*corev1.Pod](r.c.Conn()).Patch(r.t.Context(), types.NamespacedName{Namespace: "default", Name: "web"},
+				client.Patch{Type: types.MergePatchType, Data: fmt.Appendf(nil, `{"spec":{"resources":%s}}`, requests(cpus))},
+				client.PatchOptions{Subresource: "resize"})
+			time.Sleep(3 * time.Second)
+			return err
+		}
+		has := func(cpus string) {
+			t.Helper()
+			st := r.get("web").Status
+			for _, list := range []corev1.ResourceList{st.Resources.Requests, st.AllocatedResources} {
+				have := list[corev1.ResourceCPU]
+				require.Equal(t, cpus, have.String())
+			}
+		}
+		has("1")
+		require.NoError(t, change("2"))
+		has("2")
+		require.ErrorContains(t, change("5"), "node didn't have enough allocatable resources")
+		r.pod("other", wants("1"), "a")
+		time.Sleep(3 * time.Second)
+		require.NoError(t, change("4"))
+		has("2")
+		require.Equal(t, "Deferred", r.condition("web", corev1.PodResizePending).Reason)
+		require.NoError(t, change("3"))
+		has("3")
+		require.Nil(t, r.condition("web", corev1.PodResizePending))
+		require.Zero(t, r.get("web").Status.ContainerStatuses[0].RestartCount)
+	})
+}
+
 // Containers get other resources while they run, within what the node has room for.
 func TestResize(t *testing.T) {
 	bubble(t, func(r *rig) { r.opts.StopPods = false }, func(r *rig) {
