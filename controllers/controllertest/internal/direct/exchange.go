@@ -44,10 +44,11 @@ type exchange struct {
 	returned bool
 	over     bool // aborted is closed
 	// Of a stream with turns: what was read from client and not by the client, how much of it belongs to the
-	// latest turn, when that was, and where events end.
+	// latest turn, when that was, how many there were, and where events end.
 	rest   bytes.Buffer
 	due    int
 	turn   time.Time
+	count  int
 	frames frameForm
 }
 
