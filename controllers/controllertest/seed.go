@@ -69,9 +69,10 @@ func (d *draws) number(purpose string) uint64 {
 }
 
 // jitter is the [backoff.Jitter] of everything that the cluster runs. It depends on the time only, because
-// goroutines that wait at the same time draw in any order.
+// goroutines that wait at the same time draw in any order. It is not in the trace of the seed: whether a
+// goroutine still draws when its context ends changes nothing.
 func (d *draws) jitter() float64 {
-	return seeds.Rand(d.seed ^ uint64(time.Now().UnixNano())).Float64()
+	return rand.New(rand.NewPCG(d.seed, uint64(time.Now().UnixNano()))).Float64()
 }
 
 // recordReplay adds the run of the cluster to the trace of its seed, see [seeds.Record]: each write since the
