@@ -58,12 +58,6 @@ func (d *draws) upTo(most time.Duration) time.Duration {
 	return time.Duration(d.rng.Int64N(int64(most)))
 }
 
-func (d *draws) fraction() float64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.rng.Float64()
-}
-
 func (d *draws) oneIn(n int) bool { return d.upTo(time.Duration(n)) == 0 }
 
 func fencedHistory(t *testing.T, seed uint64, connect func() *rest.Conn) {
@@ -88,7 +82,10 @@ func fencedHistory(t *testing.T, seed uint64, connect func() *rest.Conn) {
 	for i := range 3 {
 		// Its own, so that others do not change what it draws.
 		dice := &draws{rng: seeds.Rand(seed + uint64(i)<<40)}
-		ctx := backoff.WithJitter(ctx, dice.fraction)
+		// The elector waits beside what it leads, so its waits follow from the time.
+		ctx := backoff.WithJitter(ctx, func() float64 {
+			return rand.New(rand.NewPCG(seed+uint64(i)<<40, uint64(time.Now().UnixNano()))).Float64()
+		})
 		link, data := &paused{Conn: connect()}, connect()
 		maps := client.For[*corev1.ConfigMap](lagging{data, func() time.Duration {
 			if dice.oneIn(6) {
