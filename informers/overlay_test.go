@@ -178,8 +178,10 @@ func (h *ownWrites) run(rng *rand.Rand) {
 		if rng.IntN(2) == 0 {
 			h.m.step()
 		}
+		synctest.Wait() // or a stream might see what follows before the change
 		if rng.IntN(10) == 0 {
 			h.m.upset()
+			synctest.Wait()
 		}
 	}
 	wg.Wait()
