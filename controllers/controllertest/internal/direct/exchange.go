@@ -156,6 +156,7 @@ func (x *exchange) plain(r *http.Request) (*http.Response, error) {
 	switch {
 	case x.client != nil:
 		x.frames, x.turn = framesOf(r, x.sent), time.Now()
+		x.name += " " + strconv.FormatInt(x.turn.UnixMicro(), 10) // equal requests have turns of their own
 		resp.Body = &streamed{x}
 	case x.head || x.buffer.Len() == 0:
 		if resp.ContentLength < 0 {
