@@ -139,13 +139,12 @@ func namesOfControllers(ctx context.Context, m *manager.Manager, key reconcile.R
 	use(controllers.Watches(controllers.AnyOwner[*corev1.Pod](gk, true)), controllers.Owner[*corev1.Pod](gk, true))
 	use(controllers.From(secrets, controllers.Self), informers.ForResource[*metav1.PartialObjectMetadata])
 	use(controllers.For[*corev1.Pod](controllers.LabelsChanged[*corev1.Pod]))
-	var added *controller.Controller[reconcile.Request]
-	added = controller.New("name", r, controller.Options{})
+	added := controller.New("name", r, controller.Options{})
 	added.Enqueue(key)
-	use(added.Run, controllers.Options{Options: controller.Options{Concurrency: 4, Timeout: time.Minute}}, reconcile.ID(ctx))
+	use((*controller.Controller[reconcile.Request]).Run, controllers.Options{Options: controller.Options{Concurrency: 4, Timeout: time.Minute}}, reconcile.ID(ctx))
 	use(reconcile.Request{}, reconcile.Result{RequeueAfter: time.Minute}, reconcile.Func(reconcilePod), reconcile.TerminalError(err))
 	lister := informers.For[*corev1.Pod](m.Informers()).Lister()
-	use(controllers.WithObject(lister, reconcileObject), reconcile.Reconciler[reconcile.Request](r))
+	use(controllers.WithObject(lister, reconcileObject), reconcile.Reconciler[reconcile.Request](nil))
 	use(workqueue.New(workqueue.Options[reconcile.Request]{}), workqueue.AddOptions{Priority: workqueue.LowPriority, After: time.Second})
 	use(workqueue.Limiter[reconcile.Request](nil), workqueue.DefaultLimiter[reconcile.Request]())
 }

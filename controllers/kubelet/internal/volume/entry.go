@@ -157,7 +157,7 @@ func (e *entry) failed(ctx context.Context, err error, failures int) time.Durati
 			return wait
 		}
 		e.warned = time.Now()
-		err = fmt.Errorf("Unable to attach or mount volumes: %w", err) //nolint:staticcheck // the text users search for
+		err = fmt.Errorf("Unable to attach or mount volumes: %w", err)
 	}
 	e.mu.Lock()
 	changed := e.mounted == nil && (e.failure == nil || e.failure.Error() != err.Error())

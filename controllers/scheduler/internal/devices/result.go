@@ -35,13 +35,8 @@ func (s *search) results() (out []*resourcev1.AllocationResult) {
 // config is the configuration of the classes, each once, and then that of the claim.
 func (t *task) config() (out []resourcev1.DeviceAllocationConfiguration) {
 	first := map[string]int{} // the first entry of a class
-	var used []string
 	for _, w := range t.requests {
 		r := w.alternatives[w.chosen]
-		used = append(used, r.name)
-		if r.sub != "" {
-			used = append(used, r.full())
-		}
 		if at, ok := first[r.class.Name]; ok {
 			for i := range r.class.Spec.Config {
 				out[at+i].Requests = append(out[at+i].Requests, r.full())
