@@ -32,7 +32,7 @@ type csiNode struct {
 	objects *client.Client[*storagev1.CSIDriver]
 	nodes   *client.Client[*storagev1.CSINode]
 
-	writing sync.Mutex // one write of the CSINode at a time
+	writing chan struct{} // has an element while the CSINode is written; no mutex, so that ctx ends the wait
 
 	mu sync.Mutex
 	// infos are those of the drivers that are registered; nil for those that have gone.
@@ -40,7 +40,8 @@ type csiNode struct {
 }
 
 func newCSINode(k *Kubelet, drivers *csi.Drivers) *csiNode {
-	return &csiNode{k: k, drivers: drivers, objects: client.For[*storagev1.CSIDriver](k.m.Conn()), nodes: client.For[*storagev1.CSINode](k.m.Conn()), infos: map[string]*csi.Info{}}
+	return &csiNode{k: k, drivers: drivers, objects: client.For[*storagev1.CSIDriver](k.m.Conn()), nodes: client.For[*storagev1.CSINode](k.m.Conn()), writing: make(chan struct{}, 1),
+		infos: map[string]*csi.Info{}}
 }
 
 // register implements pluginType.
@@ -104,8 +105,12 @@ var errNotRegistered = errors.New("the node is not registered yet")
 
 // write brings the CSINode up to date. It tries again until ctx ends.
 func (c *csiNode) write(ctx context.Context) {
-	c.writing.Lock()
-	defer c.writing.Unlock()
+	select {
+	case c.writing <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	defer func() { <-c.writing }()
 	for n := 1; ctx.Err() == nil; n++ {
 		err := c.tryWrite(ctx)
 		if err == nil {

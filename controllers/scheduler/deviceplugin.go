@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -324,13 +325,14 @@ func (f *deviceNeeds) NormalizeScore(scores []int64) {
 }
 
 // planDevices is what is to be written of the claims of a pod that gets a node, nil if nothing or if it
-// cannot have them there.
+// cannot have them there. Whether binding conditions have taken too long is decided by the pod's profile,
+// before.
 func (c *Cluster) planDevices(p *Pod, n *Node) *devicePlan {
 	if len(p.devices) == 0 && len(c.devices.usedExtended(p)) == 0 {
 		return nil
 	}
 	f := &deviceNeeds{}
-	if st := f.gather(&c.devices, p, deviceBindingTimeout); !st.OK() {
+	if st := f.gather(&c.devices, p, math.MaxInt64); !st.OK() {
 		return nil
 	}
 	plan, st := f.on(n)

@@ -297,6 +297,33 @@ func TestBindingConditions(t *testing.T) {
 	})
 }
 
+// A pod that comes late to a claim waits for its binding conditions too, for as long as its profile says.
+func TestBindingConditionsOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := startDevices(t, &scheduler.DynamicResources{BindingTimeout: 30 * time.Minute})
+		controllertest.Create(c, resourceSlice("a", gpu("0", "x", "8Gi", func(d *resourcev1.Device) {
+			d.BindingConditions, d.BindingFailureConditions = []string{"attached"}, []string{"failed"}
+		})))
+		controllertest.Create(c, resourceClaim("claim", exactly("gpu", 1)))
+		create(c, "p", "1", usesDevices("claim"))
+		c.Sleep(15 * time.Minute)
+		create(c, "q", "1", usesDevices("claim"))
+		c.Sleep(time.Minute)
+		for _, name := range []string{"p", "q"} {
+			require.Empty(t, get(c, name).Spec.NodeName)
+		}
+		require.Len(t, claimOf(c, "claim").Status.ReservedFor, 2)
+		controllertest.UpdateStatus(c, "default", "claim", func(c *resourcev1.ResourceClaim) {
+			c.Status.Devices = []resourcev1.AllocatedDeviceStatus{{Driver: driver, Pool: "a", Device: "0", Conditions: []metav1.Condition{
+				{Type: "attached", Status: metav1.ConditionTrue, Reason: "Driver", LastTransitionTime: metav1.Now()}}}}
+		})
+		c.Sleep(time.Second)
+		for _, name := range []string{"p", "q"} {
+			require.Equal(t, "a", get(c, name).Spec.NodeName)
+		}
+	})
+}
+
 // eventsOf are the messages of the events of a pod.
 func eventsOf(c *controllertest.Cluster, name string) (out []string) {
 	for _, e := range controllertest.List[*corev1.Event](c, "default") {
