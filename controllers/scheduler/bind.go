@@ -107,7 +107,7 @@ func (s *Scheduler) undo(ctx context.Context, t *try, o *outcome, st *Status) {
 	s.pluginFailed(o.profile, st)
 	o.profile.unreserveAll(t.Pod, o.Node)
 	if o.claims != nil {
-		s.devices.giveBack(ctx, pod, o.claims)
+		s.devices.giveBack(ctx, pod, o)
 	}
 	s.mu.Lock()
 	s.takeBack(pod, true)

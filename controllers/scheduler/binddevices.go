@@ -139,9 +139,10 @@ func (b *deviceBinder) reserve(ctx context.Context, pod *corev1.Pod, o *outcome,
 		next.Name = ""
 		created, err := b.claims.Create(ctx, next)
 		if err != nil {
+			o.mayBeMade = !refused(err)
 			return nil, fmt.Errorf("create claim for extended resources: %w", err)
 		}
-		key, uid = created.Key(), created.UID
+		key, uid, o.made = created.Key(), created.UID, created
 	}
 	live, err := b.update(ctx, key, uid, func(c *resourcev1.ResourceClaim) error {
 		switch {
@@ -206,9 +207,9 @@ func (b *deviceBinder) update(ctx context.Context, key types.NamespacedName, uid
 
 // giveBack ends the reservations of a pod that is not bound after all, as far as the API takes that now; the
 // pod keeps what is left for its next attempt. A claim that was made for it is deleted.
-func (b *deviceBinder) giveBack(ctx context.Context, pod *corev1.Pod, plan *devicePlan) {
-	for _, p := range plan.claims {
-		if p.claim == plan.made {
+func (b *deviceBinder) giveBack(ctx context.Context, pod *corev1.Pod, o *outcome) {
+	for _, p := range o.claims.claims {
+		if p.claim == o.claims.made {
 			continue
 		}
 		_, err := client.UpdateStatus(ctx, b.claims, p.claim.Key(), func(c *resourcev1.ResourceClaim) error {
@@ -220,12 +221,16 @@ func (b *deviceBinder) giveBack(ctx context.Context, pod *corev1.Pod, plan *devi
 		})
 		b.log(ctx, p.claim, err)
 	}
-	if plan.made == nil {
+	if o.made != nil {
+		b.log(ctx, o.made, b.remove(ctx, o.made))
+	}
+	if !o.mayBeMade {
 		return
 	}
+	// Its name is the server's.
 	list, err := b.claims.List(ctx, client.ListOptions{Namespace: pod.Namespace})
 	if err != nil {
-		b.log(ctx, plan.made, err)
+		b.log(ctx, o.claims.made, err)
 		return
 	}
 	for _, c := range list.Items {

@@ -2,7 +2,9 @@ package scheduler_test
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
@@ -369,6 +372,47 @@ func TestExtendedResourcesAsDevices(t *testing.T) {
 		require.Equal(t, "c", get(c, "plugin").Spec.NodeName)
 		require.Nil(t, get(c, "plugin").Status.ExtendedResourceClaimStatus)
 	})
+}
+
+// A claim that was made for a pod which is not bound after all goes, also if the response to its creation was
+// lost. The claims of the namespace are listed in that case only.
+func TestMadeClaimsGoWithTheAttempt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		requests controllertest.Requests
+		effect   controllertest.Effect
+		lists    int
+	}{
+		"binding is refused":      {controllertest.Requests{Verbs: []string{"create"}, Resource: "pods/binding"}, controllertest.Fail(apierrors.NewBadRequest("no")), 0},
+		"creation is refused":     {controllertest.Requests{Verbs: []string{"create"}, Resource: "resourceclaims.resource.k8s.io"}, controllertest.Fail(apierrors.NewBadRequest("no")), 0},
+		"response to it is lost":  {controllertest.Requests{Verbs: []string{"create"}, Resource: "resourceclaims.resource.k8s.io"}, controllertest.LoseReply(), 1},
+		"reservation is not done": {controllertest.Requests{Verbs: []string{"update"}, Resource: "resourceclaims.resource.k8s.io/status"}, controllertest.Fail(apierrors.NewBadRequest("no")), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := startDevices(t, &scheduler.DynamicResources{})
+				controllertest.Create(c, resourceSlice("a", gpu("0", "x", "8Gi")))
+				c.Settle()
+				lists := atomic.Int32{}
+				c.Inject(controllertest.Fault{Requests: controllertest.Requests{Verbs: []string{"list"}, Resource: "resourceclaims.resource.k8s.io", Namespace: "default"}, Optional: true,
+					Effect: func(w http.ResponseWriter, r *http.Request, next http.HandlerFunc) {
+						lists.Add(1)
+						next(w, r)
+					}})
+				c.Inject(controllertest.Fault{Requests: tc.requests, Times: 1, Effect: tc.effect})
+				create(c, "p", "1", func(p *corev1.Pod) {
+					one := corev1.ResourceList{"example.com/gpu": resource.MustParse("1")}
+					p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: one, Limits: one}
+				})
+				c.Sleep(5 * time.Minute)
+				p := get(c, "p")
+				require.Equal(t, "a", p.Spec.NodeName)
+				require.EqualValues(t, tc.lists, lists.Load())
+				all := controllertest.List[*resourcev1.ResourceClaim](c, "default")
+				require.Len(t, all, 1)
+				require.Equal(t, p.Status.ExtendedResourceClaimStatus.ResourceClaimName, all[0].Name)
+			})
+		})
+	}
 }
 
 // Wrong claims say what is wrong, and fail no other pod.
