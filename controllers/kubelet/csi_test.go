@@ -3,11 +3,13 @@ package kubelet_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,6 +32,7 @@ type disks struct {
 	d    *fakecsi.Driver
 	stop func() // of the driver
 	lied bool   // about volumes, so that they are not what it says
+	more atomic.Pointer[[]*fakecsi.Driver]
 
 	mu     sync.Mutex
 	faults map[string]fakecri.Fault // by method
@@ -48,7 +51,13 @@ func withDisks(t *testing.T, opts fakecsi.Options, spec storagev1.CSIDriverSpec,
 		x.rig = r
 		s := &sockets{}
 		r.opts.Plugins = s.options()
-		r.opts.Plugins.Dial = fakecsi.Dialer(x.d)
+		r.opts.Plugins.Dial = func(ctx context.Context, path string) (net.Conn, error) {
+			all := []*fakecsi.Driver{x.d}
+			if more := x.more.Load(); more != nil {
+				all = append(all, *more...)
+			}
+			return fakecsi.Dialer(all...)(ctx, path)
+		}
 		for _, edit := range edits {
 			edit(r)
 		}
@@ -469,4 +478,56 @@ func TestCSIBadRegistration(t *testing.T) {
 			require.False(t, controllertest.Exists[*storagev1.CSINode](x.c, "", "n1"), name)
 		})
 	}
+}
+
+// A PersistentVolume that is a path of the node is that path, if it is what its type says.
+func TestHostPathVolumes(t *testing.T) {
+	withDisks(t, fakecsi.Options{}, storagev1.CSIDriverSpec{}, func(t *testing.T, x *disks) {
+		dir := t.TempDir()
+		for name, kind := range map[string]corev1.HostPathType{"made": corev1.HostPathDirectoryOrCreate, "wrong": corev1.HostPathFile} {
+			x.claim(name, func(pv *corev1.PersistentVolume) {
+				pv.Spec.CSI, pv.Spec.HostPath = nil, &corev1.HostPathVolumeSource{Path: filepath.Join(dir, name), Type: &kind}
+			})
+			x.pod(name, uses(name), "c")
+		}
+		time.Sleep(5 * time.Second)
+		require.True(t, ready(x.get("made")))
+		require.Equal(t, filepath.Join(dir, "made"), x.rt.Config("made", "c").Mounts[0].HostPath)
+		require.DirExists(t, filepath.Join(dir, "made"))
+		require.False(t, ready(x.get("wrong")))
+		require.Contains(t, strings.Join(x.events("wrong"), "\n"), "hostPath type check failed")
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "made", "file"), nil, 0o600))
+		x.delete("made", 1)
+		x.delete("wrong", 1)
+		time.Sleep(5 * time.Second)
+		require.False(t, x.exists("made"))
+		require.False(t, x.exists("wrong"))
+		require.FileExists(t, filepath.Join(dir, "made", "file"), "what is in a volume stays")
+	})
+}
+
+// The CSINode is written for one driver at a time; one that waits for a silent server holds up nothing else.
+func TestDriversOfASilentServer(t *testing.T) {
+	withDisks(t, fakecsi.Options{}, storagev1.CSIDriverSpec{}, func(t *testing.T, x *disks) {
+		x.line.set(silent)
+		var others []*fakecsi.Driver
+		for _, name := range []string{"b.example.com", "c.example.com"} {
+			others = append(others, fakecsi.New(name, fakecsi.Options{}))
+		}
+		x.more.Store(&others)
+		for _, d := range others {
+			ctx, cancel := context.WithCancel(x.t.Context())
+			_, wait, err := d.ServeInMemory(ctx, x.opts.RootDir)
+			require.NoError(t, err)
+			defer func() { cancel(); wait() }()
+		}
+		time.Sleep(time.Minute)
+		x.line.set(intact)
+		time.Sleep(time.Minute)
+		var names []string
+		for _, d := range controllertest.Get[*storagev1.CSINode](x.c, "", "n1").Spec.Drivers {
+			names = append(names, d.Name)
+		}
+		require.Equal(t, []string{"b.example.com", "c.example.com", diskDriver}, names)
+	})
 }
