@@ -31,6 +31,14 @@ type PluginOptions struct {
 	Dial func(ctx context.Context, path string) (net.Conn, error)
 }
 
+// dialer connects to plugins. o may be nil.
+func (o *PluginOptions) dialer() pluginapi.Dialer {
+	if o == nil || o.Dial == nil {
+		return pluginapi.DialUnix
+	}
+	return o.Dial
+}
+
 // devicePlugin is a connection to a plugin.
 type devicePlugin struct {
 	resource corev1.ResourceName
@@ -126,11 +134,7 @@ func (s *deviceServer) register(ctx context.Context, q *pluginapi.RegisterReques
 		s.log.Warn("a device plugin was refused", "resource", q.Resource, "err", err)
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	dial := pluginapi.DialUnix
-	if s.opts.Dial != nil {
-		dial = s.opts.Dial
-	}
-	conn, err := pluginapi.Dial(filepath.Join(s.dir, filepath.Base(q.Endpoint)), dial)
+	conn, err := pluginapi.Dial(filepath.Join(s.dir, filepath.Base(q.Endpoint)), s.opts.dialer())
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}

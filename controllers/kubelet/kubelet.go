@@ -20,7 +20,6 @@ import (
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/csi"
-	"github.com/keelson-dev/keelson/controllers/kubelet/internal/pluginapi"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/volume"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/informers"
@@ -238,11 +237,7 @@ func (k *Kubelet) startLoops(ctx context.Context, loops *sync.WaitGroup, fail co
 			}
 		})
 		loops.Go(func() {
-			dial := pluginapi.DialUnix
-			if d := k.opts.Plugins.Dial; d != nil {
-				dial = d
-			}
-			p := &pluginWatcher{k: k, dir: filepath.Join(k.opts.RootDir, registryFolder), dial: dial, types: map[string]pluginType{"CSIPlugin": k.csiNode},
+			p := &pluginWatcher{k: k, dir: filepath.Join(k.opts.RootDir, registryFolder), dial: k.opts.Plugins.dialer(), types: map[string]pluginType{"CSIPlugin": k.csiNode},
 				nudge: make(chan struct{}, 1), known: map[string]*socket{}}
 			if err := p.run(ctx); err != nil {
 				fail(fmt.Errorf("kubelet: plugin registration: %w", err))

@@ -40,15 +40,8 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 		w.ended = &verdict{}
 		return 0, nil
 	}
-	for _, kill := range plan.kill {
-		w.k.recorder.About(w.about(pod, kill.spec.Name), nil, events.Normal, "Killing", kill.why)
-		if err := w.kill(ctx, pod, kill.spec, kill.run, kill.grace); err != nil {
-			return 0, err
-		}
-	}
 	if len(plan.kill) > 0 {
-		w.poke() // what was killed may be started at once
-		return 0, nil
+		return 0, w.killAll(ctx, pod, plan.kill)
 	}
 	if there, err := w.mountVolumes(ctx, pod); err != nil {
 		return 0, err
@@ -102,6 +95,18 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 		next.in(briefly)
 	}
 	return next.after(), errs
+}
+
+// killAll ends containers that must not run as they do.
+func (w *worker) killAll(ctx context.Context, pod *corev1.Pod, list []killing) error {
+	for _, kill := range list {
+		w.k.recorder.About(w.about(pod, kill.spec.Name), nil, events.Normal, "Killing", kill.why)
+		if err := w.kill(ctx, pod, kill.spec, kill.run, kill.grace); err != nil {
+			return err
+		}
+	}
+	w.poke() // what was killed may be started at once
+	return nil
 }
 
 // mountVolumes sets up the volumes of the pod, which are kept up to date from then on. It reports whether all

@@ -47,12 +47,7 @@ func (t *tokens) get(ctx context.Context, pod *corev1.Pod, audience string, seco
 	return one.text, renew, nil
 }
 
-// full is get with the time at which the token expires.
-func (t *tokens) full(ctx context.Context, pod *corev1.Pod, audience string, seconds int64) (*token, error) {
-	one, _, err := t.current(ctx, pod, audience, seconds)
-	return one, err
-}
-
+// current is get with all of the token.
 func (t *tokens) current(ctx context.Context, pod *corev1.Pod, audience string, seconds int64) (*token, time.Time, error) {
 	account := pod.Spec.ServiceAccountName
 	if account == "" {

@@ -20,7 +20,6 @@ import (
 	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/controllers/internal/volumematch"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/csi"
-	"github.com/keelson-dev/keelson/controllers/kubelet/internal/pluginapi"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/volume"
 )
 
@@ -43,12 +42,8 @@ var (
 
 // newVolumes returns the manager of the volumes that need a driver or a mount, and the drivers.
 func newVolumes(k *Kubelet) (*volume.Manager, *csi.Drivers) {
-	dial := pluginapi.DialUnix
-	if k.opts.Plugins != nil && k.opts.Plugins.Dial != nil {
-		dial = k.opts.Plugins.Dial
-	}
 	conn := k.m.Conn()
-	h := &volumeHost{k: k, drivers: csi.NewDrivers(dial), claims: client.For[*corev1.PersistentVolumeClaim](conn), volumes: client.For[*corev1.PersistentVolume](conn),
+	h := &volumeHost{k: k, drivers: csi.NewDrivers(k.opts.Plugins.dialer()), claims: client.For[*corev1.PersistentVolumeClaim](conn), volumes: client.For[*corev1.PersistentVolume](conn),
 		attachments: client.For[*storagev1.VolumeAttachment](conn), objects: client.For[*storagev1.CSIDriver](conn), secrets: client.For[*corev1.Secret](conn)}
 	paths := volume.Paths{Root: k.opts.RootDir, Node: k.opts.NodeName}
 	h.plugins = map[string]volume.Plugin{
@@ -78,14 +73,14 @@ func (h *volumeHost) Resolve(ctx context.Context, pod *corev1.Pod, v *corev1.Vol
 			return nil, nil, err
 		}
 	case v.CSI != nil:
-		return s, h.plugins[csi.Kind], nil
+		return h.driven(ctx, s, v.CSI.Driver)
 	case v.NFS != nil:
 		s.ReadOnly = v.NFS.ReadOnly
 		return s, h.plugins[kindNFS], nil
 	}
 	switch from := &s.PV.Spec.PersistentVolumeSource; {
 	case from.CSI != nil:
-		return s, h.plugins[csi.Kind], nil
+		return h.driven(ctx, s, from.CSI.Driver)
 	case from.NFS != nil:
 		s.ReadOnly = s.ReadOnly || from.NFS.ReadOnly
 		return s, h.plugins[kindNFS], nil
@@ -222,13 +217,16 @@ func (h *volumeHost) Changed(pod *corev1.Pod) { h.k.wake(pod.UID) }
 // InUseChanged implements volume.Host.
 func (h *volumeHost) InUseChanged() { h.k.node.poke() }
 
-// CSIDriver implements csi.Host.
-func (h *volumeHost) CSIDriver(ctx context.Context, name string) (*storagev1.CSIDriver, error) {
-	object, err := h.objects.Get(ctx, types.NamespacedName{Name: name})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
+// driven is the answer of Resolve for a volume of a CSI driver.
+func (h *volumeHost) driven(ctx context.Context, s *volume.Spec, driver string) (*volume.Spec, volume.Plugin, error) {
+	object, err := h.objects.Get(ctx, types.NamespacedName{Name: driver})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, nil, err
 	}
-	return object, err
+	if err == nil {
+		s.Driver = object
+	}
+	return s, h.plugins[csi.Kind], nil
 }
 
 // Secret implements csi.Host.
@@ -252,7 +250,7 @@ func (h *volumeHost) Tokens(ctx context.Context, pod *corev1.Pod, requests []sto
 		if q.ExpirationSeconds != nil {
 			seconds = *q.ExpirationSeconds
 		}
-		one, err := h.k.tokens.full(ctx, pod, q.Audience, seconds)
+		one, _, err := h.k.tokens.current(ctx, pod, q.Audience, seconds)
 		if err != nil {
 			return "", err
 		}

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"net/netip"
 	"os"
 
-	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/volume"
 )
 
@@ -46,7 +45,7 @@ func (*mountPlugin) Stage(context.Context, *volume.Spec, *volume.Record, map[str
 func (*mountPlugin) Unstage(context.Context, *volume.Record) error { return nil }
 
 // Refreshes implements volume.Plugin.
-func (*mountPlugin) Refreshes(context.Context, *volume.Spec) (bool, error) { return false, nil }
+func (*mountPlugin) Refreshes(*volume.Spec) bool { return false }
 
 // Expand implements volume.Plugin.
 func (*mountPlugin) Expand(context.Context, *volume.Spec, *volume.Record, bool) (bool, error) {
@@ -95,7 +94,11 @@ func (p *nfsPlugin) SetUp(ctx context.Context, s *volume.Spec, r *volume.Record,
 	if p.mounts.mounted(target) {
 		return nil
 	}
-	return p.mounts.mount(ctx, from.Server+":"+from.Path, target, "nfs", options)
+	server := from.Server
+	if ip, err := netip.ParseAddr(server); err == nil && ip.Is6() {
+		server = "[" + server + "]"
+	}
+	return p.mounts.mount(ctx, server+":"+from.Path, target, "nfs", options)
 }
 
 // localPlugin binds folders of the node that PersistentVolumes of it name.
@@ -124,15 +127,10 @@ func (p *localPlugin) SetUp(ctx context.Context, s *volume.Spec, r *volume.Recor
 	if err := p.mounts.bind(f, p.paths.Target(r)); err != nil {
 		return err
 	}
-	sec := s.Pod.Spec.SecurityContext
-	if sec == nil || sec.FSGroup == nil {
-		return nil
-	}
 	if s.ReadOnly {
 		return nil
 	}
-	return volume.SetGroup(ctx, p.paths.Target(r), *sec.FSGroup, false,
-		sec.FSGroupChangePolicy != nil && *sec.FSGroupChangePolicy == corev1.FSGroupChangeOnRootMismatch)
+	return volume.SetGroup(ctx, p.paths.Target(r), s.Pod)
 }
 
 // hostPathPlugin is for PersistentVolumes that are a path of the node. Nothing is mounted for them.
@@ -145,9 +143,6 @@ func (p *hostPathPlugin) Record(_ context.Context, s *volume.Spec) (volume.Recor
 
 // SetUp implements volume.Plugin.
 func (*hostPathPlugin) SetUp(_ context.Context, s *volume.Spec, _ *volume.Record, _ bool, _ map[string]string) error {
-	if s.PV.Spec.HostPath.Path == "" {
-		return fs.ErrInvalid
-	}
 	return checkHostPath(s.PV.Spec.HostPath)
 }
 

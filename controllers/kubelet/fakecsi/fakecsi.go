@@ -293,8 +293,6 @@ func (d *Driver) violation(format string, args ...any) {
 	d.broken = append(d.broken, fmt.Sprintf(format, args...))
 }
 
-func has[T comparable](list []T, v T) bool { return slices.Contains(list, v) }
-
 // source is where the content of a volume is; "" without Data.
 func (d *Driver) source(volume string) string {
 	if d.opts.Data == "" {

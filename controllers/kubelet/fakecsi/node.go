@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -54,7 +55,7 @@ func (d *Driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRe
 	}
 	reply := &csi.NodeGetCapabilitiesResponse{}
 	for _, c := range list {
-		if !has(d.opts.Without, c) {
+		if !slices.Contains(d.opts.Without, c) {
 			reply.Capabilities = append(reply.Capabilities, &csi.NodeServiceCapability{Type: &csi.NodeServiceCapability_Rpc{Rpc: &csi.NodeServiceCapability_RPC{Type: c}}})
 		}
 	}
@@ -62,7 +63,7 @@ func (d *Driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRe
 }
 
 func (d *Driver) stages() bool {
-	return !has(d.opts.Without, csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME)
+	return !slices.Contains(d.opts.Without, csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME)
 }
 
 // check refuses requests without what the interface requires.

@@ -26,8 +26,6 @@ const Kind = "csi"
 
 // Host is what the plugin needs of the kubelet.
 type Host interface {
-	// CSIDriver returns the object of a driver; nil if there is none.
-	CSIDriver(ctx context.Context, name string) (*storagev1.CSIDriver, error)
 	Secret(ctx context.Context, namespace, name string) (map[string]string, error)
 	// Tokens returns the tokens of the pod's account, as JSON.
 	Tokens(ctx context.Context, pod *corev1.Pod, requests []storagev1.TokenRequest) (string, error)
@@ -74,7 +72,7 @@ func sourceOf(s *volume.Spec) (*source, error) {
 }
 
 // Record implements volume.Plugin.
-func (p *Plugin) Record(ctx context.Context, s *volume.Spec) (volume.Record, error) {
+func (p *Plugin) Record(_ context.Context, s *volume.Spec) (volume.Record, error) {
 	src, err := sourceOf(s)
 	if err != nil {
 		return volume.Record{}, err
@@ -82,19 +80,15 @@ func (p *Plugin) Record(ctx context.Context, s *volume.Spec) (volume.Record, err
 	if src.driver == "" || src.handle == "" {
 		return volume.Record{}, errors.New("the volume names no driver or has no handle")
 	}
-	object, err := p.Host.CSIDriver(ctx, src.driver)
-	if err != nil {
-		return volume.Record{}, err
-	}
 	mode := storagev1.VolumeLifecyclePersistent
 	if src.inline {
 		mode = storagev1.VolumeLifecycleEphemeral
 	}
 	switch {
-	case object == nil && src.inline:
+	case s.Driver == nil && src.inline:
 		return volume.Record{}, fmt.Errorf("volume mode %q not supported by driver %s (no CSIDriver object)", mode, src.driver)
-	case object != nil && !supports(object, mode):
-		return volume.Record{}, fmt.Errorf("volume mode %q not supported by driver %s (only supports %q)", mode, src.driver, object.Spec.VolumeLifecycleModes)
+	case s.Driver != nil && !supports(s.Driver, mode):
+		return volume.Record{}, fmt.Errorf("volume mode %q not supported by driver %s (only supports %q)", mode, src.driver, s.Driver.Spec.VolumeLifecycleModes)
 	}
 	return volume.Record{Kind: Kind, Pod: s.Pod.UID, Name: s.Name(), Driver: src.driver, Handle: src.handle, Inline: src.inline, Device: s.Device()}, nil
 }
@@ -105,16 +99,12 @@ func supports(object *storagev1.CSIDriver, mode storagev1.VolumeLifecycleMode) b
 }
 
 // Attached implements volume.Plugin.
-func (p *Plugin) Attached(ctx context.Context, s *volume.Spec) (bool, error) {
+func (p *Plugin) Attached(_ context.Context, s *volume.Spec) (bool, error) {
 	src, err := sourceOf(s)
 	if err != nil || src.inline {
 		return false, err
 	}
-	object, err := p.Host.CSIDriver(ctx, src.driver)
-	if err != nil {
-		return false, err
-	}
-	return object == nil || object.Spec.AttachRequired == nil || *object.Spec.AttachRequired, nil
+	return s.Driver == nil || s.Driver.Spec.AttachRequired == nil || *s.Driver.Spec.AttachRequired, nil
 }
 
 // call calls f with the driver, and what it can do.
@@ -158,13 +148,9 @@ func (p *Plugin) Stage(ctx context.Context, s *volume.Spec, r *volume.Record, at
 	if err := os.MkdirAll(path, 0o750); err != nil {
 		return err
 	}
-	policy, err := p.groupPolicy(ctx, r.Driver)
-	if err != nil {
-		return err
-	}
 	return p.call(ctx, r.Driver, func(ctx context.Context, d *Driver, can capabilities) error {
 		_, err := d.node.NodeStageVolume(ctx, &csi.NodeStageVolumeRequest{VolumeId: r.Handle, PublishContext: attachment, StagingTargetPath: path,
-			VolumeCapability: capability(s, src, can, policy), Secrets: secrets, VolumeContext: src.attributes})
+			VolumeCapability: capability(s, src, can), Secrets: secrets, VolumeContext: src.attributes})
 		return err
 	})
 }
@@ -191,15 +177,11 @@ func (p *Plugin) SetUp(ctx context.Context, s *volume.Spec, r *volume.Record, st
 	if err != nil {
 		return err
 	}
-	object, err := p.Host.CSIDriver(ctx, r.Driver)
-	if err != nil {
-		return err
-	}
 	secrets, err := p.secrets(ctx, src.publish)
 	if err != nil {
 		return err
 	}
-	attributes, err := p.attributes(ctx, s, src, object, &secrets)
+	attributes, err := p.attributes(ctx, s, src, &secrets)
 	if err != nil {
 		return err
 	}
@@ -208,7 +190,6 @@ func (p *Plugin) SetUp(ctx context.Context, s *volume.Spec, r *volume.Record, st
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return err
 	}
-	policy := groupPolicyOf(object)
 	q := &csi.NodePublishVolumeRequest{VolumeId: r.Handle, PublishContext: attachment, TargetPath: path, Readonly: src.readOnly, Secrets: secrets, VolumeContext: attributes}
 	if staged {
 		q.StagingTargetPath = p.Paths.Stage(r)
@@ -216,7 +197,7 @@ func (p *Plugin) SetUp(ctx context.Context, s *volume.Spec, r *volume.Record, st
 	grouped := false
 	err = p.call(ctx, r.Driver, func(ctx context.Context, d *Driver, can capabilities) error {
 		grouped = can.has(canGroup)
-		q.VolumeCapability = capability(s, src, can, policy)
+		q.VolumeCapability = capability(s, src, can)
 		_, err := d.node.NodePublishVolume(ctx, q)
 		return err
 	})
@@ -226,11 +207,10 @@ func (p *Plugin) SetUp(ctx context.Context, s *volume.Spec, r *volume.Record, st
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("%w, but there is no volume: %w", errLied, err)
 	}
-	group := groupOf(s.Pod)
-	if group < 0 || grouped || r.Device || !takesGroup(s, src, policy) {
+	if grouped || r.Device || !takesGroup(s, src) {
 		return nil
 	}
-	return volume.SetGroup(ctx, path, group, false, onlyRoot(s.Pod))
+	return volume.SetGroup(ctx, path, s.Pod)
 }
 
 // TearDown implements volume.Plugin.
@@ -270,13 +250,8 @@ func gone(path string) error {
 }
 
 // Refreshes implements volume.Plugin.
-func (p *Plugin) Refreshes(ctx context.Context, s *volume.Spec) (bool, error) {
-	src, err := sourceOf(s)
-	if err != nil {
-		return false, err
-	}
-	object, err := p.Host.CSIDriver(ctx, src.driver)
-	return err == nil && object != nil && object.Spec.RequiresRepublish != nil && *object.Spec.RequiresRepublish, err
+func (p *Plugin) Refreshes(s *volume.Spec) bool {
+	return s.Driver != nil && s.Driver.Spec.RequiresRepublish != nil && *s.Driver.Spec.RequiresRepublish
 }
 
 // Expand implements volume.Plugin.
@@ -295,7 +270,7 @@ func (p *Plugin) Expand(ctx context.Context, s *volume.Spec, r *volume.Record, s
 			return nil
 		}
 		q := &csi.NodeExpandVolumeRequest{VolumeId: r.Handle, VolumePath: p.Paths.Target(r), CapacityRange: &csi.CapacityRange{RequiredBytes: size.Value()},
-			VolumeCapability: capability(s, src, can, ""), Secrets: secrets}
+			VolumeCapability: capability(s, src, can), Secrets: secrets}
 		if staged {
 			q.StagingTargetPath = p.Paths.Stage(r)
 			if _, err := os.Stat(q.VolumePath); err != nil {
@@ -362,11 +337,12 @@ func (p *Plugin) secrets(ctx context.Context, ref *corev1.SecretReference) (map[
 }
 
 // attributes are those of the volume, with what the driver wants to know of the pod.
-func (p *Plugin) attributes(ctx context.Context, s *volume.Spec, src *source, object *storagev1.CSIDriver, secrets *map[string]string) (map[string]string, error) {
+func (p *Plugin) attributes(ctx context.Context, s *volume.Spec, src *source, secrets *map[string]string) (map[string]string, error) {
 	all := maps.Clone(src.attributes)
 	if all == nil {
 		all = map[string]string{}
 	}
+	object := s.Driver
 	if object == nil {
 		return all, nil
 	}
@@ -394,7 +370,7 @@ func (p *Plugin) attributes(ctx context.Context, s *volume.Spec, src *source, ob
 }
 
 // capability is how the volume is used.
-func capability(s *volume.Spec, src *source, can capabilities, policy storagev1.FSGroupPolicy) *csi.VolumeCapability {
+func capability(s *volume.Spec, src *source, can capabilities) *csi.VolumeCapability {
 	mode := corev1.ReadWriteOnce
 	var options []string
 	if s.PV != nil {
@@ -409,7 +385,7 @@ func capability(s *volume.Spec, src *source, can capabilities, policy storagev1.
 		return c
 	}
 	m := &csi.VolumeCapability_MountVolume{FsType: src.fsType, MountFlags: options}
-	if g := groupOf(s.Pod); g >= 0 && can.has(canGroup) && policy != storagev1.NoneFSGroupPolicy {
+	if g, ok := volume.GroupOf(s.Pod); ok && can.has(canGroup) && groupPolicy(s) != storagev1.NoneFSGroupPolicy {
 		m.VolumeMountGroup = strconv.FormatInt(g, 10)
 	}
 	c.AccessType = &csi.VolumeCapability_Mount{Mount: m}
@@ -434,21 +410,16 @@ func accessMode(m corev1.PersistentVolumeAccessMode, single bool) csi.VolumeCapa
 	return csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER
 }
 
-func (p *Plugin) groupPolicy(ctx context.Context, driver string) (storagev1.FSGroupPolicy, error) {
-	object, err := p.Host.CSIDriver(ctx, driver)
-	return groupPolicyOf(object), err
-}
-
-func groupPolicyOf(object *storagev1.CSIDriver) storagev1.FSGroupPolicy {
-	if object == nil || object.Spec.FSGroupPolicy == nil {
+func groupPolicy(s *volume.Spec) storagev1.FSGroupPolicy {
+	if s.Driver == nil || s.Driver.Spec.FSGroupPolicy == nil {
 		return storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy
 	}
-	return *object.Spec.FSGroupPolicy
+	return *s.Driver.Spec.FSGroupPolicy
 }
 
 // takesGroup reports whether the kubelet gives the files of the volume to the pod's group.
-func takesGroup(s *volume.Spec, src *source, policy storagev1.FSGroupPolicy) bool {
-	switch {
+func takesGroup(s *volume.Spec, src *source) bool {
+	switch policy := groupPolicy(s); {
 	case src.readOnly || policy == storagev1.NoneFSGroupPolicy:
 		return false
 	case policy == storagev1.FileFSGroupPolicy:
@@ -459,18 +430,4 @@ func takesGroup(s *volume.Spec, src *source, policy storagev1.FSGroupPolicy) boo
 		return true
 	}
 	return slices.Contains(s.PV.Spec.AccessModes, corev1.ReadWriteOnce) || slices.Contains(s.PV.Spec.AccessModes, corev1.ReadWriteOncePod)
-}
-
-// groupOf is the pod's fsGroup, -1 if it has none.
-func groupOf(pod *corev1.Pod) int64 {
-	if sec := pod.Spec.SecurityContext; sec != nil && sec.FSGroup != nil {
-		return *sec.FSGroup
-	}
-	return -1
-}
-
-// onlyRoot reports whether files are left alone if the root folder of the volume is right.
-func onlyRoot(pod *corev1.Pod) bool {
-	sec := pod.Spec.SecurityContext
-	return sec != nil && sec.FSGroupChangePolicy != nil && *sec.FSGroupChangePolicy == corev1.FSGroupChangeOnRootMismatch
 }

@@ -280,8 +280,7 @@ func (e *entry) care(ctx context.Context, s *Spec) error {
 	}
 	defer done()
 	err = e.grow(ctx, s, e.record)
-	again, failed := e.plugin.Refreshes(ctx, s)
-	if err = errors.Join(err, failed); again {
+	if e.plugin.Refreshes(s) {
 		err = errors.Join(err, e.plugin.SetUp(ctx, s, e.record, e.staged, e.attachment))
 	}
 	e.measure(ctx)

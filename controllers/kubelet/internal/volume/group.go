@@ -6,21 +6,35 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
 // InlineHandle is the handle of a volume that is part of a pod, as all kubelets compute it.
 func InlineHandle(pod types.UID, volume string) string { return "csi-" + hash(string(pod)+volume) }
 
-// SetGroup gives all files of a volume to a group, which may read them, and write them unless readOnly. New
-// files get the group of their folder. With onlyRoot nothing is done if the volume's own folder is right.
-// Nothing outside the volume is touched, whatever a container does with the volume meanwhile.
-func SetGroup(ctx context.Context, dir string, group int64, readOnly, onlyRoot bool) error {
+// GroupOf is the group to which a pod's volumes are to belong; false if the pod has none.
+func GroupOf(pod *corev1.Pod) (group int64, ok bool) {
+	if sec := pod.Spec.SecurityContext; sec != nil && sec.FSGroup != nil {
+		return *sec.FSGroup, true
+	}
+	return 0, false
+}
+
+// SetGroup gives all files of a volume to the group of a pod, if it has one, which may read and write them. New
+// files get the group of their folder. With the policy OnRootMismatch nothing is done if the volume's own
+// folder is right. Nothing outside the volume is touched, whatever a container does with the volume meanwhile.
+func SetGroup(ctx context.Context, dir string, pod *corev1.Pod) error {
+	group, ok := GroupOf(pod)
+	if !ok {
+		return nil
+	}
 	info, err := os.Stat(dir)
 	if err != nil || !info.IsDir() {
 		return err
 	}
-	if onlyRoot && rootMatches(info, group, readOnly) {
+	policy := pod.Spec.SecurityContext.FSGroupChangePolicy
+	if policy != nil && *policy == corev1.FSGroupChangeOnRootMismatch && rootMatches(info, group) {
 		return nil
 	}
 	root, err := os.OpenRoot(dir)
@@ -51,7 +65,7 @@ func SetGroup(ctx context.Context, dir string, group int64, readOnly, onlyRoot b
 			last = info
 			return nil
 		}
-		if err := own(root, path, info, group, readOnly); !errors.Is(err, fs.ErrNotExist) {
+		if err := own(root, path, info, group); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return nil
@@ -59,11 +73,11 @@ func SetGroup(ctx context.Context, dir string, group int64, readOnly, onlyRoot b
 	if err != nil || last == nil {
 		return err
 	}
-	return own(root, ".", last, group, readOnly)
+	return own(root, ".", last, group)
 }
 
 // own gives one file to a group.
-func own(root *os.Root, path string, info fs.FileInfo, group int64, readOnly bool) error {
+func own(root *os.Root, path string, info fs.FileInfo, group int64) error {
 	if err := root.Lchown(path, -1, int(group)); err != nil {
 		return err
 	}
@@ -71,22 +85,19 @@ func own(root *os.Root, path string, info fs.FileInfo, group int64, readOnly boo
 		return nil
 	}
 	// Changing the group clears the bits that setgid programs have.
-	return root.Chmod(path, info.Mode()|wanted(info, readOnly))
+	return root.Chmod(path, info.Mode()|wanted(info))
 }
 
 // wanted are the bits that a file has to have.
-func wanted(info fs.FileInfo, readOnly bool) fs.FileMode {
+func wanted(info fs.FileInfo) fs.FileMode {
 	mode := fs.FileMode(0o660)
-	if readOnly {
-		mode = 0o440
-	}
 	if info.IsDir() {
 		mode |= fs.ModeSetgid | 0o110
 	}
 	return mode
 }
 
-func rootMatches(info fs.FileInfo, group int64, readOnly bool) bool {
-	want := wanted(info, readOnly)
+func rootMatches(info fs.FileInfo, group int64) bool {
+	want := wanted(info)
 	return groupOf(info) == group && info.Mode()&want == want
 }

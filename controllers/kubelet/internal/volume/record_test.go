@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 )
 
 // Records come back as they were written, and those that are not understood are reported and left alone.
@@ -65,21 +67,25 @@ func TestSetGroup(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a", "f"), nil, 0o600))
 	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "link")))
-	group := int64(os.Getgid())
-	require.NoError(t, SetGroup(t.Context(), dir, group, false, false))
+	pod := &corev1.Pod{}
+	require.NoError(t, SetGroup(t.Context(), dir, pod))
 	mode := func(path string) os.FileMode {
 		info, err := os.Stat(path)
 		require.NoError(t, err)
 		return info.Mode() &^ os.ModeDir
 	}
+	require.Equal(t, os.FileMode(0o600), mode(filepath.Join(dir, "a", "f")), "the pod has no group")
+	pod.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: new(int64(os.Getgid()))}
+	require.NoError(t, SetGroup(t.Context(), dir, pod))
 	require.Equal(t, 0o770|os.ModeSetgid, mode(filepath.Join(dir, "a", "b")))
 	require.Equal(t, os.FileMode(0o660), mode(filepath.Join(dir, "a", "f")))
 	require.Equal(t, os.FileMode(0o600), mode(outside))
 
 	require.NoError(t, os.Chmod(filepath.Join(dir, "a", "f"), 0o600))
-	require.NoError(t, SetGroup(t.Context(), dir, group, false, true))
+	pod.Spec.SecurityContext.FSGroupChangePolicy = new(corev1.FSGroupChangeOnRootMismatch)
+	require.NoError(t, SetGroup(t.Context(), dir, pod))
 	require.Equal(t, os.FileMode(0o600), mode(filepath.Join(dir, "a", "f")), "the root folder is right")
 	require.NoError(t, os.Chmod(dir, 0o700))
-	require.NoError(t, SetGroup(t.Context(), dir, group, false, true))
+	require.NoError(t, SetGroup(t.Context(), dir, pod))
 	require.Equal(t, os.FileMode(0o660), mode(filepath.Join(dir, "a", "f")))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
 )
 
 // Spec is a volume as a pod wants it, with the objects that describe it.
@@ -17,6 +18,8 @@ type Spec struct {
 	Claim    *corev1.PersistentVolumeClaim
 	PV       *corev1.PersistentVolume
 	ReadOnly bool
+	// Driver is the object of the CSI driver, as it is now; nil if there is none or the volume has no driver.
+	Driver *storagev1.CSIDriver
 }
 
 // Name is that of the PersistentVolume, or that of the pod's volume if it has none.
@@ -60,7 +63,7 @@ type Plugin interface {
 	// Path is where the volume is once SetUp has succeeded.
 	Path(s *Spec, r *Record) string
 	// Refreshes reports whether SetUp is to be called from time to time.
-	Refreshes(ctx context.Context, s *Spec) (bool, error)
+	Refreshes(s *Spec) bool
 	// Expand lets the volume use a capacity that was added, and reports whether the driver does that.
 	Expand(ctx context.Context, s *Spec, r *Record, staged bool) (bool, error)
 	// Stats returns the use of the volume; nil if it is unknown.
