@@ -142,6 +142,42 @@ func (v verdict) named() string {
 	return strings.Join(slices.Sorted(slices.Values(wrongField.FindAllString(v.Message, -1))), "; ")
 }
 
+// TestResizeBeside resizes pods on both servers, and compares codes, refusals and what is stored.
+func TestResizeBeside(t *testing.T) {
+	theirs, ours := startUpstream(t), startLive(t)
+	for _, l := range []*live{theirs, ours} {
+		l.until("the namespace default is there", func() bool { return l.code(l.http2, "/api/v1/namespaces/default") == http.StatusOK })
+	}
+	const pods = "/api/v1/namespaces/default/pods"
+	steps := []step{{method: "POST", path: "/api/v1/namespaces/default/serviceaccounts", body: `{"metadata":{"name":"default"}}`}}
+	for name, spec := range map[string]string{
+		"plain": `{"name":"c","image":"x","resources":{"requests":{"cpu":"1"}}}]`,
+		"whole": `{"name":"c","image":"x"}],"resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"2"}}`,
+		"init":  `{"name":"c","image":"x"}],"initContainers":[{"name":"i","image":"x","resources":{"requests":{"cpu":"1"}}}]`,
+		"other": `{"name":"c","image":"x"}],"os":{"name":"windows"}`,
+		"equal": `{"name":"c","image":"x"}],"resources":{"limits":{"cpu":"2","memory":"1Gi"}}`,
+	} {
+		steps = append(steps, step{method: "POST", path: pods, body: fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"containers":[%s}}`, name, spec)})
+		for _, change := range []string{
+			`"resources":{"requests":{"cpu":"1500m"}}`, `"resources":{"limits":{"cpu":"3"}}`, `"resources":{"limits":{"memory":"2Gi"}}`,
+			`"resources":{"requests":{"memory":"2Gi"}}`, `"resources":null`, `"resources":{}`, `"resources":{"limits":{"cpu":null}}`,
+			`"resources":{"requests":{"hugepages-2Mi":"2Mi"},"limits":{"hugepages-2Mi":"2Mi"}}`, `"resources":{"requests":{"cpu":"9"}}`,
+			`"resources":{"requests":{"example.com/a":"1"}}`, `"resources":{"requests":{"cpu":"-1"}}`,
+			`"containers":[{"name":"d","image":"x"}]`, `"containers":[{"name":"c","image":"x"},{"name":"d","image":"x"}]`, `"containers":[{"name":"c","image":"y"}]`,
+			`"containers":[{"name":"c","image":"x","resizePolicy":[{"resourceName":"cpu","restartPolicy":"NotRequired"}]}]`,
+			`"containers":[{"name":"c","image":"x","resources":{"requests":{"cpu":"1200m","memory":"1Mi"}}}]`,
+			`"initContainers":[{"name":"i","image":"x","resources":{"requests":{"cpu":"2"}}}]`, `"initContainers":null`,
+			`"initContainers":[{"name":"i","image":"x","resources":{"requests":{"ephemeral-storage":"2","cpu":"1"}}}]`,
+		} {
+			steps = append(steps, step{method: "PATCH", path: pods + "/" + name + "/resize", body: `{"spec":{` + change + `}}`,
+				contentType: "application/merge-patch+json", shown: []string{"spec.resources", "spec.containers", "spec.initContainers"}})
+		}
+	}
+	for i, r := range steps {
+		compareStep(t, theirs, ours, i, r)
+	}
+}
+
 // compareStep sends a request to both servers and compares what they answer.
 func compareStep(t *testing.T, theirs, ours *live, i int, r step) {
 	t.Helper()

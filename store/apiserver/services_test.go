@@ -139,3 +139,30 @@ func TestResizeRemovesNothing(t *testing.T) {
 	require.Contains(t, resize(`{"requests":{"memory":null}}`).ok(422).str("message"), "spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed")
 	resize(`{"requests":{"cpu":"150m"},"limits":{"cpu":"300m"}}`).ok(200)
 }
+
+// A resize may change cpu and memory of the pod as a whole, and of nothing else of it.
+func TestResizePodLevel(t *testing.T) {
+	s := startCluster(t, apiserver.Options{})
+	const pods, containers = "/api/v1/namespaces/default/pods", `"containers":[{"name":"c","image":"x"}]`
+	s.do("POST", pods, `{"metadata":{"name":"p"},"spec":{`+containers+`,"resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"2"}}}}`).ok(201)
+	s.do("POST", pods, `{"metadata":{"name":"bare"},"spec":{"containers":[{"name":"c","image":"x","resources":{"requests":{"cpu":"1"}}}]}}`).ok(201)
+	resize := func(pod, spec string) *answer {
+		return s.do("PATCH", pods+"/"+pod+"/resize", `{"spec":{`+spec+`}}`, "Content-Type", "application/merge-patch+json")
+	}
+	resize("p", `"resources":{"requests":{"cpu":"1500m"},"limits":{"cpu":"3"}}`).ok(200)
+	require.Equal(t, "1500m", s.do("GET", pods+"/p", nil).ok(200).str("spec.resources.requests.cpu"))
+	resize("p", `"resources":{"limits":{"memory":"2Gi"}}`).ok(200)
+	resize("bare", `"resources":{"requests":{"cpu":"2"}}`).ok(200)
+	for _, c := range []struct{ pod, spec, message string }{
+		{"p", `"resources":null`, "spec.resources: Forbidden: pod-level resources cannot be removed"},
+		{"p", `"resources":{"limits":{"cpu":null}}`, "spec.resources.limits: Forbidden: pod-level resource limits cannot be removed"},
+		{"p", `"resources":{"requests":{"hugepages-2Mi":"2Mi"},"limits":{"hugepages-2Mi":"2Mi"}}`, "spec: Forbidden: only cpu and memory resources are mutable at pod-level"},
+		{"p", `"resources":{"requests":{"cpu":"4"}}`, "spec.resources.requests"},
+		{"p", `"containers":[{"name":"d","image":"x"}]`, "spec.containers[0].name: Forbidden: containers may not be renamed or reordered on resize"},
+		{"p", `"containers":[{"name":"c","image":"x"},{"name":"d","image":"x"}]`, "spec.containers: Forbidden: containers may not be added or removed on resize"},
+		{"p", `"containers":[{"name":"c","image":"x","resizePolicy":[{"resourceName":"cpu","restartPolicy":"NotRequired"}]}]`, "spec: Forbidden: only cpu and memory resources are mutable"},
+		{"p", `"resources":{"requests":{"cpu":"3","memory":"2Gi"}}`, "Pod QOS Class may not change as a result of resizing"},
+	} {
+		require.Contains(t, resize(c.pod, c.spec).ok(422).str("message"), c.message, c.spec)
+	}
+}

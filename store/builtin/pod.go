@@ -114,8 +114,8 @@ func keepMeta(obj, old *corev1.Pod) {
 	obj.UID, obj.ResourceVersion, obj.ManagedFields = uid, version, managed
 }
 
-// editResources lets the resize subresource change resources and resize policies only. Containers other than
-// the pod's stay in the object, so that validation refuses them.
+// editResources lets the resize subresource change resources and resize policies only. Containers that are
+// added, removed, renamed or in another order stay as requested, for the validation to refuse.
 func editResources(pod, old *corev1.Pod) {
 	wanted := pod.Spec
 	keepMeta(pod, old)
@@ -126,15 +126,15 @@ func editResources(pod, old *corev1.Pod) {
 }
 
 func resized(before, wanted []corev1.Container) []corev1.Container {
-	if !slices.EqualFunc(before, wanted, func(a, b corev1.Container) bool { return a.Name == b.Name }) {
+	if len(before) != len(wanted) {
 		return wanted
 	}
 	out := slices.Clone(before)
 	for i := range out {
-		out[i].Resources = wanted[i].Resources
-		if len(wanted[i].ResizePolicy) > 0 {
-			out[i].ResizePolicy = wanted[i].ResizePolicy
+		if out[i].Name != wanted[i].Name {
+			return wanted
 		}
+		out[i].Resources, out[i].ResizePolicy = wanted[i].Resources, wanted[i].ResizePolicy
 	}
 	return out
 }

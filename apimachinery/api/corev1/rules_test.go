@@ -231,7 +231,7 @@ func TestPodLevelResize(t *testing.T) {
 		"static": {func(p *corev1.Pod) {
 			p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
 			p.Spec.NodeName = "n"
-		}, func(p *corev1.Pod) { p.Spec.Resources = level("3", "2Gi") }, []string{" FieldValueForbidden"}},
+		}, func(p *corev1.Pod) { p.Spec.Resources = level("3", "2Gi") }, []string{"[] FieldValueForbidden"}},
 		"windows": {func(p *corev1.Pod) { p.Spec.OS = &corev1.PodOS{Name: corev1.Windows} }, func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = list("2", "") }, nil},
 		"node without": {func(p *corev1.Pod) {
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
@@ -257,7 +257,7 @@ func TestPodLevelResize(t *testing.T) {
 			c.change(now)
 			found := apitest.Found(corev1.ValidatePodResize(now, old))
 			if name == "windows" {
-				require.Contains(t, found, " FieldValueForbidden")
+				require.Contains(t, found, "[] FieldValueForbidden")
 				return
 			}
 			require.ElementsMatch(t, c.want, found)

@@ -8,104 +8,102 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
 
-// ValidatePodResize checks a change through the resize subresource: cpu and memory of containers and of the
-// pod may change but not go away, as long as the pod keeps its quality of service; nothing else may.
+// ValidatePodResize checks a change through the resize subresource: cpu and memory of containers, init
+// containers and the pod as a whole may change but not go away, as long as the pod keeps its quality of
+// service; nothing else may. Static pods, Windows pods, pods on a node that does not resize, and those with
+// claims for resources of the node are not resized.
 func ValidatePodResize(p, old *Pod) validation.ErrorList {
 	var r check.Report
 	r.Add(validatePodBody(p, podScope{pod: true}))
+	switch {
+	case old.Annotations[MirrorPodAnnotationKey] != "":
+		return validation.ErrorList{validation.Forbidden(at("[]"), "static pods cannot be resized")}
+	case old.Spec.OS != nil && old.Spec.OS.Name == Windows:
+		return validation.ErrorList{validation.Forbidden(at("[]"), "windows pods cannot be resized")}
+	}
 	spec := at("spec")
-	if mirror := old.Annotations[MirrorPodAnnotationKey] != ""; mirror || old.Spec.OS != nil && old.Spec.OS.Name == Windows {
-		kind := "windows"
-		if mirror {
-			kind = "static"
-		}
-		r.Forbidden(at(""), kind+" pods cannot be resized")
-		return r.List()
+	if QOSClass(p) != QOSClass(old) {
+		r.Invalid(spec, old.Status.QOSClass, "Pod QOS Class may not change as a result of resizing")
 	}
-	was := old.Status.QOSClass
-	if was == "" {
-		was = QOSClass(old)
-	}
-	if now := QOSClass(p); now != was {
-		r.Invalid(spec, now, "Pod QOS Class may not change as a result of resizing")
-	}
-	r.ForbidIf(!reportsResources(old), spec, "Pod running on node without support for resize")
-	r.ForbidIf(len(old.Status.NodeAllocatableResourceClaimStatuses) > 0, spec, "pods with node allocatable resource claims cannot be resized")
+	r.ForbidIf(!nodeResizes(old), spec, "Pod running on node without support for resize")
 	rest := p.Spec
-	rest.Resources = checkPodLevelResize(&r, p, old)
-	if !sameContainers(&r, "containers", p.Spec.Containers, old.Spec.Containers) || !sameContainers(&r, "initContainers", p.Spec.InitContainers, old.Spec.InitContainers) {
+	rest.Resources = resizePodResources(&r, p.Spec.Resources, old.Spec.Resources, spec)
+	r.ForbidIf(len(old.Status.NodeAllocatableResourceClaimStatuses) > 0, spec, "pods with node allocatable resource claims cannot be resized")
+	before := len(r.List())
+	checkResizeNames(&r, p.Spec.Containers, old.Spec.Containers, spec, "containers")
+	checkResizeNames(&r, p.Spec.InitContainers, old.Spec.InitContainers, spec, "initContainers")
+	if len(r.List()) > before {
 		return r.List()
 	}
-	checkContainersResize(&r, spec.Child("containers"), p.Spec.Containers, old.Spec.Containers)
-	checkContainersResize(&r, spec.Child("initContainers"), p.Spec.InitContainers, old.Spec.InitContainers)
-	for i := range p.Spec.InitContainers {
-		now, before := &p.Spec.InitContainers[i], &old.Spec.InitContainers[i]
-		if sidecar := now.RestartPolicy != nil && *now.RestartPolicy == ContainerRestartPolicyAlways; sidecar || check.Same(*now, *before) {
-			continue
-		}
-		restarts := slices.ContainsFunc(now.ResizePolicy, func(p ContainerResizePolicy) bool { return p.RestartPolicy == RestartContainer })
-		r.ForbidIf(restarts, spec.Child("initContainers").Index(i), "non-sidecar init containers with a resize policy of RestartContainer cannot be resized")
-	}
+	checkResizeKeeps(&r, p.Spec.InitContainers, old.Spec.InitContainers, spec.Child("initContainers"))
+	checkResizeKeeps(&r, p.Spec.Containers, old.Spec.Containers, spec.Child("containers"))
 	rest.Containers = withResourcesOf(rest.Containers, old.Spec.Containers)
 	rest.InitContainers = withResourcesOf(rest.InitContainers, old.Spec.InitContainers)
-	r.ForbidIf(!check.Same(rest, old.Spec), spec, "only cpu and memory resources are mutable")
+	for i := range rest.Containers {
+		r.ForbidIf(!check.Same(rest.Containers[i], old.Spec.Containers[i]), spec, "only cpu and memory resources are mutable")
+	}
+	for i := range rest.InitContainers {
+		was, q := old.Spec.InitContainers[i], spec.Child("initContainers").Index(i)
+		r.ForbidIf(!check.Same(rest.InitContainers[i], was), q, "only cpu and memory resources for init or sidecar containers are mutable")
+		sidecar := was.RestartPolicy != nil && *was.RestartPolicy == ContainerRestartPolicyAlways
+		if sidecar || check.Same(p.Spec.InitContainers[i], was) {
+			continue
+		}
+		for _, policy := range rest.InitContainers[i].ResizePolicy {
+			r.ForbidIf(policy.RestartPolicy == RestartContainer, q, "non-sidecar init containers with a resize policy of RestartContainer cannot be resized")
+		}
+	}
+	r.ForbidIf(r.OK() && !check.Same(rest, old.Spec), spec, "only cpu and memory resources are mutable")
 	return r.List()
 }
 
-// reportsResources reports whether the node of a pod supports resizing, which shows in the resources that it
-// reports of the first container that runs. Before a container runs there is nothing that speaks against it.
-func reportsResources(p *Pod) bool {
+// nodeResizes reports whether the first running container has resources in its status, which every node
+// that resizes sets. It is true if none runs.
+func nodeResizes(p *Pod) bool {
 	for i := range p.Status.ContainerStatuses {
-		if c := &p.Status.ContainerStatuses[i]; c.State.Running != nil {
-			return c.Resources != nil
+		if s := &p.Status.ContainerStatuses[i]; s.State.Running != nil {
+			return s.Resources != nil
 		}
 	}
 	return true
 }
 
-// sameContainers refuses containers that were added, removed, renamed or put in another order.
-func sameContainers(r *check.Report, field string, now, was []Container) bool {
-	p := at("spec", field)
-	if len(now) != len(was) {
-		r.Forbidden(p, field+" may not be added or removed on resize")
-		return false
-	}
-	same := true
-	for i := range now {
-		if now[i].Name != was[i].Name {
-			r.Forbidden(p.Index(i).Child("name"), field+" may not be renamed or reordered on resize")
-			same = false
-		}
-	}
-	return same
-}
-
-// checkPodLevelResize checks the resources of the pod as a whole. It returns the
-// resources before the change, for the comparison of the rest of the pod.
-func checkPodLevelResize(r *check.Report, p, old *Pod) *ResourceRequirements {
-	now, was, q := p.Spec.Resources, old.Spec.Resources, at("spec", "resources")
+// resizePodResources checks the resources of a pod as a whole, and returns now with cpu and memory as in was.
+func resizePodResources(r *check.Report, now, was *ResourceRequirements, spec *path) *ResourceRequirements {
 	if now == nil {
-		r.ForbidIf(was != nil && len(was.Requests)+len(was.Limits) > 0, q, "pod-level resources cannot be removed")
+		r.ForbidIf(was != nil && len(was.Requests)+len(was.Limits) > 0, spec.Child("resources"), "pod-level resources cannot be removed")
 		return was
 	}
-	if was == nil {
-		was = &ResourceRequirements{}
+	var before ResourceRequirements
+	if was != nil {
+		before = *was
 	}
-	r.ForbidIf(removed(now.Requests, was.Requests), q.Child("requests"), "pod-level resource requests cannot be removed")
-	r.ForbidIf(removed(now.Limits, was.Limits), q.Child("limits"), "pod-level resource limits cannot be removed")
-	rest := *now
-	rest.Requests, rest.Limits = resized(now.Requests, was.Requests), resized(now.Limits, was.Limits)
-	if !check.Same(rest, *was) {
-		r.Forbidden(at("spec"), "only cpu and memory resources are mutable at pod-level")
-	}
-	return old.Spec.Resources
+	q := spec.Child("resources")
+	r.ForbidIf(removed(now.Requests, before.Requests), q.Child("requests"), "pod-level resource requests cannot be removed")
+	r.ForbidIf(removed(now.Limits, before.Limits), q.Child("limits"), "pod-level resource limits cannot be removed")
+	out := *now
+	out.Requests, out.Limits = resized(now.Requests, before.Requests), resized(now.Limits, before.Limits)
+	r.ForbidIf(!check.Same(out, before), spec, "only cpu and memory resources are mutable at pod-level")
+	return was
 }
 
-func checkContainersResize(r *check.Report, p *path, now, was []Container) {
+// checkResizeNames refuses containers that are added, removed, renamed or in another order.
+func checkResizeNames(r *check.Report, now, was []Container, spec *path, field string) {
+	if len(now) != len(was) {
+		r.Forbidden(spec.Child(field), field+" may not be added or removed on resize")
+		return
+	}
+	for i := range was {
+		r.ForbidIf(now[i].Name != was[i].Name, spec.Child(field).Index(i).Child("name"), field+" may not be renamed or reordered on resize")
+	}
+}
+
+// checkResizeKeeps refuses containers that lack a request or a limit they had.
+func checkResizeKeeps(r *check.Report, now, was []Container, list *path) {
 	for i := range now {
-		q := p.Index(i).Child("resources")
-		r.ForbidIf(removed(now[i].Resources.Requests, was[i].Resources.Requests), q.Child("requests"), "resource requests cannot be removed")
-		r.ForbidIf(removed(now[i].Resources.Limits, was[i].Resources.Limits), q.Child("limits"), "resource limits cannot be removed")
+		now, was, q := &now[i].Resources, &was[i].Resources, list.Index(i).Child("resources")
+		r.ForbidIf(removed(now.Requests, was.Requests), q.Child("requests"), "resource requests cannot be removed")
+		r.ForbidIf(removed(now.Limits, was.Limits), q.Child("limits"), "resource limits cannot be removed")
 	}
 }
 

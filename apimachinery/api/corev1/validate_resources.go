@@ -176,7 +176,7 @@ func validatePodResources(s *PodSpec, p *path) validation.ErrorList {
 		for _, name := range check.Keys(part.list) {
 			q := p.Child(part.field).Key(string(name))
 			if !podLevelResource(name) {
-				check.OneOf(&r, q, name, ResourceCPU, ResourceMemory, ResourceHugePagesPrefix)
+				check.OneOf(&r, q, name, ResourceCPU, ResourceHugePagesPrefix, ResourceMemory)
 			}
 		}
 	}
@@ -184,8 +184,8 @@ func validatePodResources(s *PodSpec, p *path) validation.ErrorList {
 	r.Add(validateResources(&plain, nil, p))
 	sum := containerRequests(s)
 	for _, name := range check.Keys(s.Resources.Requests) {
-		if q := s.Resources.Requests[name]; podLevelResource(name) && q.Cmp(sum[name]) < 0 {
-			total := sum[name]
+		q := s.Resources.Requests[name]
+		if total, ok := sum[name]; ok && podLevelResource(name) && q.Cmp(total) < 0 {
 			r.Invalid(p.Child("requests").Key(string(name)), q.String(), "must be greater than or equal to aggregate container requests of "+total.String())
 		}
 	}
