@@ -3,7 +3,6 @@ package kubelet_test
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
+	"github.com/keelson-dev/keelson/controllers/internal/calls"
 	"github.com/keelson-dev/keelson/controllers/kubelet/fakecri"
 )
 
@@ -68,13 +68,13 @@ func (h *history) run() {
 		r.opts.ContainerEvents = r.rt.Events
 		r.rt.Play, r.rt.Fault = h.play, h.fault
 		r.intercept = func(_ context.Context, q *client.Request) error {
-			h.last(fmt.Sprint(q.Method, q.URLPath(), q.Query, string(q.Body)))
+			calls.Take(h.seed, fmt.Sprint(q.Method, q.URLPath(), q.Query, string(q.Body)))
 			return nil
 		}
 		r.rt.Execute = func(c *cri.ContainerConfig, cmd []string) (string, int32) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
-			if h.sick && cmd[0] != "hook" && h.chance(fmt.Sprint(c.Labels, cmd)).IntN(2) == 0 {
+			if h.sick && cmd[0] != "hook" && calls.Chance(h.seed, fmt.Sprint(c.Labels, cmd)).IntN(2) == 0 {
 				return "sick", 1
 			}
 			return "", 0
@@ -98,28 +98,10 @@ func (h *history) run() {
 	})
 }
 
-// chance is of what becomes of a call. It depends on the call and the time alone: calls of one instant are
-// made in any order.
-func (h *history) chance(call string) *rand.Rand {
-	sum := fnv.New64a()
-	fmt.Fprint(sum, call)
-	return rand.New(rand.NewPCG(h.seed^sum.Sum64(), uint64(time.Now().UnixNano())))
-}
-
-// last waits for the duration of a call and returns its chance. Calls of one instant end at different ones,
-// or what follows them would depend on the order in which goroutines run; and not in the middle between two
-// turns of the cluster, see controllertest.
-func (h *history) last(call string) *rand.Rand {
-	chance := h.chance(call)
-	end := time.Now().Truncate(time.Microsecond).Add(time.Duration(1+chance.IntN(1000))*time.Microsecond + time.Duration(7*chance.IntN(71)))
-	<-time.After(time.Until(end))
-	return chance
-}
-
 func (h *history) play(c *cri.ContainerConfig) fakecri.Script {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	chance := h.chance(fmt.Sprint("run of ", c.Labels))
+	chance := calls.Chance(h.seed, fmt.Sprint("run of ", c.Labels))
 	s := fakecri.Script{StopAfter: time.Duration(chance.IntN(4)) * time.Second}
 	if strings.HasPrefix(c.Metadata.Name, "job") {
 		s.RunFor, s.ExitCode = time.Duration(chance.IntN(20)+1)*time.Second, int32(chance.IntN(2))
@@ -128,7 +110,7 @@ func (h *history) play(c *cri.ContainerConfig) fakecri.Script {
 }
 
 func (h *history) fault(method string, request any) fakecri.Fault {
-	chance := h.last(method + " " + subject(request))
+	chance := calls.Take(h.seed, method+" "+subject(request))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if method == "PullImage" {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -24,6 +23,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
+	"github.com/keelson-dev/keelson/controllers/internal/calls"
 )
 
 // Histories: random objects that own each other, rightly and wrongly, in kinds that come and go, before
@@ -317,19 +317,9 @@ func (h *history) mayRelease(what string, k worldKind, now *metav1.Unstructured,
 // start starts a collector; it takes over from the last.
 func (h *history) start() {
 	h.conn = newFlaky(h.c.Conn())
-	h.conn.before, h.conn.after, h.conn.takes = h.before, h.after, h.takes
+	h.conn.before, h.conn.after = h.before, h.after
+	h.conn.takes = func(call string) { calls.Take(h.seed, call) }
 	h.stop = h.c.Run(h.c.ManagerOver(h.conn, "collector", add))
-}
-
-// takes is how long a request takes. It depends on the request and the time, so that what follows requests of
-// one instant does not depend on the order in which goroutines run.
-func (h *history) takes(call string) {
-	sum := fnv.New64a()
-	fmt.Fprint(sum, call)
-	now := time.Now()
-	chance := rand.New(rand.NewPCG(h.seed^sum.Sum64(), uint64(now.UnixNano())))
-	end := now.Truncate(time.Microsecond).Add(time.Duration(1+chance.IntN(1000))*time.Microsecond + time.Duration(7*chance.IntN(71)))
-	<-time.After(time.Until(end))
 }
 
 func (h *history) namespace() string { return []string{"default", "kube-system"}[h.rnd.IntN(2)] }
