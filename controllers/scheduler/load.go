@@ -19,29 +19,18 @@ import (
 func Load(ctx context.Context, conn client.Conn) (*Cluster, error) {
 	c := NewCluster(nil)
 	c.random = nil
-	object := func(obj metav1.Object) { c.SetObject(obj) }
 	var pods []*corev1.Pod
-	for _, err := range []error{
-		each(ctx, conn, c.SetNode),
-		each(ctx, conn, func(n *corev1.Namespace) { c.SetNamespace(n.Name, n.Labels) }),
-		each(ctx, conn, func(p *corev1.Pod) { pods = append(pods, p) }),
-		each(ctx, conn, c.SetBudget),
-		each(ctx, conn, func(o *corev1.Service) { object(o) }),
-		each(ctx, conn, func(o *corev1.ReplicationController) { object(o) }),
-		each(ctx, conn, func(o *appsv1.ReplicaSet) { object(o) }),
-		each(ctx, conn, func(o *appsv1.StatefulSet) { object(o) }),
-		each(ctx, conn, func(o *corev1.PersistentVolumeClaim) { object(o) }),
-		each(ctx, conn, func(o *corev1.PersistentVolume) { object(o) }),
-		each(ctx, conn, func(o *storagev1.StorageClass) { object(o) }),
-		each(ctx, conn, func(o *storagev1.CSINode) { object(o) }),
-		each(ctx, conn, func(o *storagev1.CSIDriver) { object(o) }),
-		each(ctx, conn, func(o *storagev1.CSIStorageCapacity) { object(o) }),
-		each(ctx, conn, func(o *storagev1.VolumeAttachment) { object(o) }),
-		each(ctx, conn, func(o *resourcev1.ResourceClaim) { object(o) }),
-		each(ctx, conn, func(o *resourcev1.ResourceSlice) { object(o) }),
-		each(ctx, conn, func(o *resourcev1.DeviceClass) { object(o) }),
+	for _, read := range []func(context.Context, client.Conn) error{
+		each(c.SetNode),
+		each(func(n *corev1.Namespace) { c.SetNamespace(n.Name, n.Labels) }),
+		each(func(p *corev1.Pod) { pods = append(pods, p) }),
+		each(c.SetBudget),
+		objects[*corev1.Service](c), objects[*corev1.ReplicationController](c), objects[*appsv1.ReplicaSet](c), objects[*appsv1.StatefulSet](c),
+		objects[*corev1.PersistentVolumeClaim](c), objects[*corev1.PersistentVolume](c), objects[*storagev1.StorageClass](c),
+		objects[*storagev1.CSINode](c), objects[*storagev1.CSIDriver](c), objects[*storagev1.CSIStorageCapacity](c), objects[*storagev1.VolumeAttachment](c),
+		objects[*resourcev1.ResourceClaim](c), objects[*resourcev1.ResourceSlice](c), objects[*resourcev1.DeviceClass](c),
 	} {
-		if err != nil {
+		if err := read(ctx, conn); err != nil {
 			return nil, err
 		}
 	}
@@ -56,14 +45,21 @@ func Load(ctx context.Context, conn client.Conn) (*Cluster, error) {
 	return c, nil
 }
 
-// each calls f for all objects of a kind.
-func each[T metav1.Object](ctx context.Context, conn client.Conn, f func(T)) error {
-	of := client.For[T](conn)
-	for obj, err := range of.All(ctx, client.ListOptions{}) {
-		if err != nil {
-			return fmt.Errorf("list %s: %w", of.Resource().GVR.Resource, err)
+// each returns a function that calls f for all objects of a kind.
+func each[T metav1.Object](f func(T)) func(context.Context, client.Conn) error {
+	return func(ctx context.Context, conn client.Conn) error {
+		of := client.For[T](conn)
+		for obj, err := range of.All(ctx, client.ListOptions{}) {
+			if err != nil {
+				return fmt.Errorf("list %s: %w", of.Resource().GVR.Resource, err)
+			}
+			f(obj)
 		}
-		f(obj)
+		return nil
 	}
-	return nil
+}
+
+// objects is each for a kind of which the cluster holds the objects as they are.
+func objects[T metav1.Object](c *Cluster) func(context.Context, client.Conn) error {
+	return each(func(o T) { c.SetObject(o) })
 }
