@@ -137,7 +137,9 @@ func TestStandaloneProgram(t *testing.T) {
 func config(t *testing.T, dir string) string {
 	path := filepath.Join(dir, "config.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\npodLogsDir: "+filepath.Join(dir, "logs")+
-		"\ncgroupsPerQOS: false\nenforceNodeAllocatable: [none]\nfailSwapOn: false\nfailCgroupV1: false\noomScoreAdj: 0\nmaxOpenFiles: 1024\n"), 0o600))
+		"\ncgroupsPerQOS: false\nenforceNodeAllocatable: [none]\nfailSwapOn: false\nfailCgroupV1: false\noomScoreAdj: 0\nmaxOpenFiles: 1024\n"+
+		// The disk may be short of space.
+		"evictionHard: {memory.available: 100Mi}\nimageGCHighThresholdPercent: 100\n"), 0o600))
 	return path
 }
 
