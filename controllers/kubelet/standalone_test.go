@@ -2,10 +2,12 @@ package kubelet_test
 
 import (
 	"crypto/tls"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,7 +32,9 @@ func read[T any](r *rig, path string) *T {
 
 // A kubelet without an API server runs the pods of its manifests and shows them.
 func TestStandalone(t *testing.T) {
+	var warnings strings.Builder
 	bubble(t, func(r *rig) {
+		r.opts.Logger = slog.New(slog.NewTextHandler(&warnings, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		r.alone, r.opts.StopPods = true, false
 		r.opts.StaticPodDir = filepath.Join(filepath.Dir(r.opts.RootDir), "manifests")
 		require.NoError(r.t, os.Mkdir(r.opts.StaticPodDir, 0o755))
@@ -72,6 +76,8 @@ spec:
 		sandboxes, containers := r.rt.Counts()
 		require.Zero(t, sandboxes+containers)
 	})
+	require.NotContains(t, warnings.String(), "record event failed")
+	require.NotContains(t, warnings.String(), "informer failed", "its watches do not end")
 }
 
 func TestStandaloneNeedsAccess(t *testing.T) {
