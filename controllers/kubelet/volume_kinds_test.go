@@ -35,8 +35,8 @@ func (m *recordedMounts) unmount(string) error {
 	return nil
 }
 
-// An export of an NFS server is mounted once, with the options of its PersistentVolume, and a server that does
-// not answer holds up no more than the volume.
+// An export of an NFS server is mounted once, with the options of its PersistentVolume, and a server that
+// does not answer holds up no more than the volume.
 func TestNFSVolumes(t *testing.T) {
 	mounts := &recordedMounts{letGo: make(chan struct{})}
 	p := &nfsPlugin{mountPlugin{mounts: mounts, paths: volume.Paths{Root: "/root", Node: "n1"}}}

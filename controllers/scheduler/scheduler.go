@@ -516,8 +516,8 @@ type outcome struct {
 	// plan is what is to be written of the pod's volumes before, and claims of its claims of devices.
 	plan   *volumePlan
 	claims *devicePlan
-	// made is the claim that was made for the pod's extended resources. mayBeMade is set if the response to its
-	// creation was lost.
+	// made is the claim that was made for the pod's extended resources. mayBeMade is set if the response to
+	// its creation was lost.
 	made      *resourcev1.ResourceClaim
 	mayBeMade bool
 	// release is a claim of devices that the pod cannot use as it is, and that it may get others for.

@@ -21,9 +21,9 @@ func GroupOf(pod *corev1.Pod) (group int64, ok bool) {
 	return 0, false
 }
 
-// SetGroup gives all files of a volume to the group of a pod, if it has one, which may read and write them. New
-// files get the group of their folder. With the policy OnRootMismatch nothing is done if the volume's own
-// folder is right. Nothing outside the volume is touched, whatever a container does with the volume meanwhile.
+// SetGroup gives all files of a volume to the group of a pod, if it has one, which may read and write them.
+// New files get the group of their folder. With the policy OnRootMismatch nothing is done if the volume's own
+// folder is right. Nothing outside the volume is touched, whatever a container does with it meanwhile.
 func SetGroup(ctx context.Context, dir string, pod *corev1.Pod) error {
 	group, ok := GroupOf(pod)
 	if !ok {
