@@ -157,6 +157,8 @@ func migrateObjects(ctx context.Context, conn *rest.Conn, key types.NamespacedNa
 	use(client.Update(ctx, pods, key, func(p *corev1.Pod) error { p.Labels["a"] = "b"; return nil }))
 	use(client.Retry(ctx, client.RetryPolicy{}, func(ctx context.Context) error { return nil }))
 	use(client.CreateOrUpdate(ctx, pods, pod, func(p *corev1.Pod) error { return nil }))
+	cached := informers.For[*corev1.Pod](informers.NewSet(conn, informers.SetOptions{})).Lister().Reader()
+	use(client.CreateOrUpdate(ctx, pods, pod, func(p *corev1.Pod) error { return nil }, cached))
 	use(client.PatchFrom(ctx, pods, pod, pod, client.PatchFromOptions{Strategic: true, Lock: true}))
 	use(client.PatchBetween(pod, pod, client.PatchFromOptions{}))
 	use(client.WithFieldManager(conn, "me"), client.Intercept, client.WithFieldValidation(conn, "Strict"), client.DryRun(conn))

@@ -116,26 +116,37 @@ const (
 // unchanged, and ErrNoChange leaves the object as it is: an object that does not exist is then not created,
 // and the result is zero.
 //
+// The object is read from the server, or first from a cache, such as informers.Lister.Reader, if one is
+// given: an object that is cached as wanted costs no request, and one that is to be written costs one. If a
+// write that follows from what the cache has fails with Conflict, AlreadyExists or NotFound, the object is
+// read from the server. Callers only read the object that is returned, which may be the cached one.
+//
 // Two states mean the same if they differ in nil and empty lists, in the notation of quantities and times,
 // and in fields whose value is the kind's default. Defaults are known of kinds whose rules are in the scheme
 // of the connection, see scheme.SetRules and api.AddRules. Without them an object that lacks defaults is
 // sent, and the outcome is Unchanged if the server finds no difference. The status is not written.
-func CreateOrUpdate[T metav1.Object](ctx context.Context, c *Client[T], obj T, change func(obj T) error) (T, Outcome, error) {
+func CreateOrUpdate[T metav1.Object](ctx context.Context, c *Client[T], obj T, change func(obj T) error, cache ...Reader[T]) (T, Outcome, error) {
 	var out T
 	did := Unchanged
 	if err := c.checkObject(obj); err != nil {
 		return out, did, err
 	}
 	raced := func(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
+	if len(cache) > 0 {
+		out, did, err := createOrUpdate(ctx, c, cache[0], obj, change)
+		if err == nil || !raced(err) && !apierrors.IsNotFound(err) {
+			return out, did, err
+		}
+	}
 	err := Retry(ctx, RetryPolicy{On: raced}, func(ctx context.Context) (err error) {
-		out, did, err = createOrUpdate(ctx, c, obj, change)
+		out, did, err = createOrUpdate(ctx, c, c, obj, change)
 		return err
 	})
 	return out, did, err
 }
 
-func createOrUpdate[T metav1.Object](ctx context.Context, c *Client[T], obj T, change func(T) error) (out T, did Outcome, err error) {
-	now, err := c.Get(ctx, metav1.KeyOf(obj))
+func createOrUpdate[T metav1.Object](ctx context.Context, c *Client[T], from Reader[T], obj T, change func(T) error) (out T, did Outcome, err error) {
+	now, err := from.Get(ctx, metav1.KeyOf(obj))
 	if err == nil {
 		out, err = c.changed(ctx, now, change, c.Update)
 		if err == nil && out.GetResourceVersion() != now.GetResourceVersion() {

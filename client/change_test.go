@@ -13,6 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
@@ -76,6 +77,75 @@ func TestCreateOrUpdateWritesNothingWhenEqual(t *testing.T) {
 		require.EqualValues(t, 3, *changed.Spec.Replicas)
 		require.Equal(t, map[string]int{"create": 1, "update": 1}, writes)
 	})
+}
+
+// frozen is a cache of one ConfigMap, or of none, that no event reaches.
+type frozen struct {
+	client.Reader[*corev1.ConfigMap]
+	cached *corev1.ConfigMap
+}
+
+func (f frozen) Get(_ context.Context, key types.NamespacedName, _ ...client.GetOptions) (*corev1.ConfigMap, error) {
+	if f.cached == nil {
+		return nil, apierrors.NewNotFound(corev1.GroupVersion.WithResource("configmaps").GroupResource(), key.Name)
+	}
+	return f.cached, nil
+}
+
+// A cache saves the read, and one that is behind costs a request more but no wrong write.
+func TestCreateOrUpdateFromACache(t *testing.T) {
+	wanted := map[string]string{"v": "wanted"}
+	for name, c := range map[string]struct {
+		cached, stored map[string]string // nil: missing
+		changed        bool              // since it was cached
+		did            client.Outcome
+		requests       []string
+	}{
+		"as wanted":                    {wanted, wanted, false, client.Unchanged, nil},
+		"missing":                      {nil, nil, false, client.Created, []string{"create"}},
+		"different":                    {map[string]string{}, map[string]string{}, false, client.Updated, []string{"update"}},
+		"changed by others":            {map[string]string{}, map[string]string{"x": "y"}, true, client.Updated, []string{"update", "get", "update"}},
+		"written by others":            {map[string]string{}, wanted, true, client.Unchanged, []string{"update", "get"}},
+		"deleted by others":            {map[string]string{}, nil, true, client.Created, []string{"update", "get", "create"}},
+		"created by others":            {nil, map[string]string{}, false, client.Updated, []string{"create", "get", "update"}},
+		"created by others, as wanted": {nil, wanted, false, client.Unchanged, []string{"create", "get"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := clienttest.Start(t, clienttest.Options{})
+				live := client.For[*corev1.ConfigMap](s.Conn(t, rest.Options{}))
+				cache := frozen{}
+				if c.cached != nil {
+					var err error
+					cache.cached, err = live.Create(t.Context(), configMap("a", c.cached))
+					require.NoError(t, err)
+					if c.changed {
+						require.NoError(t, live.Delete(t.Context(), cache.cached.Key()))
+					}
+				}
+				if c.stored != nil && (c.cached == nil || c.changed) {
+					_, err := live.Create(t.Context(), configMap("a", c.stored))
+					require.NoError(t, err)
+				}
+				before := codec.DeepCopy(cache.cached)
+				var requests []string
+				conn := client.Intercept(s.Conn(t, rest.Options{}), func(ctx context.Context, call client.Call, send func(context.Context) error) error {
+					requests = append(requests, call.Verb)
+					return send(ctx)
+				})
+				got, did, err := client.CreateOrUpdate(t.Context(), client.For[*corev1.ConfigMap](conn), configMap("a", nil),
+					func(cm *corev1.ConfigMap) error { cm.Data = wanted; return nil }, cache)
+				require.NoError(t, err)
+				require.Equal(t, c.did, did)
+				require.Equal(t, c.requests, requests)
+				require.Equal(t, wanted, got.Data)
+				require.Equal(t, before, cache.cached, "what is cached is not changed")
+				now, err := live.Get(t.Context(), got.Key())
+				require.NoError(t, err)
+				require.Equal(t, wanted, now.Data)
+			})
+		})
+	}
 }
 
 // Without the kind's defaults the server is asked, and says that nothing changed.

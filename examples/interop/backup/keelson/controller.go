@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -33,7 +32,7 @@ type reconciler struct {
 	jobs       controllers.Controlled[*batchv1.Job]
 	client     *client.Client[*Backup]
 	makeJobs   *client.Client[*batchv1.Job]
-	cached     informers.Lister[*corev1.ConfigMap]
+	cached     client.Reader[*corev1.ConfigMap]
 	maps       *client.Client[*corev1.ConfigMap]
 	recorder   *events.Recorder
 	finalizers controllers.Finalizers[*Backup]
@@ -43,7 +42,7 @@ func addController(m *manager.Manager) error {
 	r := &reconciler{
 		backups: informers.For[*Backup](m.Informers()).Lister(), jobs: controllers.ControlledIn[*batchv1.Job](m.Informers()),
 		client: client.For[*Backup](m.Conn()), makeJobs: client.For[*batchv1.Job](m.Conn()), maps: client.For[*corev1.ConfigMap](m.Conn()),
-		cached: informers.For[*corev1.ConfigMap](m.Informers()).Lister(), recorder: m.Recorder("backup"),
+		cached: informers.For[*corev1.ConfigMap](m.Informers()).Lister().Reader(), recorder: m.Recorder("backup"),
 	}
 	if err := r.finalizers.Add(finalizer, r.unlist); err != nil {
 		return err
@@ -87,17 +86,13 @@ func (r *reconciler) list(ctx context.Context, b *Backup) error {
 // keepMap sends a request only if the cached ConfigMap differs.
 func (r *reconciler) keepMap(ctx context.Context, b *Backup, name string, data map[string]string, owned bool) error {
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: name}}
-	now, err := r.cached.Get(metav1.KeyOf(cm))
-	if err == nil && maps.Equal(now.Data, data) && metav1.IsControlledBy(now, b.UID) == owned {
-		return nil
-	}
-	_, _, err = client.CreateOrUpdate(ctx, r.maps, cm, func(cm *corev1.ConfigMap) error {
+	_, _, err := client.CreateOrUpdate(ctx, r.maps, cm, func(cm *corev1.ConfigMap) error {
 		cm.Data = data
 		if !owned {
 			return nil
 		}
 		return controllers.Own(r.client.Conn().Scheme(), b, cm)
-	})
+	}, r.cached)
 	return err
 }
 
