@@ -26,6 +26,7 @@ import (
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/controllers/controller"
+	"github.com/keelson-dev/keelson/controllers/internal/grace"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 	"github.com/keelson-dev/keelson/informers"
 	"github.com/keelson-dev/keelson/leaderelection"
@@ -140,7 +141,7 @@ type Manager struct {
 	err     error
 	log     *slog.Logger
 	causes  *causes  // of warnings in log
-	parent  *Manager // of a Manager returned by As
+	parent  *Manager // of a Manager returned by As or Under
 
 	all, led, events *group // all: the runnables without leader election
 
@@ -187,6 +188,24 @@ func (m *Manager) As(conn client.Conn) *Manager {
 		conn: m.set.Observe(conn), set: m.set, opts: m.opts, log: m.log, causes: m.causes, parent: m, all: m.all, led: m.led, events: m.events,
 		recorders: map[string]*events.Recorder{},
 	}
+}
+
+// Under returns a view of m for runnables that need a second leadership, for example controllers that another
+// program has run so far, under a lease of both. It shares the informers and connection of m. What is added
+// to it with Add runs while m leads and elector leads too; elector takes part in its election once m leads,
+// so that no replica has only the second. As with the election of m, its loss or failure stops m. name
+// appears in errors. The view's own Run fails.
+func (m *Manager) Under(name string, elector Elector) *Manager {
+	view := m.As(m.conn)
+	view.conn, view.led = m.conn, &group{}
+	m.led.add(&member{name: name, r: Func(func(ctx context.Context) error {
+		stopping, stop := context.WithCancel(ctx)
+		defer stop()
+		r := &run{Manager: view, stop: stop}
+		r.lead(stopping, elector, grace.Later(ctx))
+		return r.err()
+	})})
+	return view
 }
 
 // LeaderElector returns the elector that the manager has made for Options.Lease, for health checks, or nil.

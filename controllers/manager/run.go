@@ -24,7 +24,7 @@ const lastStop = 2 * time.Second
 // manager joined with those of the stop; see also [ErrNotDrained]. Run may be called only once.
 func (m *Manager) Run(ctx context.Context) error {
 	if m.parent != nil {
-		return errors.New("manager: a Manager returned by As runs with its parent")
+		return errors.New("manager: a Manager returned by As or Under runs with its parent")
 	}
 	if m.err != nil {
 		return m.err
@@ -38,7 +38,7 @@ func (m *Manager) Run(ctx context.Context) error {
 		defer context.AfterFunc(later, cut)()
 	}
 	parts := []*part{ // in the order they are stopped in
-		r.begin(base, "leader election", m.led, r.lead),
+		r.begin(base, "leader election", m.led, func(ctx, work context.Context) { r.lead(ctx, m.opts.Elector, work) }),
 		r.begin(base, "", m.all, func(ctx, _ context.Context) { m.all.run(ctx, r.fail) }),
 		r.begin(base, "", m.events, func(ctx, _ context.Context) { m.events.run(ctx, r.fail) }),
 		r.begin(base, "informers", &group{}, func(ctx, _ context.Context) {
@@ -150,8 +150,8 @@ func (p *part) end(graceOver, limit context.Context) (left []string) {
 
 // lead takes part in the election until ctx ends, and runs the runnables of the leader while leading. After
 // ctx ends, a leader keeps the lease until they have returned or work ends.
-func (r *run) lead(ctx, work context.Context) {
-	if r.opts.Elector == nil {
+func (r *run) lead(ctx context.Context, elector Elector, work context.Context) {
+	if elector == nil {
 		r.led.run(ctx, r.fail)
 		return
 	}
@@ -167,7 +167,7 @@ func (r *run) lead(ctx, work context.Context) {
 			withdraw()
 		}
 	})()
-	err := r.opts.Elector.Run(candidate, func(term context.Context) error {
+	err := elector.Run(candidate, func(term context.Context) error {
 		mu.Lock()
 		leading = !closed
 		mu.Unlock()

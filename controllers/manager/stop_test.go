@@ -268,7 +268,7 @@ func TestWhatAsReturnsIsNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
 		m := manager.New(c.Conn(), manager.Options{})
-		require.ErrorContains(t, m.As(c.Conn()).Run(t.Context()), "returned by As runs with its parent")
+		require.ErrorContains(t, m.As(c.Conn()).Run(t.Context()), "returned by As or Under runs with its parent")
 	})
 }
 

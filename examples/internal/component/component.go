@@ -69,8 +69,9 @@ type Options struct {
 	// Collectors are served at /metrics beside those that all components have.
 	Collectors []prometheus.Collector
 
-	flags   *pflag.FlagSet
-	process process
+	flags    *pflag.FlagSet
+	process  process
+	electors []*leaderelection.Elector
 }
 
 // Flags registers the common flags with their upstream names and defaults.
@@ -164,23 +165,11 @@ func (o *Options) Run(ctx context.Context, log *slog.Logger, build func(conn cli
 	defer conn.Close()
 	o.profile()
 	mo := manager.Options{Logger: log, Monitor: measured, Grace: o.Grace, Informers: informers.SetOptions{Metrics: measured.Informers()}}
-	var elector *leaderelection.Elector
 	recorder := events.New(conn, events.Options{Component: o.Name, Logger: log})
 	if o.LeaderElect {
-		lock := leaselock.New(conn, types.NamespacedName{Namespace: o.LeaseNamespace, Name: o.LeaseName}, leaselock.Options{
-			Event: func(lease *coordinationv1.Lease, reason, message string) {
-				recorder.Event(lease, events.Normal, reason, message)
-			},
-		})
-		elector, err = leaderelection.New(lock, leaderelection.Options{
-			LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod, Logger: log,
-			OnNewLeader: func(identity string) { log.Info("new leader", "identity", identity) },
-			Metrics:     measured.Leader(o.LeaseName),
-		})
-		if err != nil {
+		if mo.Elector, err = o.elector(conn, o.LeaseName, recorder, measured, log); err != nil {
 			return err
 		}
-		mo.Elector = elector
 	}
 	m := manager.New(conn, mo)
 	m.AddWithoutLeaderElection("events of leader election", recorder)
@@ -188,7 +177,7 @@ func (o *Options) Run(ctx context.Context, log *slog.Logger, build func(conn cli
 		return err
 	}
 	if o.SecurePort != 0 {
-		pages, err := o.pages(ctx, log, m, elector, measured)
+		pages, err := o.pages(ctx, log, m, measured)
 		if err != nil {
 			return err
 		}
@@ -197,8 +186,45 @@ func (o *Options) Run(ctx context.Context, log *slog.Logger, build func(conn cli
 	return m.Run(ctx)
 }
 
+// elector returns the elector of a lease.
+func (o *Options) elector(conn client.Conn, lease string, recorder *events.Recorder, measured *metrics.Metrics, log *slog.Logger) (*leaderelection.Elector, error) {
+	lock := leaselock.New(conn, types.NamespacedName{Namespace: o.LeaseNamespace, Name: lease}, leaselock.Options{
+		Event: func(lease *coordinationv1.Lease, reason, message string) {
+			recorder.Event(lease, events.Normal, reason, message)
+		},
+	})
+	e, err := leaderelection.New(lock, leaderelection.Options{
+		LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod, Logger: log,
+		OnNewLeader: func(identity string) { log.Info("new leader", "lease", lease, "identity", identity) },
+		Metrics:     measured.Leader(lease),
+	})
+	if err == nil {
+		o.electors = append(o.electors, e)
+	}
+	return e, err
+}
+
+// Under returns a view of m, the manager that Run made, whose runnables need a second lease, which is taken
+// only while m leads. The function that Run calls may call it.
+func (o *Options) Under(m *manager.Manager, lease string) (*manager.Manager, error) {
+	e, err := o.elector(m.Conn(), lease, m.Recorder(o.Name), m.Monitor().(*metrics.Metrics), m.Logger())
+	if err != nil {
+		return nil, err
+	}
+	return m.Under("lease "+lease, e), nil
+}
+
+// leading checks that what a lost lease has stopped does not go on.
+func (o *Options) leading(context.Context) error {
+	var errs []error
+	for _, e := range o.electors {
+		errs = append(errs, e.Healthy(20*time.Second))
+	}
+	return errors.Join(errs...)
+}
+
 // pages returns the server of the program's own port.
-func (o *Options) pages(ctx context.Context, log *slog.Logger, m *manager.Manager, elector *leaderelection.Elector, measured *metrics.Metrics) (*health.Server, error) {
+func (o *Options) pages(ctx context.Context, log *slog.Logger, m *manager.Manager, measured *metrics.Metrics) (*health.Server, error) {
 	cfg, err := o.TLS.Config(log, Generated(o.Name, "localhost", "localhost", "127.0.0.1", o.BindAddress))
 	if err != nil {
 		return nil, err
@@ -221,8 +247,8 @@ func (o *Options) pages(ctx context.Context, log *slog.Logger, m *manager.Manage
 		ho.Wrap = gate.Wrap
 	}
 	h := health.New(ho)
-	if elector != nil {
-		h.Live("leaderElection", func(context.Context) error { return elector.Healthy(20 * time.Second) })
+	if o.LeaderElect {
+		h.Live("leaderElection", o.leading)
 	}
 	h.Ready("informer-sync", func(context.Context) error { return m.Informers().Ready() })
 	for _, name := range slices.Sorted(maps.Keys(o.Ready)) {
