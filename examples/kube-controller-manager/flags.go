@@ -1,12 +1,11 @@
 package main
 
 import (
-	"time"
-
 	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -36,7 +35,7 @@ var concurrency = map[string]struct {
 	"concurrent-resource-quota-syncs":             {"resourcequota-controller", 5},
 	"concurrent-service-endpoint-syncs":           {"endpointslice-controller", 5},
 	"concurrent-serviceaccount-token-syncs":       {"serviceaccount-token-controller", 5},
-	"concurrent-resourceclaim-syncs":              {"resourceclaim-controller", 10},
+	"concurrent-resourceclaim-syncs":              {"resourceclaim-controller", 50},
 	"concurrent-statefulset-syncs":                {"statefulset-controller", 5},
 	"concurrent-ttl-after-finished-syncs":         {"ttl-after-finished-controller", 5},
 	"mirroring-concurrent-service-endpoint-syncs": {"endpointslice-mirroring-controller", 5},
@@ -52,7 +51,6 @@ const (
 var fixedFlags = map[string]component.Fixed{
 	"cidr-allocator-type":                          {Values: []string{"RangeAllocator"}, Why: "ranges are allocated from --cluster-cidr"},
 	"cloud-provider":                               {Values: []string{"", "external"}, Why: noCloud + ": run the provider's own program"},
-	"enable-leader-migration":                      {Values: []string{"false"}, Why: "one program runs these controllers, under one lease"},
 	"enable-hostpath-provisioner":                  {Values: []string{"false"}, Why: "volumes are provisioned by drivers"},
 	"endpoint-updates-batch-period":                {Values: []string{"0s", "0"}, Why: "a change is written at once, with those that came during the write before"},
 	"endpointslice-updates-batch-period":           {Values: []string{"0s", "0"}, Why: "a change is written at once, with those that came during the write before"},
@@ -79,7 +77,6 @@ var ignoredFlags = map[string]string{
 var refusedFlags = map[string]string{
 	"cloud-config":                                    noCloud + ": run the provider's own program",
 	"external-cloud-volume-plugin":                    noCloud + ": volumes are provisioned by drivers",
-	"leader-migration-config":                         "one program runs these controllers, under one lease",
 	"flex-volume-plugin-dir":                          "no flex volumes are attached or provisioned",
 	"pv-recycler-increment-timeout-nfs":               noRecycler,
 	"pv-recycler-minimum-timeout-hostpath":            noRecycler,
@@ -99,19 +96,19 @@ var refusedFlags = map[string]string{
 
 // controllerFlags registers the flags of single controllers.
 func controllerFlags(f *pflag.FlagSet, c *builtin.Options) {
-	f.Float64Var(&c.NodeLifecycle.SecondaryEvictionRate, "secondary-node-eviction-rate", 0, "nodes per second that get NoExecute taints in a large zone of which --unhealthy-zone-threshold are not ready (default 0.01)")
-	f.Float64Var(&c.NodeLifecycle.UnhealthyThreshold, "unhealthy-zone-threshold", 0, "fraction of nodes that are not ready from which a zone is unhealthy (default 0.55)")
-	f.IntVar(&c.NodeLifecycle.LargeZone, "large-cluster-size-threshold", 0, "number of nodes above which a zone is large; in smaller unhealthy zones no node gets a taint (default 50)")
+	f.Float64Var(&c.NodeLifecycle.SecondaryEvictionRate, "secondary-node-eviction-rate", 0.01, "nodes per second that get NoExecute taints in a large zone of which --unhealthy-zone-threshold are not ready")
+	f.Float64Var(&c.NodeLifecycle.UnhealthyThreshold, "unhealthy-zone-threshold", 0.55, "fraction of nodes that are not ready from which a zone is unhealthy")
+	f.IntVar(&c.NodeLifecycle.LargeZone, "large-cluster-size-threshold", 50, "number of nodes above which a zone is large; in smaller unhealthy zones no node gets a taint")
 	f.DurationVar(&c.UnusedTokens, "legacy-service-account-token-clean-up-period", 365*24*time.Hour, "time without use after which a token in a secret is refused, and then until it is deleted")
 	f.IntVar(&c.TerminatedPods, "terminated-pod-gc-threshold", 12500, "number of terminated pods that are kept; 0 or less keeps all")
-	f.DurationVar(&c.QuotaResyncPeriod, "resource-quota-sync-period", 0, "time between recalculations of a quota (default 5m)")
+	f.DurationVar(&c.QuotaResyncPeriod, "resource-quota-sync-period", 5*time.Minute, "time between recalculations of a quota")
 	f.IntVar(&c.MaxEndpoints, "max-endpoints-per-slice", 100, "maximum number of endpoints in an EndpointSlice, 1 to 1000")
 	h := &c.HorizontalPodAutoscaler
-	f.DurationVar(&h.SyncPeriod, "horizontal-pod-autoscaler-sync-period", 0, "how often an autoscaler is evaluated (default 15s)")
-	f.DurationVar(&h.DownscaleStabilization, "horizontal-pod-autoscaler-downscale-stabilization", 0, "how long a greater recommendation prevents scaling down (default 5m)")
-	f.DurationVar(&h.CPUInitializationPeriod, "horizontal-pod-autoscaler-cpu-initialization-period", 0, "how long after its start a pod's use of CPU counts only while it is ready (default 5m)")
-	f.DurationVar(&h.InitialReadinessDelay, "horizontal-pod-autoscaler-initial-readiness-delay", 0, "how long after its start a pod that is not ready counts as never ready (default 30s)")
-	f.Float64Var(&h.Tolerance, "horizontal-pod-autoscaler-tolerance", 0, "how far usage may be from its target without a change, as a fraction (default 0.1)")
+	f.DurationVar(&h.SyncPeriod, "horizontal-pod-autoscaler-sync-period", 15*time.Second, "how often an autoscaler is evaluated")
+	f.DurationVar(&h.DownscaleStabilization, "horizontal-pod-autoscaler-downscale-stabilization", 5*time.Minute, "how long a greater recommendation prevents scaling down")
+	f.DurationVar(&h.CPUInitializationPeriod, "horizontal-pod-autoscaler-cpu-initialization-period", 5*time.Minute, "how long after its start a pod's use of CPU counts only while it is ready")
+	f.DurationVar(&h.InitialReadinessDelay, "horizontal-pod-autoscaler-initial-readiness-delay", 30*time.Second, "how long after its start a pod that is not ready counts as never ready")
+	f.Float64Var(&h.Tolerance, "horizontal-pod-autoscaler-tolerance", 0.1, "how far usage may be from its target without a change, as a fraction")
 	f.BoolVar(&c.AttachDetach.NeverForce, "disable-force-detach-on-timeout", false, "never detach a volume from a node that does not report it as unused, except by the out-of-service taint")
 	component.OnUnless(f, &c.VolumeBinder.WithoutProvisioning, "enable-dynamic-provisioning", "let drivers provision volumes for claims")
 	c.Concurrency = map[string]int{}

@@ -5,8 +5,11 @@ import (
 	"context"
 	"crypto"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +36,7 @@ type options struct {
 	builtin     builtin.Options
 	gates       *featuregate.Gate
 	nodes       ranges
+	migration   migration
 	noCollector bool
 
 	rootCA, signingCert, signingKey, tokenKey string
@@ -52,12 +56,14 @@ func newOptions() (*options, *pflag.FlagSet, error) {
 	f.DurationVar(&c.Signing.Duration, "cluster-signing-duration", 8760*time.Hour, "default and maximum lifetime of signed certificates")
 	f.BoolVar(&o.ownAccounts, "use-service-account-credentials", false, "each controller writes as its own service account in kube-system")
 	component.OnUnless(f, &o.noCollector, "enable-garbage-collector", "run the garbage collector; API servers must have the same value")
-	f.DurationVar(&c.NodeLifecycle.GracePeriod, "node-monitor-grace-period", 0, "time without a heartbeat after which a node is Unknown (default 50s)")
-	f.DurationVar(&c.NodeLifecycle.StartupGracePeriod, "node-startup-grace-period", 0, "the same for a node that has not reported yet (default 1m)")
-	f.DurationVar(&c.NodeLifecycle.Period, "node-monitor-period", 0, "how often nodes are checked (default 5s)")
-	f.Float64Var(&c.NodeLifecycle.EvictionRate, "node-eviction-rate", 0, "nodes per second and zone that get NoExecute taints (default 0.1)")
+	f.DurationVar(&c.NodeLifecycle.GracePeriod, "node-monitor-grace-period", 50*time.Second, "time without a heartbeat after which a node is Unknown")
+	f.DurationVar(&c.NodeLifecycle.StartupGracePeriod, "node-startup-grace-period", time.Minute, "the same for a node that has not reported yet")
+	f.DurationVar(&c.NodeLifecycle.Period, "node-monitor-period", 5*time.Second, "how often nodes are checked")
+	f.Float64Var(&c.NodeLifecycle.EvictionRate, "node-eviction-rate", 0.1, "nodes per second and zone that get NoExecute taints")
 	controllerFlags(f, c)
 	o.nodes.flags(f)
+	o.migration.flags(f)
+	o.Configz = func() map[string]any { return o.configz(f) }
 	o.gates = featuregate.New(featuregate.MajorMinor(1, 36))
 	err := o.gates.Add(features)
 	f.Var(o.gates, "feature-gates", "features to switch, as name=true,...: DRADeviceTaints, which the device-taint-eviction-controller needs, and those of kinds that API servers serve if they are switched on: "+gatedUsage())
@@ -86,6 +92,9 @@ func (o *options) complete() (err error) {
 	}
 	if c.TerminatedPods <= 0 {
 		c.TerminatedPods = -1
+	}
+	if err := o.migration.complete(o.LeaderElect); err != nil {
+		return err
 	}
 	if c.NodeIPAM, err = o.nodes.options(); err != nil {
 		return err
@@ -174,10 +183,33 @@ func (o *options) start(ctx context.Context) error {
 			m.AddWithoutLeaderElection("connections of service accounts", own)
 			c.Connect = own.Conn
 		}
+		return o.add(m, c)
+	})
+}
+
+// add adds the controllers to the manager, those of a leader migration under its lease.
+func (o *options) add(m *manager.Manager, c builtin.Options) error {
+	if !o.migration.enabled {
 		err := builtin.Add(m, c)
 		o.Live = builtin.Health(m)
 		return err
-	})
+	}
+	main, migrated, absent := o.migration.split(o.Name)
+	if len(absent) > 0 {
+		m.Logger().Info("the leader migration names controllers that this program does not have", "controllers", absent)
+	}
+	second, err := o.Under(m, o.migration.LeaderName)
+	if err != nil {
+		return err
+	}
+	selected := c.Controllers
+	c.Controllers = slices.Concat(selected, main)
+	err = builtin.Add(m, c)
+	c.Controllers = slices.Concat(selected, migrated)
+	err = errors.Join(err, builtin.Add(second, c))
+	o.Live = builtin.Health(m)
+	maps.Copy(o.Live, builtin.Health(second))
+	return err
 }
 
 // readTokenKey returns the first key of a file, which must be a private one.

@@ -101,7 +101,6 @@ func TestFlags(t *testing.T) {
 		"--allocate-node-cidrs --cluster-cidr=10.0.0.0/16 --node-cidr-mask-size-ipv6=64": "are for two families",
 		"--cloud-provider=somewhere":        "no cloud provider is built in",
 		"--cloud-config=x":                  "no cloud provider is built in",
-		"--enable-leader-migration":         "one program runs these controllers",
 		"--root-ca-file=/nowhere":           "--root-ca-file",
 		"--leader-elect-resource-lock=maps": "the lock is a Lease",
 		"--concurrent-jobs-syncs=3":         "concurrent-job-syncs",
