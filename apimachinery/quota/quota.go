@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
@@ -32,11 +33,15 @@ func Usage(kind string, obj metav1.Object) corev1.ResourceList {
 			out["limits."+name] = q
 		}
 	case *corev1.PersistentVolumeClaim:
-		storage := o.Spec.Resources.Requests[corev1.ResourceStorage]
+		storage := claimed(o)
 		out[corev1.ResourcePersistentVolumeClaims], out[corev1.ResourceRequestsStorage] = one, storage
-		if o.Spec.StorageClassName != nil && *o.Spec.StorageClassName != "" {
-			prefix := corev1.ResourceName(*o.Spec.StorageClassName + ".storageclass.storage.k8s.io/")
+		if class := storageClass(o); class != "" {
+			prefix := corev1.ResourceName(class + ".storageclass.storage.k8s.io/")
 			out[prefix+"persistentvolumeclaims"], out[prefix+"requests.storage"] = one, storage
+		}
+	case *resourcev1.ResourceClaim:
+		for class, n := range devices(o) {
+			out[corev1.ResourceName(class+corev1.ResourceClaimsPerClass)] = resource.NewQuantity(n, resource.DecimalSI)
 		}
 	case *corev1.Service:
 		out[corev1.ResourceServices] = one
@@ -76,32 +81,36 @@ func Charged(pod *corev1.Pod) bool {
 	return !time.Now().After(pod.DeletionTimestamp.Add(grace))
 }
 
-// Matches reports whether obj is within the scopes of quota. A quota with scopes counts pods only
-// (and claims, for volume attribute classes).
+// Matches reports whether obj is within the scopes of quota. A quota with scopes counts pods and, in the
+// scope VolumeAttributesClass, claims.
 func Matches(quota *corev1.ResourceQuota, obj metav1.Object) bool {
-	if len(quota.Spec.Scopes) == 0 && quota.Spec.ScopeSelector == nil {
-		return true
-	}
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return false
-	}
-	for _, s := range quota.Spec.Scopes {
-		if !inScope(pod, corev1.ScopedResourceSelectorRequirement{ScopeName: s, Operator: corev1.ScopeSelectorOpExists}) {
-			return false
-		}
-	}
-	if quota.Spec.ScopeSelector != nil {
-		for _, r := range quota.Spec.ScopeSelector.MatchExpressions {
-			if !inScope(pod, r) {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(Scopes(quota), func(r corev1.ScopedResourceSelectorRequirement) bool { return !InScope(obj, r) })
 }
 
-func inScope(pod *corev1.Pod, r corev1.ScopedResourceSelectorRequirement) bool {
+// Scopes returns the scopes of a quota, those of spec.scopes as requirements too.
+func Scopes(quota *corev1.ResourceQuota) []corev1.ScopedResourceSelectorRequirement {
+	var all []corev1.ScopedResourceSelectorRequirement
+	for _, s := range quota.Spec.Scopes {
+		all = append(all, corev1.ScopedResourceSelectorRequirement{ScopeName: s, Operator: corev1.ScopeSelectorOpExists})
+	}
+	if s := quota.Spec.ScopeSelector; s != nil {
+		all = append(all, s.MatchExpressions...)
+	}
+	return all
+}
+
+// InScope reports whether obj is in the scope of r. Objects that are neither pods nor claims are in none.
+func InScope(obj metav1.Object, r corev1.ScopedResourceSelectorRequirement) bool {
+	switch o := obj.(type) {
+	case *corev1.Pod:
+		return podInScope(o, r)
+	case *corev1.PersistentVolumeClaim:
+		return r.ScopeName == corev1.ResourceQuotaScopeVolumeAttributesClass && selects(r, attributesClasses(o))
+	}
+	return false
+}
+
+func podInScope(pod *corev1.Pod, r corev1.ScopedResourceSelectorRequirement) bool {
 	switch r.ScopeName {
 	case corev1.ResourceQuotaScopeTerminating:
 		return pod.Spec.ActiveDeadlineSeconds != nil
@@ -112,18 +121,29 @@ func inScope(pod *corev1.Pod, r corev1.ScopedResourceSelectorRequirement) bool {
 	case corev1.ResourceQuotaScopeNotBestEffort:
 		return !bestEffort(pod)
 	case corev1.ResourceQuotaScopePriorityClass:
-		switch class := pod.Spec.PriorityClassName; r.Operator {
-		case corev1.ScopeSelectorOpExists:
-			return class != ""
-		case corev1.ScopeSelectorOpDoesNotExist:
-			return class == ""
-		case corev1.ScopeSelectorOpIn:
-			return slices.Contains(r.Values, class)
-		case corev1.ScopeSelectorOpNotIn:
-			return !slices.Contains(r.Values, class)
+		var classes []string
+		if class := pod.Spec.PriorityClassName; class != "" {
+			classes = []string{class}
 		}
+		return selects(r, classes)
 	case corev1.ResourceQuotaScopeCrossNamespacePodAffinity:
 		return crossNamespaceAffinity(pod)
+	}
+	return false
+}
+
+// selects reports whether the requirement holds of one of the classes of an object or, if it has none, of an
+// object without.
+func selects(r corev1.ScopedResourceSelectorRequirement, classes []string) bool {
+	switch r.Operator {
+	case corev1.ScopeSelectorOpExists:
+		return len(classes) > 0
+	case corev1.ScopeSelectorOpDoesNotExist:
+		return len(classes) == 0
+	case corev1.ScopeSelectorOpIn:
+		return slices.ContainsFunc(classes, func(c string) bool { return slices.Contains(r.Values, c) })
+	case corev1.ScopeSelectorOpNotIn:
+		return len(classes) == 0 || slices.ContainsFunc(classes, func(c string) bool { return !slices.Contains(r.Values, c) })
 	}
 	return false
 }

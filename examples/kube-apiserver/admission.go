@@ -21,7 +21,7 @@ type admissionPlugins struct {
 func (a *admissionPlugins) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&a.enable, "enable-admission-plugins", nil, "admission plugins to run besides the default ones")
 	f.StringSliceVar(&a.disable, "disable-admission-plugins", nil, "default admission plugins not to run")
-	f.StringVar(&a.configFile, "admission-control-config-file", "", "file of kind AdmissionConfiguration (apiserver.config.k8s.io/v1) with the configurations of EventRateLimit, ImagePolicyWebhook, PodNodeSelector, PodSecurity and PodTolerationRestriction, or the paths of their files, which may be relative to this one")
+	f.StringVar(&a.configFile, "admission-control-config-file", "", "file of kind AdmissionConfiguration (apiserver.config.k8s.io/v1) with the configurations of EventRateLimit, ImagePolicyWebhook, PodNodeSelector, PodSecurity, PodTolerationRestriction and ResourceQuota, or the paths of their files, which may be relative to this one")
 }
 
 // apply adds them to the options of the server.

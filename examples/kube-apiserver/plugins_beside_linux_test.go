@@ -178,6 +178,74 @@ func TestResizeBeside(t *testing.T) {
 	}
 }
 
+// TestLimitedResourcesBeside consumes on both servers what a ResourceQuotaConfiguration limits, without a
+// quota and with one, and what quotas with scopes count of a change.
+func TestLimitedResourcesBeside(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "admission.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: ResourceQuota
+  configuration:
+    apiVersion: apiserver.config.k8s.io/v1
+    kind: ResourceQuotaConfiguration
+    limitedResources:
+    - {resource: pods, matchContains: [limits., requests.memory], matchScopes: [{scopeName: PriorityClass, operator: In, values: [system-cluster-critical]}]}
+    - {apiGroup: apps, resource: deployments, matchContains: [count/]}
+    - {resource: persistentvolumeclaims, matchContains: [gold.storageclass.storage.k8s.io/], matchScopes: [{scopeName: VolumeAttributesClass, operator: Exists}]}
+`), 0o600))
+	theirs, ours := startUpstream(t, "--admission-control-config-file="+file), startLive(t, "--admission-control-config-file="+file)
+	var s step
+	const namespace = "/api/v1/namespaces/default"
+	post := func(path, body string) step { return step{method: "POST", path: path, body: body} }
+	quota := func(name, spec, status string) []step {
+		return []step{post(namespace+"/resourcequotas", fmt.Sprintf(`{"metadata":{"name":%q},"spec":%s}`, name, spec)),
+			{method: "PATCH", path: namespace + "/resourcequotas/" + name + "/status", body: `{"status":` + status + `}`, contentType: "application/merge-patch+json", shown: []string{"status"}}}
+	}
+	claim := func(name, spec string) step {
+		return post(namespace+"/persistentvolumeclaims", fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1500m"}}%s}}`, name, spec))
+	}
+	deployment := post("/apis/apps/v1"+namespace[len("/api/v1"):]+"/deployments", `{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"x"}]}}}}`)
+	// Which of several quotas refuses a pod is a matter of chance in upstream's server: one limits it.
+	const ending = `,"activeDeadlineSeconds":60`
+	const limits = `,"initContainers":[{"name":"i","image":"x","resources":{"limits":{"cpu":"600m","memory":"1Mi"}}}]`
+	used := func(name string) step {
+		return step{method: "GET", path: namespace + "/resourcequotas/" + name, shown: []string{"status"}}
+	}
+	consume := []step{s.pod("default", "plain", "", ""), s.pod("default", "limits", "", limits), deployment, claim("plain", ""), claim("gold", `,"storageClassName":"gold"`),
+		s.pod("default", "critical", "", `,"priorityClassName":"system-cluster-critical"`), s.pod("default", "node", "", `,"priorityClassName":"system-node-critical"`), claim("classed", `,"volumeAttributesClassName":"silver"`)}
+	merge := func(path, body string) step {
+		return step{method: "PATCH", path: path, body: body, contentType: "application/merge-patch+json"}
+	}
+	steps := slices.Concat([]step{post(namespace+"/serviceaccounts", `{"metadata":{"name":"default"}}`)}, consume,
+		quota("cpu", `{"hard":{"limits.cpu":"1"}}`, `{"hard":{"limits.cpu":"1"},"used":{"limits.cpu":"0"}}`), consume,
+		[]step{used("cpu"), {method: "DELETE", path: namespace + "/resourcequotas/cpu"}}, quota("some", `{"hard":{"limits.cpu":"1","requests.memory":"1Gi","limits.memory":"1Gi","count/deployments.apps":"1","gold.storageclass.storage.k8s.io/requests.storage":"5"}}`,
+			`{"hard":{"limits.cpu":"1","requests.memory":"1Gi","limits.memory":"1Gi","count/deployments.apps":"1","gold.storageclass.storage.k8s.io/requests.storage":"5"},"used":{"limits.cpu":"0","limits.memory":"0","count/deployments.apps":"0","gold.storageclass.storage.k8s.io/requests.storage":"0","requests.memory":"0"}}`), consume,
+		[]step{used("some"), {method: "DELETE", path: namespace + "/resourcequotas/some"}},
+		quota("ending", `{"hard":{"pods":"1"},"scopes":["Terminating"]}`, `{"hard":{"pods":"1"},"used":{"pods":"0"}}`),
+		quota("uncounted", `{"hard":{"configmaps":"1"}}`, `{"hard":{"configmaps":"1"}}`),
+		[]step{post(namespace+"/configmaps", `{"metadata":{"name":"a"}}`), merge(namespace+"/pods/plain", `{"spec":{"activeDeadlineSeconds":60}}`), merge(namespace+"/pods/node", `{"spec":{"activeDeadlineSeconds":60}}`),
+			merge(namespace+"/pods/plain", `{"metadata":{"labels":{"a":"b"}}}`), s.pod("default", "ending", "", ending), used("ending"), used("uncounted")})
+	for _, l := range []*live{theirs, ours} {
+		l.until("the namespace default is there", func() bool { return l.code(l.http2, namespace) == http.StatusOK })
+	}
+	// Both servers read quotas from a cache: a refusal by one shows that it, and those before it, are there.
+	seen := map[string]step{"cpu": s.pod("default", "x", "", ""), "some": s.pod("default", "x", "", ""), "uncounted": post(namespace+"/configmaps", `{"metadata":{"name":"x"}}`)}
+	for i, r := range steps {
+		compareStep(t, theirs, ours, i, r)
+		name := strings.TrimSuffix(strings.TrimPrefix(r.path, namespace+"/resourcequotas/"), "/status")
+		probe, ok := seen[name]
+		if !ok || r.method != "PATCH" {
+			continue
+		}
+		for _, l := range []*live{theirs, ours} {
+			l.until("the quota is in force", func() bool {
+				return strings.Contains(l.verdict(probe.method, probe.path+"?dryRun=All", probe.body).Message, "quota: "+name)
+			})
+		}
+	}
+}
+
 // compareStep sends a request to both servers and compares what they answer.
 func compareStep(t *testing.T, theirs, ours *live, i int, r step) {
 	t.Helper()

@@ -119,7 +119,7 @@ func Factories() []Factory {
 		{"MutatingAdmissionWebhook", true, withOptions(newMutatingWebhooks)},
 		{"ValidatingAdmissionPolicy", true, withOptions(newValidatingPolicies)},
 		{"ValidatingAdmissionWebhook", true, withOptions(newValidatingWebhooks)},
-		{"ResourceQuota", true, withoutOptions(newResourceQuota)},
+		{"ResourceQuota", true, withOptions(newResourceQuota)},
 		{"AlwaysDeny", false, withoutOptions(newAlwaysDeny)},
 	}
 }

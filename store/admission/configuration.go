@@ -29,6 +29,8 @@ type Configuration struct {
 	EventLimits []EventLimit
 	// ImagePolicy is that of the plugin ImagePolicyWebhook, which needs its Post.
 	ImagePolicy ImagePolicy
+	// LimitedResources are those of the plugin ResourceQuota.
+	LimitedResources []LimitedResource
 }
 
 // Tolerations apply to pods in namespaces without annotations about tolerations.
@@ -118,6 +120,8 @@ func (p *pluginFile) set(c *Configuration, read func(path string) ([]byte, error
 		return c.parseEventLimits(data)
 	case "ImagePolicyWebhook":
 		return c.parseImagePolicy(data)
+	case "ResourceQuota":
+		return c.parseLimitedResources(data)
 	}
 	return errors.New("the plugin " + p.Name + " has no configuration here: remove it, and use the plugin's API objects")
 }

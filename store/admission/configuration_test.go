@@ -41,7 +41,7 @@ func TestParseConfiguration(t *testing.T) {
 		configurationHead + "plugins: [{}]\n": "admission: AdmissionConfiguration: plugins[0].name: Required value",
 		configurationHead + "plugins: [{name: PodSecurity}, {name: PodSecurity}]":                             `plugins[1].name: Duplicate value: "PodSecurity"`,
 		configurationHead + "plugins: [{name: PodSecurities}]":                                                `plugins[0].name: Invalid value: "PodSecurities": there is no such admission plugin`,
-		configurationHead + "plugins: [{name: Priority}, {name: ResourceQuota, configuration: {a: b}}]":       "plugins[1]: the plugin ResourceQuota has no configuration here",
+		configurationHead + "plugins: [{name: Priority}, {name: LimitRanger, configuration: {a: b}}]":         "plugins[1]: the plugin LimitRanger has no configuration here",
 		configurationHead + "plugins: [{name: PodSecurity, path: other.yaml}]":                                "plugins[0]: no file other.yaml",
 		configurationHead + "plugins: [{name: PodSecurity, configuration: {kind: PodSecurityConfiguration}}]": `plugins[0]: podsecurity: want kind PodSecurityConfiguration of`,
 	} {
@@ -56,6 +56,7 @@ func TestParsePluginConfigurations(t *testing.T) {
 		return admission.ParseConfiguration([]byte(configurationHead+"plugins: [{name: "+plugin+", path: file}]"), func(string) ([]byte, error) { return []byte(text), nil })
 	}
 	const tolerations = "apiVersion: podtolerationrestriction.admission.k8s.io/v1alpha1\nkind: Configuration\n"
+	const quotas = "apiVersion: apiserver.config.k8s.io/v1\nkind: ResourceQuotaConfiguration\n"
 	const limits = "apiVersion: eventratelimit.admission.k8s.io/v1alpha1\nkind: Configuration\n"
 	for _, c := range []struct {
 		plugin, text string
@@ -68,6 +69,11 @@ func TestParsePluginConfigurations(t *testing.T) {
 			{Type: admission.EventLimitNamespace, QPS: 50, Burst: 100, CacheSize: 2000}, {Type: admission.EventLimitServer, QPS: 1, Burst: 2}}}},
 		{"ImagePolicyWebhook", "imagePolicy: {kubeConfigFile: /k, allowTTL: 50, denyTTL: -1, retryBackoff: 700, defaultAllow: true}", admission.Configuration{ImagePolicy: admission.ImagePolicy{
 			KubeConfigFile: "/k", AllowTTL: 50 * time.Second, DenyTTL: -time.Second, RetryBackoff: 700 * time.Millisecond, DefaultAllow: true}}},
+		{"ResourceQuota", quotas, admission.Configuration{}},
+		{"ResourceQuota", "apiVersion: resourcequota.admission.k8s.io/v1beta1\nkind: Configuration\nlimitedResources: [{resource: pods, matchScopes: [{scopeName: PriorityClass, operator: In, values: [high]}]}]", admission.Configuration{
+			LimitedResources: []admission.LimitedResource{{Resource: "pods", MatchScopes: []corev1.ScopedResourceSelectorRequirement{{ScopeName: "PriorityClass", Operator: "In", Values: []string{"high"}}}}}}},
+		{"ResourceQuota", quotas + "limitedResources: [{apiGroup: apps, resource: deployments, matchContains: [count/]}]", admission.Configuration{
+			LimitedResources: []admission.LimitedResource{{APIGroup: "apps", Resource: "deployments", MatchContains: []string{"count/"}}}}},
 	} {
 		got, err := parse(c.plugin, c.text)
 		require.NoError(t, err, c.plugin)
@@ -84,6 +90,14 @@ func TestParsePluginConfigurations(t *testing.T) {
 		{"EventRateLimit", limits, "limits: Required value: must not be empty"},
 		{"EventRateLimit", limits + "limits: [{type: Pod, qps: 0, burst: -1, cacheSize: -1}]", `[limits[0].type: Unsupported value: "Pod"`},
 		{"EventRateLimit", limits + "limits: [{type: User, qps: 1.5, burst: 1}]", "qps"},
+		{"ResourceQuota", limits, `want kind ResourceQuotaConfiguration of apiserver.config.k8s.io/v1, got "Configuration" of "eventratelimit`},
+		{"ResourceQuota", quotas + "limitedResources: [{}]", "limitedResources[0].resource: Required value"},
+		{"ResourceQuota", quotas + "limitedResources: [{resource: pods, matchContain: []}]", `unknown field "limitedResources[0].matchContain"`},
+		{"ResourceQuota", quotas + "limitedResources: [{resource: pods, matchScopes: [{scopeName: Priority}]}]", "limitedResources[0].matchScopes[0].scopeName: Unsupported value"},
+		{"ResourceQuota", quotas + "limitedResources: [{resource: pods, matchScopes: [{scopeName: BestEffort, operator: NotIn}]}]", "matchScopes[0].operator: Invalid value"},
+		{"ResourceQuota", quotas + "limitedResources: [{resource: pods, matchScopes: [{scopeName: PriorityClass}]}]", "matchScopes[0].operator: Unsupported value"},
+		{"ResourceQuota", quotas + "limitedResources: [{resource: pods, matchScopes: [{scopeName: PriorityClass, operator: In}]}]", "matchScopes[0].values: Required value"},
+		{"ResourceQuota", quotas + "limitedResources: [{resource: pods, matchScopes: [{scopeName: PriorityClass, operator: Exists, values: [a]}]}]", "matchScopes[0].values: Invalid value"},
 		{"ImagePolicyWebhook", "imagePolicy: {}", "imagePolicy.kubeConfigFile: Required value"},
 		{"ImagePolicyWebhook", "imagePolicy: {kubeConfigFile: k, allowTTL: 1801}", "imagePolicy.allowTTL: want from 1 to 1800 seconds, 0 for the default or -1 for none, got 1801"},
 		{"ImagePolicyWebhook", "imagePolicy: {kubeConfigFile: k, retryBackoff: -2}", "imagePolicy.retryBackoff: want from 1 to 300000 milliseconds"},
@@ -102,6 +116,7 @@ func FuzzParseConfiguration(f *testing.F) {
 		"PodNodeSelector\n  configuration: {podNodeSelectorPluginConfig: {clusterDefaultNodeSelector: 'a=b,c='}}",
 		"PodTolerationRestriction\n  configuration: {apiVersion: podtolerationrestriction.admission.k8s.io/v1alpha1, kind: Configuration, default: [{operator: Exists}]}",
 		"EventRateLimit\n  configuration: {apiVersion: eventratelimit.admission.k8s.io/v1alpha1, kind: Configuration, limits: [{type: User, qps: 1, burst: 1}]}",
+		"ResourceQuota\n  configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: ResourceQuotaConfiguration, limitedResources: [{resource: pods, matchContains: [cpu]}]}",
 		"ImagePolicyWebhook\n  configuration: {imagePolicy: {kubeConfigFile: k, allowTTL: -1}}",
 	} {
 		f.Add([]byte(configurationHead + "plugins:\n- name: " + text + "\n"))
@@ -111,7 +126,7 @@ func FuzzParseConfiguration(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, name := range []string{"PodSecurity", "PodNodeSelector", "PodTolerationRestriction", "EventRateLimit"} {
+		for _, name := range []string{"PodSecurity", "PodNodeSelector", "PodTolerationRestriction", "EventRateLimit", "ResourceQuota"} {
 			if name != "EventRateLimit" || len(c.EventLimits) > 0 {
 				plugin(t, name, objects{}, admission.Options{Configuration: c})
 			}

@@ -20,69 +20,126 @@ import (
 // corrects it.
 type resourceQuota struct {
 	named
-	access Access
+	access  Access
+	limited []LimitedResource
 }
 
-func newResourceQuota(access Access) Plugin {
-	return &resourceQuota{named{"ResourceQuota", []Operation{Create, Update}}, access}
+func newResourceQuota(access Access, o Options) Plugin {
+	return &resourceQuota{named{"ResourceQuota", []Operation{Create, Update}}, access, o.Configuration.LimitedResources}
+}
+
+// measures reports whether the request may change what its object uses.
+func (p *resourceQuota) measures(a *Attributes) bool {
+	if a.Namespace == "" || a.Object == nil || a.Operation == Update && a.Old == nil {
+		return false
+	}
+	switch a.Resource.GroupResource().String() + "/" + a.Subresource {
+	case "resourcequotas/", "events/":
+		return false
+	case "pods/resize", "persistentvolumeclaims/status":
+		return true
+	case "pods/": // other changes neither change what a pod uses nor bring it into other scopes
+		ending := corev1.ScopedResourceSelectorRequirement{ScopeName: corev1.ResourceQuotaScopeTerminating}
+		return a.Operation == Create || quota.InScope(a.Object, ending) != quota.InScope(a.Old, ending)
+	}
+	return a.Subresource == ""
 }
 
 func (p *resourceQuota) Validate(ctx context.Context, a *Attributes) error {
-	if a.Namespace == "" || a.Object == nil || a.Subresource != "" && !(a.Subresource == "resize" && a.Resource.Resource == "pods") ||
-		a.Resource.Group == "" && (a.Resource.Resource == "resourcequotas" || a.Resource.Resource == "events") {
+	if !p.measures(a) {
 		return nil
 	}
 	all, err := p.access.List(ctx, core("resourcequotas"), a.Namespace, labels.Everything())
-	if err != nil || len(all) == 0 {
+	if err != nil || len(all) == 0 && len(p.limited) == 0 {
 		return err
 	}
-	delta := quota.Usage(a.Resource.GroupResource().String(), a.Object)
+	usage := quota.Usage(a.Resource.GroupResource().String(), a.Object)
+	added := usage
 	if a.Operation == Update {
-		if a.Old == nil {
-			return nil
-		}
-		delta = increase(delta, quota.Usage(a.Resource.GroupResource().String(), a.Old))
+		added = increase(usage, quota.Usage(a.Resource.GroupResource().String(), a.Old))
 	}
-	if len(delta) == 0 {
-		return nil
-	}
-	return p.charge(ctx, a, all, delta)
-}
-
-// charge checks all quotas first, so that a request refused by one is not charged to another, and then
-// charges each. If a cached quota refuses the request the stored one is read: usage may have dropped
-// meanwhile.
-func (p *resourceQuota) charge(ctx context.Context, a *Attributes, all []metav1.Object, delta corev1.ResourceList) error {
-	var spend []*corev1.ResourceQuota
+	var charges []charge
+	consumes := len(added) > 0
 	for _, obj := range all {
 		rq := obj.(*corev1.ResourceQuota)
 		if !quota.Matches(rq, a.Object) {
 			continue
 		}
-		used, err := spent(a, rq, delta)
+		if err := measurable(a, rq, usage); err != nil {
+			return err
+		}
+		c := charge{rq, added}
+		if a.Operation == Update && !quota.Matches(rq, a.Old) {
+			c.delta = usage // the object comes into the scopes of the quota
+		}
+		if consumes = consumes || len(c.delta) > 0; len(c.delta) > 0 {
+			charges = append(charges, c)
+		}
+	}
+	if !consumes {
+		return nil
+	}
+	if err := p.uncovered(a, all, usage); err != nil {
+		return err
+	}
+	return p.spend(ctx, a, charges)
+}
+
+// measurable returns an error if the object does not say what the quota needs, or the controller has not
+// counted what is used of it.
+func measurable(a *Attributes, rq *corev1.ResourceQuota, usage corev1.ResourceList) error {
+	if missing := unspecified(a.Object, rq.Status.Hard); len(missing) > 0 {
+		return forbid(a, "failed quota: %s: must specify %s", rq.Name, strings.Join(missing, "; "))
+	}
+	var unknown []string
+	for name := range rq.Status.Hard {
+		_, used := usage[name]
+		if _, counted := rq.Status.Used[name]; used && !counted {
+			unknown = append(unknown, string(name))
+		}
+	}
+	if len(unknown) > 0 {
+		slices.Sort(unknown)
+		return forbid(a, "status unknown for quota: %s, resources: %s", rq.Name, strings.Join(unknown, ","))
+	}
+	return nil
+}
+
+// charge is what a request adds to the usage of a quota.
+type charge struct {
+	quota *corev1.ResourceQuota
+	delta corev1.ResourceList
+}
+
+// spend checks all quotas first, so that a request refused by one is not charged to another, and then charges
+// each. If a cached quota refuses the request the stored one is read: usage may have dropped meanwhile.
+func (p *resourceQuota) spend(ctx context.Context, a *Attributes, charges []charge) error {
+	var due []charge
+	for _, c := range charges {
+		used, err := spent(a, c.quota, c.delta)
 		if err != nil {
-			latest, missing := p.access.Latest(ctx, core("resourcequotas"), metav1.KeyOf(rq))
+			latest, missing := p.access.Latest(ctx, core("resourcequotas"), metav1.KeyOf(c.quota))
 			if apierrors.IsNotFound(missing) {
 				continue
 			}
 			if missing != nil {
 				return missing
 			}
-			if used, err = spent(a, latest.(*corev1.ResourceQuota), delta); err != nil {
+			if used, err = spent(a, latest.(*corev1.ResourceQuota), c.delta); err != nil {
 				return err
 			}
 		}
 		if len(used) > 0 {
-			spend = append(spend, rq)
+			due = append(due, c)
 		}
 	}
 	if a.DryRun {
 		return nil
 	}
-	for i, rq := range spend {
-		err := p.access.ChangeStatus(ctx, core("resourcequotas"), metav1.KeyOf(rq), func(obj metav1.Object) error {
+	for i, c := range due {
+		err := p.access.ChangeStatus(ctx, core("resourcequotas"), metav1.KeyOf(c.quota), func(obj metav1.Object) error {
 			current := obj.(*corev1.ResourceQuota)
-			used, err := spent(a, current, delta)
+			used, err := spent(a, current, c.delta)
 			if err != nil {
 				return err
 			}
@@ -93,7 +150,7 @@ func (p *resourceQuota) charge(ctx context.Context, a *Attributes, all []metav1.
 			return nil
 		})
 		if err != nil && !apierrors.IsNotFound(err) {
-			p.release(ctx, spend[:i], delta)
+			p.release(ctx, due[:i])
 			return err
 		}
 	}
@@ -101,11 +158,11 @@ func (p *resourceQuota) charge(ctx context.Context, a *Attributes, all []metav1.
 }
 
 // release undoes charges. If that fails, the quota controller's recount corrects them later.
-func (p *resourceQuota) release(ctx context.Context, quotas []*corev1.ResourceQuota, delta corev1.ResourceList) {
-	for _, rq := range quotas {
-		_ = p.access.ChangeStatus(ctx, core("resourcequotas"), metav1.KeyOf(rq), func(obj metav1.Object) error {
+func (p *resourceQuota) release(ctx context.Context, charges []charge) {
+	for _, c := range charges {
+		_ = p.access.ChangeStatus(ctx, core("resourcequotas"), metav1.KeyOf(c.quota), func(obj metav1.Object) error {
 			status := &obj.(*corev1.ResourceQuota).Status
-			for name, more := range delta {
+			for name, more := range c.delta {
 				if used, ok := status.Used[name]; ok && used.Cmp(more) >= 0 {
 					used.Sub(more)
 					status.Used[name] = used
@@ -118,9 +175,6 @@ func (p *resourceQuota) release(ctx context.Context, quotas []*corev1.ResourceQu
 
 // spent returns the usage of the quota with delta added, or an error if that exceeds it.
 func spent(a *Attributes, rq *corev1.ResourceQuota, delta corev1.ResourceList) (corev1.ResourceList, error) {
-	if missing := unspecified(a.Object, rq.Status.Hard); len(missing) > 0 && a.Operation == Create {
-		return nil, forbid(a, "failed quota: %s: must specify %s", rq.Name, strings.Join(missing, ","))
-	}
 	used, over := corev1.ResourceList{}, []corev1.ResourceName{}
 	for name, more := range delta {
 		hard, limited := rq.Status.Hard[name]
@@ -163,21 +217,19 @@ func increase(now, before corev1.ResourceList) corev1.ResourceList {
 }
 
 // unspecified returns the compute resources of a quota that some container of a pod does not set: such a
-// quota requires them of every container.
+// quota requires them of every container, unless the pod as a whole has resources.
 func unspecified(obj metav1.Object, hard corev1.ResourceList) []string {
 	pod, ok := obj.(*corev1.Pod)
-	if !ok || !quota.Charged(pod) {
+	if !ok {
+		return nil
+	}
+	if r := pod.Spec.Resources; r != nil && len(r.Requests)+len(r.Limits) > 0 {
 		return nil
 	}
 	var missing []string
 	need := func(quotaName, name corev1.ResourceName, w quota.Which) {
 		if _, limited := hard[quotaName]; !limited {
 			return
-		}
-		if r := pod.Spec.Resources; r != nil {
-			if _, ok := w(r)[name]; ok {
-				return
-			}
 		}
 		var open []string
 		for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
@@ -188,6 +240,7 @@ func unspecified(obj metav1.Object, hard corev1.ResourceList) []string {
 			}
 		}
 		if len(open) > 0 {
+			slices.Sort(open)
 			missing = append(missing, fmt.Sprintf("%s for: %s", quotaName, strings.Join(open, ",")))
 		}
 	}
@@ -196,6 +249,7 @@ func unspecified(obj metav1.Object, hard corev1.ResourceList) []string {
 		need("limits."+name, name, quota.Limits)
 		need("requests."+name, name, quota.Requests)
 	}
+	slices.Sort(missing)
 	return missing
 }
 

@@ -10,11 +10,13 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/controlplane"
 	"github.com/keelson-dev/keelson/store/internal/planetest"
 	"github.com/keelson-dev/keelson/store/memory"
@@ -45,6 +47,12 @@ func usedQuota(t testing.TB, p *planetest.Plane, name string, r corev1.ResourceN
 	return new(q.Status.Used[r]).String()
 }
 
+func plainDeployment(name string) *appsv1.Deployment {
+	labels := map[string]string{"a": "b"}
+	return &appsv1.Deployment{ObjectMeta: planetest.Meta("default", name), Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: planetest.Pod("").Spec}}}
+}
+
 func TestResourceQuota(t *testing.T) {
 	p := planetest.StartForPods(t)
 	admin := p.Admin()
@@ -62,13 +70,8 @@ func TestResourceQuota(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "1", usedQuota(t, p, "compute", "pods"), "a dry run costs nothing")
 
-	deployment := func(name string) *appsv1.Deployment {
-		labels := map[string]string{"a": "b"}
-		return &appsv1.Deployment{ObjectMeta: planetest.Meta("default", name), Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: planetest.Pod("").Spec}}}
-	}
-	planetest.Create(t, admin, deployment("one"))
-	require.ErrorContains(t, planetest.TryCreate(t, admin, deployment("two")), "exceeded quota: compute, requested: count/deployments.apps=1, used: count/deployments.apps=1, limited: count/deployments.apps=1")
+	planetest.Create(t, admin, plainDeployment("one"))
+	require.ErrorContains(t, planetest.TryCreate(t, admin, plainDeployment("two")), "exceeded quota: compute, requested: count/deployments.apps=1, used: count/deployments.apps=1, limited: count/deployments.apps=1")
 }
 
 func TestQuotaScopes(t *testing.T) {
@@ -86,6 +89,101 @@ func TestQuotaScopes(t *testing.T) {
 	planetest.Create(t, admin, planetest.Pod("high", burst, high))
 	require.ErrorContains(t, planetest.TryCreate(t, admin, planetest.Pod("high-2", burst, high)), "exceeded quota: high")
 	planetest.Create(t, admin, planetest.Pod("burst-2", burst))
+}
+
+// What is limited by configuration is refused where no quota limits it, and counted where one does.
+func TestLimitedResources(t *testing.T) {
+	const priority = corev1.ResourceQuotaScopePriorityClass
+	p := planetest.StartForPods(t, func(o *controlplane.Options) {
+		o.AdmissionConfiguration.LimitedResources = []admission.LimitedResource{
+			{Resource: "pods", MatchContains: []string{"limits."}, MatchScopes: []corev1.ScopedResourceSelectorRequirement{{ScopeName: priority, Operator: corev1.ScopeSelectorOpIn, Values: []string{"high"}}}},
+			{APIGroup: "apps", Resource: "deployments", MatchContains: []string{"count/"}},
+		}
+	})
+	admin := p.Admin()
+	planetest.Create(t, admin, &schedulingv1.PriorityClass{ObjectMeta: planetest.Meta("", "high"), Value: 100})
+	limited := func(name string) *corev1.Pod {
+		return planetest.Pod(name, resources(nil, quantities("cpu", "600m", "memory", "1Gi")))
+	}
+	high := func(name string) *corev1.Pod {
+		return planetest.Pod(name, func(p *corev1.Pod) { p.Spec.PriorityClassName = "high" })
+	}
+	refused := func(err error, want string) {
+		t.Helper()
+		require.True(t, apierrors.IsForbidden(err), "%v", err)
+		require.ErrorContains(t, err, want)
+	}
+	planetest.Create(t, admin, planetest.Pod("plain"))
+	planetest.Create(t, admin, &corev1.ConfigMap{ObjectMeta: planetest.Meta("default", "plain")})
+	refused(planetest.TryCreate(t, admin, limited("a")), `pods "a" is forbidden: insufficient quota to consume: limits.cpu,limits.memory`)
+	refused(planetest.TryCreate(t, admin, high("a")), "insufficient quota to match these scopes: [{PriorityClass In [high]}]")
+	refused(planetest.TryCreate(t, admin, plainDeployment("a")), "insufficient quota to consume: count/deployments.apps")
+
+	createQuota(t, p, "cpu", corev1.ResourceQuotaSpec{Hard: quantities("limits.cpu", "1")})
+	refused(planetest.TryCreate(t, admin, limited("a")), "insufficient quota to consume: limits.memory")
+	createQuota(t, p, "memory", corev1.ResourceQuotaSpec{Hard: quantities("limits.memory", "1Gi")})
+	planetest.Create(t, admin, limited("a"))
+	refused(planetest.TryCreate(t, admin, limited("b")), "exceeded quota: ")
+	require.Equal(t, "600m", usedQuota(t, p, "cpu", "limits.cpu"))
+
+	createQuota(t, p, "high", corev1.ResourceQuotaSpec{Hard: quantities("pods", "1"), ScopeSelector: &corev1.ScopeSelector{MatchExpressions: []corev1.ScopedResourceSelectorRequirement{
+		{ScopeName: priority, Operator: corev1.ScopeSelectorOpExists}}}})
+	refused(planetest.TryCreate(t, admin, high("a2")), "failed quota: ") // the others require limits
+}
+
+// A change that brings an object into the scopes of a quota is charged in full.
+func TestQuotaScopesOfUpdates(t *testing.T) {
+	p := planetest.StartForPods(t)
+	admin := p.Admin()
+	createQuota(t, p, "gold", corev1.ResourceQuotaSpec{Hard: quantities("persistentvolumeclaims", "1", "requests.storage", "1Gi"), ScopeSelector: &corev1.ScopeSelector{
+		MatchExpressions: []corev1.ScopedResourceSelectorRequirement{{ScopeName: corev1.ResourceQuotaScopeVolumeAttributesClass, Operator: corev1.ScopeSelectorOpIn, Values: []string{"gold"}}}}})
+	createQuota(t, p, "ending", corev1.ResourceQuotaSpec{Hard: quantities("pods", "1"), Scopes: []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeTerminating}})
+	claim := func(name, class string) *corev1.PersistentVolumeClaim {
+		c := &corev1.PersistentVolumeClaim{ObjectMeta: planetest.Meta("default", name)}
+		c.Spec.AccessModes, c.Spec.Resources.Requests = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, quantities("storage", "1Gi")
+		if class != "" {
+			c.Spec.VolumeAttributesClassName = &class
+		}
+		return c
+	}
+	planetest.Create(t, admin, claim("silver", "silver"))
+	require.Equal(t, "0", usedQuota(t, p, "gold", "persistentvolumeclaims"))
+	planetest.Create(t, admin, claim("gold", "gold"))
+	require.Equal(t, "1Gi", usedQuota(t, p, "gold", "requests.storage"))
+	require.ErrorContains(t, planetest.TryCreate(t, admin, claim("more", "gold")), "exceeded quota: gold")
+
+	ending := func(name string) error {
+		pods := client.For[*corev1.Pod](admin)
+		pod, err := pods.Get(t.Context(), planetest.Key("default", name))
+		require.NoError(t, err)
+		pod.Spec.ActiveDeadlineSeconds = new(int64(60))
+		_, err = pods.Update(t.Context(), pod)
+		return err
+	}
+	planetest.Create(t, admin, planetest.Pod("a"))
+	planetest.Create(t, admin, planetest.Pod("b"))
+	require.NoError(t, ending("a"))
+	require.Equal(t, "1", usedQuota(t, p, "ending", "pods"))
+	require.ErrorContains(t, ending("b"), "exceeded quota: ending, requested: pods=1, used: pods=1, limited: pods=1")
+}
+
+// Devices of claims are counted by device class, of alternatives the most that may be allocated.
+func TestQuotaOfDeviceClasses(t *testing.T) {
+	p := planetest.StartForPods(t)
+	createQuota(t, p, "devices", corev1.ResourceQuotaSpec{Hard: quantities("gpu.deviceclass.resource.k8s.io/devices", "5", "nic.deviceclass.resource.k8s.io/devices", "40")})
+	claim := func(name string, requests ...resourcev1.DeviceRequest) *resourcev1.ResourceClaim {
+		c := &resourcev1.ResourceClaim{ObjectMeta: planetest.Meta("default", name)}
+		c.Spec.Devices.Requests = requests
+		return c
+	}
+	exactly := resourcev1.DeviceRequest{Name: "a", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 2}}
+	first := resourcev1.DeviceRequest{Name: "b", FirstAvailable: []resourcev1.DeviceSubRequest{
+		{Name: "x", DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1},
+		{Name: "y", DeviceClassName: "nic", AllocationMode: resourcev1.DeviceAllocationModeAll}, {Name: "z", DeviceClassName: "gpu"}}}
+	planetest.Create(t, p.Admin(), claim("a", exactly, first))
+	require.Equal(t, "3", usedQuota(t, p, "devices", "gpu.deviceclass.resource.k8s.io/devices"))
+	require.Equal(t, "32", usedQuota(t, p, "devices", "nic.deviceclass.resource.k8s.io/devices"))
+	require.ErrorContains(t, planetest.TryCreate(t, p.Admin(), claim("b", exactly, first)), "exceeded quota: devices, requested: gpu.deviceclass.resource.k8s.io/devices=3,nic.deviceclass.resource.k8s.io/devices=32, used: gpu")
 }
 
 func TestQuotaUnderRacingCreators(t *testing.T) {

@@ -145,7 +145,7 @@ func TestQuotasAreChargedByTheServer(t *testing.T) {
 	planetest.Create(t, admin, binding("default", "ann", "ClusterRole", "edit", user("ann")))
 	hard := corev1.ResourceList{"count/configmaps": resource.MustParse("9")}
 	q := planetest.Create(t, admin, &corev1.ResourceQuota{ObjectMeta: planetest.Meta("default", "q"), Spec: corev1.ResourceQuotaSpec{Hard: hard}})
-	q.Status.Hard = hard
+	q.Status.Hard, q.Status.Used = hard, corev1.ResourceList{"count/configmaps": resource.Quantity{}}
 	_, err := client.For[*corev1.ResourceQuota](admin).UpdateStatus(t.Context(), q)
 	require.NoError(t, err)
 	p.Eventually("ann creates", func() bool {

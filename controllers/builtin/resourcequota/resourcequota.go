@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/fields"
@@ -44,6 +45,7 @@ const settling = 5 * time.Second
 type quotas struct {
 	list      informers.Lister[*corev1.ResourceQuota]
 	client    *client.Client[*corev1.ResourceQuota]
+	conn      client.Conn
 	set       *informers.Set
 	discovery *discovery.Client
 	period    time.Duration
@@ -67,7 +69,7 @@ func Add(m *manager.Manager, opts Options) error {
 	}
 	set := m.Informers()
 	q := &quotas{
-		list: informers.For[*corev1.ResourceQuota](set).Lister(), client: client.For[*corev1.ResourceQuota](m.Conn()), set: set,
+		list: informers.For[*corev1.ResourceQuota](set).Lister(), client: client.For[*corev1.ResourceQuota](m.Conn()), conn: m.Conn(), set: set,
 		discovery: discovery.New(m.Conn(), discovery.Options{}), period: opts.ResyncPeriod,
 		pods: informers.For[*corev1.Pod](set).Lister(), services: informers.For[*corev1.Service](set).Lister(),
 		claims: informers.For[*corev1.PersistentVolumeClaim](set).Lister(), counted: map[schema.GroupResource]*informers.Informer[*metav1.PartialObjectMetadata]{},
@@ -165,6 +167,8 @@ func (q *quotas) count(ctx context.Context, rq *corev1.ResourceQuota) (corev1.Re
 			err = q.services.ViewAll(in, func(s *corev1.Service) bool { charge("services", s); return true })
 		case schema.GroupResource{Resource: "persistentvolumeclaims"}:
 			err = q.claims.ViewAll(in, func(c *corev1.PersistentVolumeClaim) bool { charge("persistentvolumeclaims", c); return true })
+		case resourceClaims:
+			err = q.chargeClaims(ctx, rq.Namespace, charge)
 		default:
 			err = q.countObjects(ctx, gr, rq, used)
 		}
@@ -189,8 +193,28 @@ func resourceOf(name corev1.ResourceName) schema.GroupResource {
 		return schema.GroupResource{Resource: "services"}
 	case text == "persistentvolumeclaims" || text == "requests.storage" || strings.Contains(text, ".storageclass.storage.k8s.io/"):
 		return schema.GroupResource{Resource: "persistentvolumeclaims"}
+	case strings.HasSuffix(text, corev1.ResourceClaimsPerClass):
+		return resourceClaims
 	}
 	return schema.GroupResource{Resource: "pods"}
+}
+
+var resourceClaims = resourcev1.GroupVersion.WithResource("resourceclaims").GroupResource()
+
+// chargeClaims charges the ResourceClaims of a namespace. Few clusters have any, so no copies of them are
+// kept: they are read when a quota that limits them is counted.
+func (q *quotas) chargeClaims(ctx context.Context, namespace string, charge func(kind string, obj metav1.Object)) error {
+	if inf, err := q.informer(ctx, resourceClaims); err != nil || inf == nil {
+		return err
+	}
+	claims, err := client.For[*resourcev1.ResourceClaim](q.conn).List(ctx, client.ListOptions{Namespace: namespace})
+	if err != nil {
+		return err
+	}
+	for _, c := range claims.Items {
+		charge(resourceClaims.String(), c)
+	}
+	return nil
 }
 
 // countObjects counts objects of a resource of which nothing but the number matters.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/client"
@@ -71,6 +72,46 @@ func TestQuota(t *testing.T) {
 		c.Settle()
 		_, err = pods.Create(t.Context(), pod("third", "100m"))
 		require.True(t, apierrors.IsForbidden(err), "%v", err)
+	})
+}
+
+// Devices of claims count by their class, and claims by the class of attributes that they name.
+func TestQuotaOfClaims(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{
+			func(m *manager.Manager) error { return resourcequota.Add(m, resourcequota.Options{}) }}})
+		const devices, claims = "gpu.deviceclass.resource.k8s.io/devices", "count/resourceclaims.resource.k8s.io"
+		gpus := &resourcev1.ResourceClaim{ObjectMeta: controllertest.Name("default", "gpus")}
+		gpus.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 3}}}
+		controllertest.Create(c, gpus)
+		for name, class := range map[string]*string{"plain": nil, "gold": new("gold")} {
+			claim := &corev1.PersistentVolumeClaim{ObjectMeta: controllertest.Name("default", name)}
+			claim.Spec.VolumeAttributesClassName, claim.Spec.AccessModes = class, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+			claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+			controllertest.Create(c, claim)
+		}
+		limit := func(q string, selector *corev1.ScopeSelector, names ...corev1.ResourceName) {
+			hard := corev1.ResourceList{}
+			for _, name := range names {
+				hard[name] = resource.MustParse("100Gi")
+			}
+			controllertest.Create(c, &corev1.ResourceQuota{ObjectMeta: controllertest.Name("default", q), Spec: corev1.ResourceQuotaSpec{Hard: hard, ScopeSelector: selector}})
+		}
+		used := func(q string, name corev1.ResourceName) string {
+			return new(controllertest.Get[*corev1.ResourceQuota](c, "default", q).Status.Used[name]).String()
+		}
+		limit("devices", nil, devices, claims)
+		limit("gold", &corev1.ScopeSelector{MatchExpressions: []corev1.ScopedResourceSelectorRequirement{
+			{ScopeName: corev1.ResourceQuotaScopeVolumeAttributesClass, Operator: corev1.ScopeSelectorOpIn, Values: []string{"gold"}}}}, "persistentvolumeclaims", "requests.storage")
+		c.Settle()
+		require.Equal(t, "3", used("devices", devices))
+		require.Equal(t, "1", used("devices", claims))
+		require.Equal(t, "1", used("gold", "persistentvolumeclaims"))
+		require.Equal(t, "1Gi", used("gold", "requests.storage"))
+		controllertest.Delete[*resourcev1.ResourceClaim](c, "default", "gpus")
+		c.Settle()
+		require.Equal(t, "0", used("devices", devices))
+		require.Equal(t, "0", used("devices", claims))
 	})
 }
 
