@@ -1,119 +1,117 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// run runs a program and returns what it prints; if it has input, with its messages. It waits for the end of
-// the output before it waits for that of the program: the Go runtime polls while a thread is within a system
-// call, for about 1 ms of CPU a program, but not while it waits for a pipe.
+// run runs a program and returns what it prints; if it has input, with its messages. Input and output are
+// files in memory: a pipe has a goroutine at its other end, and threads that wake for it. The end of the
+// program is waited for with the poller of the Go runtime, which does nothing meanwhile, while it would look
+// at a thread within a system call again and again, for about 1 ms of CPU a program.
 func run(ctx context.Context, stdin []byte, argv []string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	var out, messages bytes.Buffer
-	errOut := &messages
-	if len(stdin) > 0 {
-		errOut = &out // one pipe and one goroutine
+	var files memoryFiles
+	defer files.close()
+	out, err := files.add(nil)
+	if err != nil {
+		return nil, err
 	}
-	err := talk(cmd, stdin, &out, errOut)
-	if err == nil {
+	messages := out
+	if len(stdin) > 0 { // otherwise it reads from nothing
+		in, err := files.add(stdin)
+		if err != nil {
+			return nil, err
+		}
+		cmd.Stdin = in
+	} else if messages, err = files.add(nil); err != nil {
+		return nil, err
+	}
+	cmd.Stdout, cmd.Stderr = out, messages
+	pidfd := -1
+	cmd.SysProcAttr = &syscall.SysProcAttr{PidFD: &pidfd}
+	if err = cmd.Start(); err == nil {
+		awaitEnd(pidfd)
 		err = cmd.Wait()
 	}
-	if err != nil {
-		text := strings.TrimSpace(errOut.String())
-		if len(text) > 1000 {
-			text = text[:1000] + " ..."
-		}
-		return out.Bytes(), &CommandError{Command: strings.Join(argv, " "), Output: text, Err: err}
-	}
-	return out.Bytes(), nil
-}
-
-// talk starts a program, writes its input and reads its output to the end. A program that ends before it has
-// read everything is not an error here. Its ends of the pipes are not those of package os, which would have
-// the runtime poll them.
-func talk(cmd *exec.Cmd, stdin []byte, out, errOut *bytes.Buffer) error {
-	var theirs []*os.File
-	defer func() { closeAll(theirs) }()
-	var input func()
-	if len(stdin) > 0 { // otherwise it reads from nothing
-		r, rest, err := inputPipe(stdin)
-		if err != nil {
-			return err
-		}
-		theirs, input, cmd.Stdin = append(theirs, r), rest, r
-	}
-	output, w, err := outputPipe()
-	if err != nil {
-		return err
-	}
-	defer output.Close()
-	theirs, cmd.Stdout, cmd.Stderr = append(theirs, w), w, w
-	messages := output
-	if errOut != out {
-		if messages, w, err = outputPipe(); err != nil {
-			return err
-		}
-		defer messages.Close()
-		theirs, cmd.Stderr = append(theirs, w), w
-	}
-	err = cmd.Start()
-	closeAll(theirs)
-	theirs = nil
-	var done sync.WaitGroup
-	if input != nil {
-		done.Go(input) // to a program that did not start, it fails
-	}
+	text, readErr := content(out)
 	if err == nil {
-		if messages != output {
-			done.Go(func() { _, _ = errOut.ReadFrom(messages) })
-		}
-		_, _ = out.ReadFrom(output)
+		return text, readErr
 	}
-	done.Wait()
-	return err
+	what := text
+	if messages != out {
+		what, _ = content(messages)
+	}
+	failed := &CommandError{Command: strings.Join(argv, " "), Output: strings.TrimSpace(string(what)), Err: err}
+	if len(failed.Output) > 1000 {
+		failed.Output = failed.Output[:1000] + " ..."
+	}
+	return text, failed
 }
 
-func closeAll(files []*os.File) {
-	for _, f := range files {
+// awaitEnd waits until a process has ended, and takes over its descriptor; -1 is that of a kernel without
+// them. If it cannot wait it returns at once.
+func awaitEnd(pidfd int) {
+	if pidfd < 0 {
+		return
+	}
+	_ = unix.SetNonblock(pidfd, true) // otherwise package os does not poll it
+	f := os.NewFile(uintptr(pidfd), "pidfd")
+	defer f.Close()
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	ready := []unix.PollFd{{Events: unix.POLLIN}}
+	_ = conn.Read(func(fd uintptr) bool {
+		ready[0].Fd = int32(fd)
+		n, err := unix.Poll(ready, 0)
+		return n != 0 || err != nil && err != unix.EINTR
+	})
+}
+
+// memoryFiles are files without a name in a file system.
+type memoryFiles []*os.File
+
+func (m *memoryFiles) add(data []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate("keelson-proxy", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("proxy: file in memory: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "memory")
+	*m = append(*m, f)
+	if len(data) > 0 {
+		// A program starts where the file was left, which is its beginning.
+		if _, err := f.WriteAt(data, 0); err != nil {
+			return nil, fmt.Errorf("proxy: input of a program: %w", err)
+		}
+	}
+	return f, nil
+}
+
+func (m *memoryFiles) close() {
+	for _, f := range *m {
 		_ = f.Close()
 	}
 }
 
-// outputPipe returns a pipe from a program. Only r is polled by the runtime.
-func outputPipe() (r, w *os.File, err error) {
-	var fds [2]int
-	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
-		return nil, nil, fmt.Errorf("pipe: %w", err)
+// content is all that a file has.
+func content(f *os.File) ([]byte, error) {
+	st, err := f.Stat()
+	if err != nil || st.Size() == 0 {
+		return nil, err
 	}
-	_ = unix.SetNonblock(fds[0], true)
-	return os.NewFile(uintptr(fds[0]), "|0"), os.NewFile(uintptr(fds[1]), "|1"), nil
-}
-
-// inputPipe returns a pipe to a program with data in it. If it does not hold all, rest writes what is left,
-// which ends at the latest with the program.
-func inputPipe(data []byte) (r *os.File, rest func(), err error) {
-	var fds [2]int
-	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
-		return nil, nil, fmt.Errorf("pipe: %w", err)
+	data := make([]byte, st.Size())
+	_, err = f.ReadAt(data, 0)
+	if err == io.EOF {
+		err = nil // a program that is still running may have cut it
 	}
-	r = os.NewFile(uintptr(fds[0]), "|0")
-	_ = unix.SetNonblock(fds[1], true)
-	n, err := unix.Write(fds[1], data)
-	if err == nil && n == len(data) {
-		_ = unix.Close(fds[1])
-		return r, nil, nil
-	}
-	w := os.NewFile(uintptr(fds[1]), "|1")
-	return r, func() {
-		_, _ = w.Write(data[max(n, 0):])
-		_ = w.Close()
-	}, nil
+	return data, err
 }

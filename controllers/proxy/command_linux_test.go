@@ -76,7 +76,7 @@ func TestRunKeepsNoFiles(t *testing.T) {
 		for _, e := range list {
 			fd, err := strconv.Atoi(e.Name())
 			require.NoError(t, err)
-			if to, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd)); err == nil && strings.HasPrefix(to, "pipe:") {
+			if to, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd)); err == nil && (strings.HasPrefix(to, "/memfd:") || strings.Contains(to, "pidfd")) {
 				n++
 			}
 		}

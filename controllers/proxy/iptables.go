@@ -164,8 +164,11 @@ func iptPortChain(prefix string, n PortName) string {
 	return prefix + hash(n.String()+n.protocol(), 16)
 }
 
-func iptEndpointChain(n PortName, ep netip.AddrPort) string {
-	return "KUBE-SEP-" + hash(n.String()+n.protocol()+ep.String(), 16)
+// iptEndpoints returns the names of the chains of a port's endpoints.
+func iptEndpoints(n PortName) func(ep netip.AddrPort) string {
+	text := []byte(n.String() + n.protocol())
+	text = text[:len(text):len(text)]
+	return func(ep netip.AddrPort) string { return "KUBE-SEP-" + hash(string(ep.AppendTo(text)), 16) }
 }
 
 // comment is a match that only explains, with a space after it.
@@ -177,8 +180,9 @@ func (r *iptRenderer) comment(format string, args ...any) string {
 	return "-m comment --comment " + strconv.Quote(s[:min(len(s), 255)]) + " "
 }
 
-// port renders the chains of one port and its lines in shared ones; nil renders an empty block.
-func (r *iptRenderer) port(p *ServicePort) *iptBlock {
+// port renders the chains of one port and its lines in shared ones, without the chains of endpoints to leave
+// out; nil renders an empty block.
+func (r *iptRenderer) port(p *ServicePort, leaveOut map[netip.AddrPort]bool) *iptBlock {
 	b := &iptBlock{}
 	if p == nil {
 		return b
@@ -188,8 +192,11 @@ func (r *iptRenderer) port(p *ServicePort) *iptBlock {
 	if p.InternalLocal {
 		internal = svl
 	}
+	chain := iptEndpoints(p.Name)
 	for _, ep := range p.endpointsUsed() {
-		r.endpoint(b, p, ep)
+		if !leaveOut[ep] {
+			r.endpoint(b, chain(ep), p, ep)
+		}
 	}
 	if p.usesCluster() {
 		r.balance(b, svc, p, p.Cluster, internal == svc)
@@ -343,25 +350,34 @@ func (r *iptRenderer) balance(b *iptBlock, chain string, p *ServicePort, eps []n
 			ch.add("%s %s -j %s", to, from, iptMarkMasq)
 		}
 	}
+	chainOf := iptEndpoints(p.Name)
 	if p.AffinitySeconds > 0 {
 		for _, ep := range eps {
-			sep := iptEndpointChain(p.Name, ep)
+			sep := chainOf(ep)
 			ch.add("%s-m recent --name %s --rcheck --seconds %d --reap -j %s", r.comment("%s -> %s", name, ep), sep, p.AffinitySeconds, sep)
 		}
 	}
+	ch.rules = slices.Grow(ch.rules, len(eps))
 	for i, ep := range eps {
-		pick := ""
+		rule := make([]byte, 0, 192)
+		if !r.bare {
+			rule = append(rule, r.comment("%s -> %s", name, ep)...)
+		}
 		if left := len(eps) - i; left > 1 {
 			// Each rule gets its share of what the ones before it left over.
-			pick = fmt.Sprintf("-m statistic --mode random --probability %0.10f ", 1/float64(left))
+			rule = append(rule, "-m statistic --mode random --probability "...)
+			rule = append(strconv.AppendFloat(rule, 1/float64(left), 'f', 10, 64), ' ')
 		}
-		ch.add("%s%s-j %s", r.comment("%s -> %s", name, ep), pick, iptEndpointChain(p.Name, ep))
+		rule = append(rule, "-j "...)
+		ch.rules = append(ch.rules, string(append(rule, chainOf(ep)...)))
 	}
 	b.chains = append(b.chains, ch)
 }
 
-func (r *iptRenderer) endpoint(b *iptBlock, p *ServicePort, ep netip.AddrPort) {
-	sep, proto := iptEndpointChain(p.Name, ep), p.Name.protocol()
+// endpoint renders the chain of an endpoint. It depends on nothing else of the port than its name and whether
+// it has sticky clients: see sameEndpoints.
+func (r *iptRenderer) endpoint(b *iptBlock, sep string, p *ServicePort, ep netip.AddrPort) {
+	proto := p.Name.protocol()
 	ch, comment := iptChain{name: sep}, r.comment("%s", p.Name)
 	// An endpoint that reaches itself through its Service must see another address, or it would answer itself
 	// past the node.
@@ -561,7 +577,7 @@ func (r *iptRenderer) all(d *Delta, exist map[string][]string, jumps []iptJump) 
 		}
 	}
 	for _, c := range d.Ports {
-		b := r.port(c.Now)
+		b := r.port(c.Now, nil)
 		s[tableNAT].fill(b.chains...)
 		for i := range b.chains {
 			wanted[tableNAT+b.chains[i].name] = true
@@ -584,6 +600,26 @@ func (r *iptRenderer) all(d *Delta, exist map[string][]string, jumps []iptJump) 
 	return s.text()
 }
 
+// sameEndpoints are the endpoints whose chains a change leaves as they are. Most changes are of one endpoint
+// among many, and to render the others takes most of the time of such a change.
+func sameEndpoints(c Change) map[netip.AddrPort]bool {
+	if c.Was == nil || c.Now == nil || (c.Was.AffinitySeconds > 0) != (c.Now.AffinitySeconds > 0) {
+		return nil
+	}
+	was, now := c.Was.endpointsUsed(), c.Now.endpointsUsed()
+	before := make(map[netip.AddrPort]bool, len(was))
+	for _, ep := range was {
+		before[ep] = true
+	}
+	same := make(map[netip.AddrPort]bool, len(now))
+	for _, ep := range now {
+		if before[ep] {
+			same[ep] = true
+		}
+	}
+	return same
+}
+
 // changes is text that writes a change. The order of rules in shared chains does not matter, except that
 // those of ports come first, because no two ports have an address in common: so single lines are inserted at
 // the beginning and deleted.
@@ -593,7 +629,8 @@ func (r *iptRenderer) changes(d *Delta) string {
 	var off, on []iptLine
 	nat := s[tableNAT]
 	for _, c := range d.Ports {
-		was, now := r.port(c.Was), r.port(c.Now)
+		same := sameEndpoints(c)
+		was, now := r.port(c.Was, same), r.port(c.Now, same)
 		var fill []iptChain
 		for _, ch := range now.chains {
 			if before := was.find(ch.name); before == nil || !slices.Equal(before.rules, ch.rules) {
