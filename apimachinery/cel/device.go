@@ -9,6 +9,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/ext"
 
+	"github.com/keelson-dev/keelson/apimachinery/internal/semver"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
@@ -43,7 +44,7 @@ func DeviceValue(driver string, multiple bool, attributes map[string]map[string]
 
 // VersionValue is a semantic version as an expression sees it.
 func VersionValue(text string) (any, error) {
-	v, err := parseSemver(text)
+	v, err := semver.Parse(text)
 	if err != nil {
 		return nil, err
 	}
