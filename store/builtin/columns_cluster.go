@@ -7,6 +7,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/admissionregistrationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/apiregistrationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1beta1"
 	"github.com/keelson-dev/keelson/apimachinery/api/flowcontrolv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/nodev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
@@ -18,6 +19,11 @@ import (
 var leaseTable = columns.Of(func(l *coordinationv1.Lease, now time.Time) []any {
 	return []any{l.Name, value(l.Spec.HolderIdentity), columns.AgeOf(l, now)}
 }, columns.Name(), columns.Text("Holder", "Who holds the lease."), columns.Age())
+
+var leaseCandidateTable = columns.Of(func(c *coordinationv1beta1.LeaseCandidate, now time.Time) []any {
+	return []any{c.Name, c.Spec.LeaseName, c.Spec.BinaryVersion, c.Spec.EmulationVersion, columns.AgeOf(c, now)}
+}, columns.Name(), columns.Text("LeaseName", "Name of the lease."), columns.Text("BinaryVersion", "Version of the program."),
+	columns.Text("EmulationVersion", "Version that the program emulates."), columns.Age())
 
 var priorityClassTable = columns.Of(func(p *schedulingv1.PriorityClass, now time.Time) []any {
 	return []any{p.Name, int64(p.Value), p.GlobalDefault, columns.AgeOf(p, now), string(value(p.PreemptionPolicy))}
