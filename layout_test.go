@@ -34,6 +34,7 @@ var folderMayImport = map[string][]string{
 // packageMayImport are the exceptions, by package.
 var packageMayImport = map[string][]string{
 	"leaderelection/leaselock":                   {"client"},
+	"leaderelection/candidate":                   {"client"},
 	"client/clienttest":                          {"store"},
 	"controllers/controllertest":                 {"store"},
 	"controllers/controllertest/internal/direct": {"store"},

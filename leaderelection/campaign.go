@@ -85,7 +85,7 @@ func (c *campaign) check(ctx context.Context, fresh *Record, mayTake bool) time.
 	switch {
 	case errors.Is(err, ErrNotFound):
 		c.forget()
-		if mayTake {
+		if mayTake && !c.opts.Coordinated {
 			c.acquire(ctx, Record{LeaderTransitions: -1}, c.lock.Create)
 		}
 		return c.retry(ctx)
@@ -98,13 +98,22 @@ func (c *campaign) check(ctx context.Context, fresh *Record, mayTake bool) time.
 		c.renew(ctx, r)
 		return c.retry(ctx)
 	}
-	if left := c.remaining(r, since); left > 0 {
+	left := c.remaining(r, since)
+	switch {
+	case c.opts.Coordinated && !c.elected(r, left):
+		return c.nextCheck(ctx, max(left, c.opts.RetryPeriod))
+	case !c.opts.Coordinated && left > 0:
 		return c.nextCheck(ctx, left)
-	}
-	if mayTake {
+	case mayTake:
 		c.acquire(ctx, r, c.lock.Update)
 	}
 	return c.retry(ctx)
+}
+
+// elected reports whether the server has given the lease to this candidate, which must take it before it
+// expires.
+func (c *campaign) elected(r Record, left time.Duration) bool {
+	return r.HolderIdentity == c.opts.Identity && left > 0 && (r.PreferredHolder == "" || r.PreferredHolder == c.opts.Identity)
 }
 
 func (c *campaign) read(ctx context.Context, fresh *Record) (Record, error) {

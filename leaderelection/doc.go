@@ -57,6 +57,8 @@
 //	resourcelock.LeaseLock                    leaselock.New
 //	resourcelock.ResourceLockConfig           Options.Identity, leaselock.Options.Event
 //	SetProvider (metrics)                     Options.Metrics
+//	LeaderElectionConfig.Coordinated          Options.Coordinated
+//	NewCandidate                              candidate.New
 //
 // The package uses package time, keeps no lock while it calls out, and runs on
 // virtual time in a testing/synctest bubble.

@@ -21,6 +21,9 @@ type Record struct {
 	RenewTime time.Time
 	// LeaderTransitions counts how often the lease was taken, from 0.
 	LeaderTransitions int32
+	// PreferredHolder is the candidate for which the holder of a coordinated election should
+	// release the lease, see Options.Coordinated; empty if there is none. Writes do not set it.
+	PreferredHolder string
 	// Version is the store's version of the record, opaque. An Update succeeds
 	// only if it is still the current one. Create ignores it.
 	Version string

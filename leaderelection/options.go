@@ -47,6 +47,12 @@ type Options struct {
 	// negative means without limit.
 	DrainTimeout time.Duration
 
+	// Coordinated leaves the choice of the holder to the API server, which chooses among
+	// LeaseCandidates: see package candidate. The lease is taken only if the server has given it to
+	// Identity, which must then be the name of this process' candidate, and the work ends when the
+	// server prefers another one: Run releases the lease and returns ErrLost.
+	Coordinated bool
+
 	// Warm, if not nil, is called when Run starts, on every candidate, for example
 	// to fill caches. The lease is not taken before it has returned nil; an
 	// error ends Run. Its context ends with that of Run.

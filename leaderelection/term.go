@@ -170,6 +170,9 @@ func (t *term) adopt(r Record) bool {
 		return false
 	}
 	t.record = r
+	if p := r.PreferredHolder; t.opts.Coordinated && p != "" && p != r.HolderIdentity && t.cancelLed != nil {
+		t.cancelLed(fmt.Errorf("%w: the election prefers %q", ErrLost, p))
+	}
 	if a, ok := t.attempts.find(r); ok {
 		// A renewal without a reply.
 		t.extend(a.at)

@@ -1,14 +1,17 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/leaderelection"
+	"github.com/keelson-dev/keelson/leaderelection/candidate"
 	"github.com/keelson-dev/keelson/leaderelection/leaselock"
 )
 
@@ -39,11 +42,28 @@ func (m *Manager) elect() {
 	lock := leaselock.New(m.conn, m.opts.Lease, leaselock.Options{Event: func(lease *coordinationv1.Lease, reason, message string) {
 		recorder.Event(lease, events.Normal, reason, message)
 	}})
+	opts.Coordinated = opts.Coordinated || m.opts.Candidate != nil
 	if m.elector, m.err = leaderelection.New(lock, opts); m.err != nil {
 		m.err = fmt.Errorf("manager: Options.Election: %w", m.err)
 		return
 	}
 	m.opts.Elector = m.elector
+	m.stand()
+}
+
+// stand adds the replica's LeaseCandidate.
+func (m *Manager) stand() {
+	if m.opts.Candidate == nil {
+		return
+	}
+	opts := *m.opts.Candidate
+	opts.Logger = cmp.Or(opts.Logger, m.log)
+	one, err := candidate.New(m.conn, types.NamespacedName{Namespace: m.opts.Lease.Namespace, Name: m.elector.Identity()}, m.opts.Lease.Name, opts)
+	if err != nil {
+		m.err = fmt.Errorf("manager: Options.Candidate: %w", err)
+		return
+	}
+	m.AddWithoutLeaderElection("lease candidate", one)
 }
 
 // warm waits for the informers before the lease is taken.

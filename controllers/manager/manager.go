@@ -30,6 +30,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 	"github.com/keelson-dev/keelson/informers"
 	"github.com/keelson-dev/keelson/leaderelection"
+	"github.com/keelson-dev/keelson/leaderelection/candidate"
 	"github.com/keelson-dev/keelson/workqueue"
 )
 
@@ -74,6 +75,10 @@ type Options struct {
 	// metrics are those of Monitor, if that has a method Leader as metrics.Metrics does, and Warm waits for
 	// the informers that there are when Run begins, but for 10 s at most.
 	Election leaderelection.Options
+	// Candidate, if not nil, leaves the choice of the leader to the API server, which prefers the replica of
+	// the oldest version: the manager keeps a LeaseCandidate, of the name of the elector's identity, and
+	// Election is Coordinated. It needs Lease, and a server with the feature CoordinatedLeaderElection.
+	Candidate *candidate.Options
 	// Elector elects the leader among replicas by other means than Lease. If both are empty, the manager
 	// leads as soon as it runs.
 	Elector Elector
@@ -174,6 +179,8 @@ func New(conn client.Conn, opts Options) *Manager {
 	}
 	if opts.Lease.Name != "" {
 		m.elect()
+	} else if opts.Candidate != nil {
+		m.err = errors.New("manager: Options.Candidate needs a Lease")
 	}
 	if len(m.namespaces()) > 0 {
 		m.AddWithoutLeaderElection("namespaces", Func(m.checkNamespaces))

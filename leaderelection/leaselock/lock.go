@@ -97,7 +97,7 @@ func (l *Lock) Create(ctx context.Context, r leaderelection.Record) (leaderelect
 }
 
 // Update implements leaderelection.Lock. It preserves other parts of the Lease
-// (labels, annotations, strategy).
+// (labels, annotations, strategy, preferred holder).
 func (l *Lock) Update(ctx context.Context, r leaderelection.Record) (leaderelection.Record, error) {
 	base, err := l.leaseAt(ctx, r.Version)
 	if err != nil {
@@ -201,6 +201,9 @@ func (l *Lock) read(lease *coordinationv1.Lease) leaderelection.Record {
 	}
 	if s.LeaseTransitions != nil {
 		r.LeaderTransitions = *s.LeaseTransitions
+	}
+	if s.PreferredHolder != nil {
+		r.PreferredHolder = *s.PreferredHolder
 	}
 	return r
 }
