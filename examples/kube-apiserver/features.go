@@ -42,10 +42,11 @@ func features() (*featuregate.Gate, error) {
 		watchList:              {alpha(27), beta(32), off(beta(33)), beta(34)},
 
 		// Kinds that are served with their versions in --runtime-config only.
-		"ClusterTrustBundle":     {alpha(27), off(beta(33))},
-		"PodCertificateRequest":  {alpha(34), off(beta(35))},
-		"DRADeviceTaintRules":    {alpha(35), off(beta(36))},
-		"StorageVersionMigrator": {alpha(30), off(beta(35))},
+		"ClusterTrustBundle":        {alpha(27), off(beta(33))},
+		"PodCertificateRequest":     {alpha(34), off(beta(35))},
+		"CoordinatedLeaderElection": {alpha(31), off(beta(33))},
+		"DRADeviceTaintRules":       {alpha(35), off(beta(36))},
+		"StorageVersionMigrator":    {alpha(30), off(beta(35))},
 
 		"AuthorizeWithSelectors":                   {alpha(31), beta(32), ga(34)},
 		"CRDValidationRatcheting":                  {alpha(28), beta(30), ga(33)},

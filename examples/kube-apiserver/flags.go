@@ -40,22 +40,19 @@ var ignoredFlags = map[string]string{
 
 // refusedFlags are flags of kube-apiserver that this server does not have.
 var refusedFlags = map[string]string{
-	"admission-control":                     "it is deprecated: use --enable-admission-plugins and --disable-admission-plugins",
-	"allow-metric-labels":                   "the labels of metrics are bounded in number: drop those you do not want when you scrape",
-	"allow-metric-labels-manifest":          "the labels of metrics are bounded in number: drop those you do not want when you scrape",
-	"disabled-metrics":                      "metrics cannot be disabled: drop those you do not want when you scrape",
-	"show-hidden-metrics-for-version":       "no metrics are hidden",
-	"coordinated-leadership-lease-duration": "leaders are not chosen by the server: the alpha feature CoordinatedLeaderElection is not there",
-	"coordinated-leadership-renew-deadline": "leaders are not chosen by the server: the alpha feature CoordinatedLeaderElection is not there",
-	"coordinated-leadership-retry-period":   "leaders are not chosen by the server: the alpha feature CoordinatedLeaderElection is not there",
-	"debug-socket-path":                     "profiles are served at /debug/pprof/ of the secure port, see --profiling",
-	"egress-selector-config-file":           "nodes, pods and webhooks are reached directly: run the server where they can be",
-	"etcd-servers-overrides":                "all objects are in one store, whose revisions order them: use --etcd-servers",
-	"peer-advertise-ip":                     "requests are not passed on to servers of another version: the feature UnknownVersionInteroperabilityProxy is not there",
-	"peer-advertise-port":                   "requests are not passed on to servers of another version: the feature UnknownVersionInteroperabilityProxy is not there",
-	"peer-ca-file":                          "requests are not passed on to servers of another version: the feature UnknownVersionInteroperabilityProxy is not there",
-	"service-account-signing-endpoint":      "tokens are signed with a key in a file: use --service-account-signing-key-file",
-	"tracing-config-file":                   "no traces are sent",
+	"admission-control":                "it is deprecated: use --enable-admission-plugins and --disable-admission-plugins",
+	"allow-metric-labels":              "the labels of metrics are bounded in number: drop those you do not want when you scrape",
+	"allow-metric-labels-manifest":     "the labels of metrics are bounded in number: drop those you do not want when you scrape",
+	"disabled-metrics":                 "metrics cannot be disabled: drop those you do not want when you scrape",
+	"show-hidden-metrics-for-version":  "no metrics are hidden",
+	"debug-socket-path":                "profiles are served at /debug/pprof/ of the secure port, see --profiling",
+	"egress-selector-config-file":      "nodes, pods and webhooks are reached directly: run the server where they can be",
+	"etcd-servers-overrides":           "all objects are in one store, whose revisions order them: use --etcd-servers",
+	"peer-advertise-ip":                "requests are not passed on to servers of another version: the feature UnknownVersionInteroperabilityProxy is not there",
+	"peer-advertise-port":              "requests are not passed on to servers of another version: the feature UnknownVersionInteroperabilityProxy is not there",
+	"peer-ca-file":                     "requests are not passed on to servers of another version: the feature UnknownVersionInteroperabilityProxy is not there",
+	"service-account-signing-endpoint": "tokens are signed with a key in a file: use --service-account-signing-key-file",
+	"tracing-config-file":              "no traces are sent",
 }
 
 // otherFlags registers what is left of kube-apiserver's flags.

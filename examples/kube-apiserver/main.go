@@ -99,6 +99,7 @@ func run(args []string) error {
 	tasks.Go(func() { o.authentication.follow(ctx) })
 	tasks.Go(func() { o.authorization.follow(ctx, cp) })
 	tasks.Go(func() { o.encryption.follow(ctx) })
+	o.coordination.start(ctx, cp, log, &tasks)
 	served := make(chan error, 1)
 	go func() {
 		served <- cp.Serve(ctx, l, serving)
@@ -203,6 +204,7 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 		func() error { return o.authorization.apply(&co, log) },
 		func() error { return o.admission.apply(&co) },
 		func() error { return o.credentials(&co, log) },
+		func() error { return o.coordination.apply(&co, served) },
 	} {
 		if err := apply(); err != nil {
 			return nil, err

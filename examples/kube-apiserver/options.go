@@ -32,6 +32,7 @@ type options struct {
 	encryption                    encrypting
 	aggregation                   aggregating
 	bookkeeping                   bookkeeping
+	coordination                  coordination
 	maxTokenLife                  time.Duration
 	extendTokens, lookupAccounts  bool
 
@@ -106,6 +107,7 @@ func (o *options) flagSet() *pflag.FlagSet {
 	o.encryption.flags(f)
 	o.aggregation.flags(f)
 	o.bookkeeping.flags(f)
+	o.coordination.flags(f)
 	o.admission.flags(f)
 	o.nodes.flags(f)
 	o.logging.Flags(f)
@@ -221,6 +223,9 @@ func (o *options) validate() error {
 		bad("--event-ttl=%v: want a second or more", o.eventTTL)
 	}
 	if err := o.proxies.validate(); err != nil {
+		errs = append(errs, err)
+	}
+	if err := o.coordination.validate(); err != nil {
 		errs = append(errs, err)
 	}
 	if err := o.bookkeeping.validate(o.advertise(), o.serviceCIDR); err != nil {
