@@ -35,6 +35,7 @@ type applied struct {
 	b      proxy.Backend
 	known  bool
 	last   types.NamespacedName
+	change func(*proxy.Config) // what restart configures differently; nil means nothing
 }
 
 func newApplied(t *testing.T, mode proxy.Mode, r *rig, f proxy.Family) *applied {
@@ -50,11 +51,15 @@ func (ap *applied) restart(t *testing.T) {
 	b, err := proxy.NewBackend(ap.mode, ap.family, proxy.BackendOptions{Kernel: ap.kernel})
 	require.NoError(t, err)
 	require.NoError(t, b.Probe(t.Context()))
-	b.Configure(proxy.Config{
+	cfg := proxy.Config{
 		Family: ap.family, MasqueradeBit: 14, DetectLocal: proxy.DetectLocal{CIDRs: []netip.Prefix{podNet, netip.MustParsePrefix("fd00:244::/64")}},
 		NodePortAddrs: []netip.Addr{nodeIP, netip.MustParseAddr("2001:db8::1")}, AllNodePortAddrs: ap.mode == proxy.IPTables, LocalhostNodePorts: ap.mode == proxy.IPTables,
 		NodeAddrs: []netip.Addr{nodeIP}, ServiceCIDRs: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/24"), netip.MustParsePrefix("10.96.0.0/16")},
-	})
+	}
+	if ap.change != nil {
+		ap.change(&cfg)
+	}
+	b.Configure(cfg)
 	ap.b, ap.known, ap.table = b, false, proxy.NewTable(ap.family, proxy.Node{Name: "here"})
 }
 
@@ -288,6 +293,38 @@ func TestRealRules(t *testing.T) {
 			require.NotContains(t, out, "10.96.0.1")
 			require.NoError(t, proxy.Cleanup(t.Context(), r.kernel), "twice does no harm")
 		})
+	})
+}
+
+// TestRealLocalTraffic: whichever way traffic of pods is distinguished, pods keep their address and
+// others get the node's; without a way all keep theirs, and with MasqueradeAll none.
+func TestRealLocalTraffic(t *testing.T) {
+	const pod, outside, node, address = "10.244.0.4", "192.0.2.2", "10.244.0.1", "10.96.0.1:80"
+	eachMode(t, func(t *testing.T, mode proxy.Mode, r *rig) {
+		ap := newApplied(t, mode, r, proxy.IPv4)
+		for _, c := range []struct {
+			name            string
+			detect          proxy.DetectLocal
+			all             bool
+			ofPod, ofClient string
+		}{
+			{"the bridge", proxy.DetectLocal{Bridge: "br0"}, false, pod, node},
+			{"another bridge", proxy.DetectLocal{Bridge: "br1"}, false, node, node},
+			{"names of interfaces", proxy.DetectLocal{InterfacePrefix: "br"}, false, pod, node},
+			{"names of interfaces of others", proxy.DetectLocal{InterfacePrefix: "out"}, false, node, outside},
+			{"ranges of pods", proxy.DetectLocal{CIDRs: []netip.Prefix{podNet}}, false, pod, node},
+			{"no way", proxy.DetectLocal{}, false, pod, outside},
+			{"all are masqueraded", proxy.DetectLocal{CIDRs: []netip.Prefix{podNet}}, true, node, node},
+		} {
+			ap.change = func(cfg *proxy.Config) { cfg.DetectLocal, cfg.MasqueradeAll = c.detect, c.all }
+			ap.restart(t)
+			ap.renew(t, proxytest.Service("web", "10.96.0.1", nil, proxytest.Port("t", tcp, 80, 0)), here(0))
+			for from, want := range map[string]string{r.pods[2]: c.ofPod, r.client: c.ofClient} {
+				a := r.call(from, "tcp", address, "")
+				require.NoError(t, a.err, c.name)
+				require.Equal(t, want, a.seen, "%s: seen from %s", c.name, from)
+			}
+		}
 	})
 }
 
