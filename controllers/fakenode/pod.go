@@ -22,6 +22,9 @@ const (
 	// StopAfterAnnotation is how long containers take to terminate, as a Go duration; 0 without it. They are
 	// killed (exit code 137) if the grace period is shorter.
 	StopAfterAnnotation = "keelson.dev/stop-after"
+	// UsageAnnotation is what each running container of the pod uses, such as cpu=250m,memory=64Mi. What it
+	// does not name is 0, as is all without it.
+	UsageAnnotation = "keelson.dev/usage"
 )
 
 // DefaultRunFor is how long a container that is not restarted runs.
@@ -39,6 +42,7 @@ type script struct {
 	runFor     time.Duration // 0: forever
 	readyAfter time.Duration
 	stopAfter  time.Duration
+	usage      usage
 }
 
 // scriptOf reads the annotations; those that do not parse are reported and ignored.
@@ -69,6 +73,12 @@ func scriptOf(pod *corev1.Pod) (script, []error) {
 			errs = append(errs, fmt.Errorf("annotation %s: %q is not an exit code from 0 to 255", ExitCodeAnnotation, v))
 		} else {
 			s.exitCode = int32(n)
+		}
+	}
+	if v, ok := pod.Annotations[UsageAnnotation]; ok {
+		var err error
+		if s.usage, err = parseUsage(v); err != nil {
+			errs = append(errs, fmt.Errorf("annotation %s: %w", UsageAnnotation, err))
 		}
 	}
 	return s, errs

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
@@ -13,23 +14,29 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/controllers/internal/nodestream"
+	"github.com/keelson-dev/keelson/controllers/internal/podindex"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/informers"
 )
 
 // NewServer returns a handler that serves the kubelet API of all fake nodes of m: /exec, /attach,
-// /portForward and /containerLogs in the protocols of the kubelet, /pods, /metrics and /healthz. The output
-// of logs, exec and attach is one line that says that nothing ran; the exit code of exec is that of
-// [ExitCodeAnnotation].
+// /portForward and /containerLogs in the protocols of the kubelet, /pods, /metrics, /metrics/resource and
+// /healthz. The output of logs, exec and attach is one line that says that nothing ran; the exit code of exec
+// is that of [ExitCodeAnnotation]. What containers use is that of [UsageAnnotation].
+//
+// /metrics/resource is about one node: the one of the address nodes/NAME/proxy by which a client reaches it
+// through the API server, which passes that on in the header X-Forwarded-Uri, or the only one. Its counters
+// of CPU time continue while the handler exists.
 //
 // The handler does not authenticate requests: wrap it in a [delegated.Gate] with [Attributes] if clients
 // other than the API server can reach it.
 func NewServer(m *manager.Manager) http.Handler {
-	s := &server{pods: informers.For[*corev1.Pod](m.Informers()).Lister()}
+	s := &server{pods: podindex.Of(m.Informers()), nodes: informers.For[*corev1.Node](m.Informers()).Lister(), used: map[containerKey]*meter{}, totals: map[string]float64{}}
 	mux := http.NewServeMux()
 	mux.Handle("/", nodestream.NewHandler(s, m.Logger()))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
 	mux.HandleFunc("GET /metrics", s.serveMetrics)
+	mux.HandleFunc("GET /metrics/resource", s.serveResourceMetrics)
 	mux.HandleFunc("GET /pods", func(w http.ResponseWriter, _ *http.Request) {
 		pods, err := s.pods.List(informers.ListOptions{})
 		if err != nil {
@@ -52,7 +59,12 @@ var attributes = nodestream.Attributes("")
 
 // server answers for fake containers.
 type server struct {
-	pods informers.Lister[*corev1.Pod]
+	pods  podindex.Pods
+	nodes informers.Lister[*corev1.Node]
+
+	mu     sync.Mutex
+	used   map[containerKey]*meter // of running containers, from the first request on
+	totals map[string]float64      // seconds of CPU, by node
 }
 
 // container finds a container's status. An empty name only finds the pod.
