@@ -50,6 +50,9 @@ type Options struct {
 	// LocalAt is a revision of the store at which no APIService has a service, see [Aggregator.Local]: Run
 	// reads only what has changed since. Zero means that it reads all of them.
 	LocalAt int64
+	// InProcess are versions that this process serves itself, as long as no APIService with a service has a
+	// version of their group. It must not be changed afterwards.
+	InProcess []InProcess
 	// Logger receives changes of availability; nil discards.
 	Logger *slog.Logger
 	// Metrics are called when the availability of an APIService changes.
@@ -88,7 +91,7 @@ func New(a registry.Access, opts Options) *Aggregator {
 	}
 	g := &Aggregator{access: a, opts: opts, synced: make(chan struct{})}
 	g.backends.Store(&map[schema.GroupVersion]*backend{})
-	g.state.Store(&apiserver.Aggregated{})
+	g.publishState()
 	return g
 }
 
@@ -98,14 +101,25 @@ func (g *Aggregator) Synced() <-chan struct{} { return g.synced }
 // Backend implements apiserver.Aggregation.
 func (g *Aggregator) Backend(gv schema.GroupVersion) (to http.RoundTripper, host string) {
 	all := *g.backends.Load()
-	if len(all) == 0 {
-		return nil, ""
+	if b := all[gv]; b != nil {
+		return b, b.host
 	}
-	b := all[gv]
-	if b == nil {
-		return nil, ""
+	for i := range g.opts.InProcess {
+		if p := &g.opts.InProcess[i]; p.GroupVersion == gv && !claims(all, gv.Group) {
+			return p, gv.Group
+		}
 	}
-	return b, b.host
+	return nil, ""
+}
+
+// claims reports whether a backend serves a version of a group.
+func claims(all map[schema.GroupVersion]*backend, group string) bool {
+	for gv := range all {
+		if gv.Group == group {
+			return true
+		}
+	}
+	return false
 }
 
 // Aggregated implements apiserver.Aggregation.
@@ -246,8 +260,14 @@ func (g *Aggregator) publishState() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	next := &apiserver.Aggregated{}
-	for _, b := range *g.backends.Load() {
+	all := *g.backends.Load()
+	for _, b := range all {
 		next.Versions = append(next.Versions, b.version())
+	}
+	for i := range g.opts.InProcess {
+		if p := &g.opts.InProcess[i]; !claims(all, p.GroupVersion.Group) {
+			next.Versions = append(next.Versions, p.version())
+		}
 	}
 	slices.SortFunc(next.Versions, func(a, b apiserver.AggregatedVersion) int {
 		return cmp.Compare(a.GroupVersion.String(), b.GroupVersion.String())
