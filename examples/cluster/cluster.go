@@ -25,6 +25,7 @@ import (
 	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/admission"
+	"github.com/keelson-dev/keelson/store/aggregation"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/builtin"
@@ -41,6 +42,7 @@ type cluster struct {
 	pki         pki
 	listener    net.Listener
 	server      *controlplane.ControlPlane
+	metrics     metricsHandler
 	kubeconfig  string
 	runtimeName string // "fake", "cri", and once it runs "cri (containerd ...)"
 }
@@ -55,7 +57,7 @@ type pki struct {
 	account crypto.Signer
 
 	// Client certificates of the components in this process, each with the rights of its role.
-	manager, scheduler, proxy, fakeNodes *certs.Pair
+	manager, scheduler, proxy, fakeNodes, metrics *certs.Pair
 	// program is this program itself, as an installer: it grants the parts their permissions, waits for them
 	// and publishes DNS.
 	program *certs.Pair
@@ -179,7 +181,7 @@ func (c *cluster) makePKI() error {
 	}
 	c.pki = pki{ca: ca, account: account.Key}
 	// Leaf certificates are generated at every start; only the authority and the token key persist.
-	var errs [9]error
+	var errs [10]error
 	c.pki.serving, errs[0] = ca.Serving("kube-apiserver", hosts...)
 	c.pki.admin, errs[1] = ca.Client("kubernetes-admin", "system:masters")
 	c.pki.program, errs[2] = ca.Client("keelson-cluster", "system:masters")
@@ -189,6 +191,7 @@ func (c *cluster) makePKI() error {
 	c.pki.scheduler, errs[6] = ca.Client("system:kube-scheduler")
 	c.pki.proxy, errs[7] = ca.Client("system:kube-proxy")
 	c.pki.fakeNodes, errs[8] = ca.Client("keelson:" + fakeNodes)
+	c.pki.metrics, errs[9] = ca.Client("keelson:" + resourceMetrics)
 	return errors.Join(errs[:]...)
 }
 
@@ -252,7 +255,7 @@ func (c *cluster) newServer(st store.Store) error {
 		},
 		ClientCAs: func() *x509.CertPool { return pool }, StaticTokens: static, BootstrapTokens: true, Anonymous: true, AuthorizationModes: c.authorization,
 		Decided: metrics.Decided, ServiceAccountKeys: []any{c.pki.account}, EnableAdmission: c.enable, DisableAdmission: c.disable, Logger: c.log,
-		Plugins: []admission.Plugin{unreconciled{}},
+		Plugins: []admission.Plugin{unreconciled{}}, Aggregation: aggregation.Options{InProcess: c.metrics.versions()},
 	}
 	metrics.Measure(&o.Server)
 	if c.server, err = controlplane.New(o); err != nil {
@@ -332,7 +335,7 @@ func (c *cluster) startParts(ctx context.Context, fail func(error), wg *sync.Wai
 			// "*" leaves these two out, as in kube-controller-manager.
 			Controllers: []string{"*", "bootstrap-signer-controller", "token-cleaner-controller"},
 			Signing:     certificates.SigningOptions{Cert: c.pki.ca.Cert, Key: c.pki.ca.Key}})
-	}) && start(c.pki.scheduler, "scheduler", c.addScheduler) && c.startNodes(ctx, start, fail, wg)
+	}) && start(c.pki.scheduler, "scheduler", c.addScheduler) && c.startMetrics(ctx, start, fail) && c.startNodes(ctx, start, fail, wg)
 	if !ok {
 		return
 	}

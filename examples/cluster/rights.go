@@ -20,6 +20,10 @@ var (
 	// rightsOfFakeNodes are those of the program that simulates nodes, the user keelson:fake-nodes.
 	//go:embed rights/fake-nodes.yaml
 	rightsOfFakeNodes string
+	// rightsOfMetrics are those of the part that serves the APIs of metrics, the user
+	// keelson:resource-metrics.
+	//go:embed rights/resource-metrics.yaml
+	rightsOfMetrics string
 	// rightsOnKubelets let the user kube-apiserver-kubelet-client, as whom API servers connect to kubelets,
 	// use their API.
 	//go:embed rights/kubelet-api.yaml
