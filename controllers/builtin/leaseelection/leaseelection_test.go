@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api"
 	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1beta1"
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
@@ -44,8 +44,9 @@ func start(t testing.TB, o controllertest.Options) *controllertest.Cluster {
 
 // fleet are processes that compete for the lease default/work.
 type fleet struct {
-	t *testing.T
-	c *controllertest.Cluster
+	t     *testing.T
+	c     *controllertest.Cluster
+	draws *seeds.Draws // nil: waits are not repeated
 
 	mu      sync.Mutex
 	leaders []string
@@ -77,8 +78,9 @@ func (f *fleet) start(name, binary, emulates string) *process {
 	require.NoError(f.t, err)
 	ctx, cancel := context.WithCancel(f.t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { _ = one.Run(ctx) })
+	running.Go(func() { _ = one.Run(f.jitter(ctx, name+" candidate")) })
 	running.Go(func() {
+		ctx := f.jitter(ctx, name)
 		for ctx.Err() == nil {
 			err := elector.Run(ctx, func(ctx context.Context) error {
 				f.lead(name, true)
@@ -94,6 +96,14 @@ func (f *fleet) start(name, binary, emulates string) *process {
 	p.stop = sync.OnceFunc(func() { cancel(); running.Wait() })
 	f.t.Cleanup(p.stop)
 	return p
+}
+
+// jitter returns a context whose random waits follow from the seed.
+func (f *fleet) jitter(ctx context.Context, name string) context.Context {
+	if f.draws == nil {
+		return ctx
+	}
+	return backoff.WithJitter(ctx, func() float64 { return f.draws.For(name).Float64() })
 }
 
 func (f *fleet) lead(name string, leads bool) {
@@ -205,8 +215,8 @@ func TestHistories(t *testing.T) {
 }
 
 func history(t *testing.T, seed uint64) {
-	f := &fleet{t: t, c: start(t, controllertest.Options{Seed: seed})}
-	rng := rand.New(rand.NewPCG(seed, 1))
+	f := &fleet{t: t, c: start(t, controllertest.Options{Seed: seed}), draws: seeds.NewDraws(seed)}
+	rng := f.draws.For("history")
 	server := f.c.Run(f.c.Manager("server", add))
 	versions := []string{"1.33.0", "1.34.0", "1.35.0", "1.36.0"}
 	var running []*process
