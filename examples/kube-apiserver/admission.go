@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -21,11 +22,11 @@ type admissionPlugins struct {
 func (a *admissionPlugins) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&a.enable, "enable-admission-plugins", nil, "admission plugins to run besides the default ones")
 	f.StringSliceVar(&a.disable, "disable-admission-plugins", nil, "default admission plugins not to run")
-	f.StringVar(&a.configFile, "admission-control-config-file", "", "file of kind AdmissionConfiguration (apiserver.config.k8s.io/v1) with the configurations of EventRateLimit, ImagePolicyWebhook, PodNodeSelector, PodSecurity, PodTolerationRestriction and ResourceQuota, or the paths of their files, which may be relative to this one")
+	f.StringVar(&a.configFile, "admission-control-config-file", "", "file of kind AdmissionConfiguration (apiserver.config.k8s.io/v1) with the configurations of EventRateLimit, ImagePolicyWebhook, MutatingAdmissionWebhook, PodNodeSelector, PodSecurity, PodTolerationRestriction, ResourceQuota and ValidatingAdmissionWebhook, or the paths of their files, which may be relative to this one")
 }
 
 // apply adds them to the options of the server.
-func (a *admissionPlugins) apply(o *controlplane.Options) error {
+func (a *admissionPlugins) apply(o *controlplane.Options, log *slog.Logger) error {
 	o.EnableAdmission, o.DisableAdmission = a.enable, a.disable
 	if a.configFile == "" {
 		return nil
@@ -44,8 +45,16 @@ func (a *admissionPlugins) apply(o *controlplane.Options) error {
 		return fmt.Errorf("--admission-control-config-file: %s: %w", a.configFile, err)
 	}
 	if p := &configured.ImagePolicy; p.KubeConfigFile != "" {
-		if p.Post, err = poster(kubeconfig.Options{Path: p.KubeConfigFile}); err != nil {
+		if p.Post, err = poster(kubeconfig.Options{Path: p.KubeConfigFile}, log); err != nil {
 			return fmt.Errorf("--admission-control-config-file: %s: imagePolicy.kubeConfigFile: %w", a.configFile, err)
+		}
+	}
+	for _, w := range []*admission.WebhookCredentials{&configured.MutatingWebhooks, &configured.ValidatingWebhooks} {
+		if w.KubeConfigFile == "" {
+			continue
+		}
+		if w.Get, err = webhookCredentials(w.KubeConfigFile, log); err != nil {
+			return fmt.Errorf("--admission-control-config-file: %s: kubeConfigFile: %w", a.configFile, err)
 		}
 	}
 	o.AdmissionConfiguration = configured

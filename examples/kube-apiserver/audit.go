@@ -178,7 +178,7 @@ func (a *auditing) open(log *slog.Logger, count func(plugin string, events int))
 		backends = append(backends, a.backend(&a.log, l, 1))
 	}
 	if a.webhookFile != "" {
-		send, err := poster(kubeconfig.Options{Path: a.webhookFile})
+		send, err := poster(kubeconfig.Options{Path: a.webhookFile}, log)
 		if err != nil {
 			return o, fmt.Errorf("--audit-webhook-config-file: %w", err)
 		}

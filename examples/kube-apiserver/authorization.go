@@ -85,19 +85,19 @@ func (a *authorization) apply(o *controlplane.Options, log *slog.Logger) (err er
 		if err != nil {
 			return fmt.Errorf("--authorization-config: %w", err)
 		}
-		if o.AuthorizationModes, o.Authorizers, err = authorizers(a.file.Get()); err != nil {
+		if o.AuthorizationModes, o.Authorizers, err = authorizers(a.file.Get(), log); err != nil {
 			return fmt.Errorf("--authorization-config: %s: %w", a.configFile, err)
 		}
 	default:
 		o.AuthorizationModes = a.modes
-		o.Authorizers, err = a.ofFlags()
+		o.Authorizers, err = a.ofFlags(log)
 		return err
 	}
 	return nil
 }
 
 // ofFlags makes the authorizers that have flags of their own.
-func (a *authorization) ofFlags() (map[string]authz.Authorizer, error) {
+func (a *authorization) ofFlags(log *slog.Logger) (map[string]authz.Authorizer, error) {
 	own := map[string]authz.Authorizer{}
 	if a.policyFile != "" {
 		data, err := os.ReadFile(a.policyFile)
@@ -109,7 +109,7 @@ func (a *authorization) ofFlags() (map[string]authz.Authorizer, error) {
 		}
 	}
 	if a.webhookFile != "" {
-		review, err := reviewer[authorizationv1.SubjectAccessReview](kubeconfig.Options{Path: a.webhookFile})
+		review, err := reviewer[authorizationv1.SubjectAccessReview](kubeconfig.Options{Path: a.webhookFile}, log)
 		if err != nil {
 			return nil, fmt.Errorf("--authorization-webhook-config-file: %w", err)
 		}
@@ -122,12 +122,12 @@ func (a *authorization) ofFlags() (map[string]authz.Authorizer, error) {
 }
 
 // follow puts a changed file in force until ctx ends. What cannot be used changes nothing.
-func (a *authorization) follow(ctx context.Context, cp *controlplane.ControlPlane) {
+func (a *authorization) follow(ctx context.Context, cp *controlplane.ControlPlane, log *slog.Logger) {
 	if a.file == nil {
 		return
 	}
 	a.file.Follow(ctx, func(_ context.Context, now *authz.Configuration) (bool, error) {
-		modes, own, err := authorizers(now)
+		modes, own, err := authorizers(now, log)
 		if err != nil {
 			return false, err
 		}
@@ -136,7 +136,7 @@ func (a *authorization) follow(ctx context.Context, cp *controlplane.ControlPlan
 }
 
 // authorizers makes the modes of a configuration, and the authorizers of its webhooks by their names.
-func authorizers(c *authz.Configuration) (modes []string, own map[string]authz.Authorizer, err error) {
+func authorizers(c *authz.Configuration, log *slog.Logger) (modes []string, own map[string]authz.Authorizer, err error) {
 	own = map[string]authz.Authorizer{}
 	for _, a := range c.Authorizers {
 		if a.Webhook == nil {
@@ -147,7 +147,7 @@ func authorizers(c *authz.Configuration) (modes []string, own map[string]authz.A
 		if f := a.Webhook.ConnectionInfo.KubeConfigFile; f != nil {
 			from = kubeconfig.Options{Path: *f}
 		}
-		review, err := reviewer[authorizationv1.SubjectAccessReview](from)
+		review, err := reviewer[authorizationv1.SubjectAccessReview](from, log)
 		if err != nil {
 			return nil, nil, fmt.Errorf("authorizer %s: %w", a.Name, err)
 		}

@@ -106,7 +106,7 @@ func TestAuthorizationWebhook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			conf, err := authz.ParseConfiguration([]byte(configuration(reviewServer(t, c.answer), cmp.Or(c.timeout, "30s"), "Deny")), authorizerTypes)
 			require.NoError(t, err)
-			modes, own, err := authorizers(conf)
+			modes, own, err := authorizers(conf, discard)
 			require.NoError(t, err)
 			require.Equal(t, []string{"Webhook:w"}, modes)
 			d, _, err := own["Webhook:w"].Authorize(t.Context(), authz.Attributes{User: &authn.User{Name: "u"}, Verb: "get", ResourceRequest: true, Resource: "pods"})
@@ -141,7 +141,7 @@ func TestAuthorizationReload(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); o.authorization.follow(ctx, cp) }()
+	go func() { defer close(done); o.authorization.follow(ctx, cp, slog.New(slog.DiscardHandler)) }()
 	t.Cleanup(func() { cancel(); <-done })
 	allowed := func() bool {
 		r := httptest.NewRequest(http.MethodGet, "/nothing", nil)

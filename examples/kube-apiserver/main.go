@@ -97,7 +97,7 @@ func run(args []string) error {
 	defer end()
 	tasks.Go(func() { followKeys(ctx, o.keys, cp.Tokens(), log) })
 	tasks.Go(func() { o.authentication.follow(ctx) })
-	tasks.Go(func() { o.authorization.follow(ctx, cp) })
+	tasks.Go(func() { o.authorization.follow(ctx, cp, log) })
 	tasks.Go(func() { o.encryption.follow(ctx) })
 	o.coordination.start(ctx, cp, log, &tasks)
 	served := make(chan error, 1)
@@ -200,9 +200,9 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 		func() error { return o.aggregation.apply(&co, log) },
 		func() error { return o.bookkeeping.apply(&co, o.features.Enabled(apiServerIdentity)) },
 		func() error { return o.authentication.apply(&co, metrics, log) },
-		func() error { return o.tokenWebhook.apply(&co) },
+		func() error { return o.tokenWebhook.apply(&co, log) },
 		func() error { return o.authorization.apply(&co, log) },
-		func() error { return o.admission.apply(&co) },
+		func() error { return o.admission.apply(&co, log) },
 		func() error { return o.credentials(&co, log) },
 		func() error { return o.coordination.apply(&co, served) },
 	} {

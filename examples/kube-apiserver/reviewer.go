@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 
@@ -11,11 +12,16 @@ import (
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/kubeconfig"
 	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/examples/internal/component"
 )
 
-// poster sends JSON to the server of a kubeconfig, whose address is that of the webhook, path included, and
-// returns the body of the response.
-func poster(from kubeconfig.Options) (func(ctx context.Context, body []byte) ([]byte, error), error) {
+// webhookServer is the connection to the server of a kubeconfig, and the path there.
+type webhookServer struct {
+	conn *rest.Conn
+	path string
+}
+
+func connectWebhook(from kubeconfig.Options) (*webhookServer, error) {
 	cfg, err := kubeconfig.Load(from)
 	if err != nil {
 		return nil, err
@@ -31,11 +37,28 @@ func poster(from kubeconfig.Options) (func(ctx context.Context, body []byte) ([]
 	address.Path, address.RawPath = "", ""
 	cfg.Host = address.String()
 	conn, err := rest.New(cfg, rest.Options{Warnings: rest.NoWarnings, Retries: 1})
+	return &webhookServer{conn, path}, err
+}
+
+// poster sends JSON to the server of a kubeconfig, whose address is that of the webhook, path included, and
+// returns the body of the response. Changes of the file are followed, of which those that cannot be used
+// change nothing; requests that are under way end on the connections that they are on.
+func poster(from kubeconfig.Options, log *slog.Logger) (func(ctx context.Context, body []byte) ([]byte, error), error) {
+	var server *component.Reloaded[*webhookServer]
+	var err error
+	if from.Path != "" {
+		server, err = component.Reload(log, func([][]byte) (*webhookServer, error) { return connectWebhook(from) }, from.Path)
+	} else {
+		var pod *webhookServer
+		pod, err = connectWebhook(from)
+		server = component.Unchanging(pod)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, body []byte) ([]byte, error) {
-		resp, err := conn.Do(ctx, &client.Request{Method: http.MethodPost, Path: path, ContentType: client.MediaJSON, Body: body})
+		s := server.Get()
+		resp, err := s.conn.Do(ctx, &client.Request{Method: http.MethodPost, Path: s.path, ContentType: client.MediaJSON, Body: body})
 		if err != nil {
 			return nil, err
 		}
@@ -47,8 +70,8 @@ func poster(from kubeconfig.Options) (func(ctx context.Context, body []byte) ([]
 func reviewer[R any, P interface {
 	*R
 	GroupVersionKind() schema.GroupVersionKind
-}](from kubeconfig.Options) (func(context.Context, P) (P, error), error) {
-	post, err := poster(from)
+}](from kubeconfig.Options, log *slog.Logger) (func(context.Context, P) (P, error), error) {
+	post, err := poster(from, log)
 	if err != nil {
 		return nil, err
 	}

@@ -164,15 +164,15 @@ func (l *live) exits() {
 	require.Equal(l.t, 0, l.cmd.ProcessState.ExitCode(), l.log)
 }
 
-// webhook is an admission webhook that holds every ConfigMap named held-... until it is released.
-type webhook struct {
+// holdingWebhook is an admission webhook that holds every ConfigMap named held-... until it is released.
+type holdingWebhook struct {
 	asked   chan string
 	release chan struct{}
 }
 
 // hold registers a webhook that holds creates.
-func (l *live) hold() *webhook {
-	w := &webhook{asked: make(chan string, 10), release: make(chan struct{})}
+func (l *live) hold() *holdingWebhook {
+	w := &holdingWebhook{asked: make(chan string, 10), release: make(chan struct{})}
 	s := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		var review struct {
 			Request struct {
@@ -207,7 +207,7 @@ func (l *live) create(token, name string) <-chan answer {
 }
 
 // held creates a ConfigMap and returns once the webhook holds it.
-func (l *live) held(w *webhook, token, name string) <-chan answer {
+func (l *live) held(w *holdingWebhook, token, name string) <-chan answer {
 	l.t.Helper()
 	done := l.create(token, name)
 	select {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -37,11 +38,11 @@ func (w *tokenWebhook) validate() error {
 }
 
 // apply adds it to the options of the server, which must have the audiences.
-func (w *tokenWebhook) apply(o *controlplane.Options) error {
+func (w *tokenWebhook) apply(o *controlplane.Options, log *slog.Logger) error {
 	if w.file == "" {
 		return nil
 	}
-	review, err := reviewer[authenticationv1.TokenReview](kubeconfig.Options{Path: w.file})
+	review, err := reviewer[authenticationv1.TokenReview](kubeconfig.Options{Path: w.file}, log)
 	if err != nil {
 		return fmt.Errorf("--authentication-token-webhook-config-file: %w", err)
 	}

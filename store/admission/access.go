@@ -116,9 +116,9 @@ func Factories() []Factory {
 		{"JobValidation", true, newIdle("JobValidation")},
 		{"PodResizeValidator", true, withoutOptions(newPodResize)},
 		{"MutatingAdmissionPolicy", true, withOptions(newMutatingPolicies)},
-		{"MutatingAdmissionWebhook", true, withOptions(newMutatingWebhooks)},
+		{"MutatingAdmissionWebhook", true, newMutatingWebhooks},
 		{"ValidatingAdmissionPolicy", true, withOptions(newValidatingPolicies)},
-		{"ValidatingAdmissionWebhook", true, withOptions(newValidatingWebhooks)},
+		{"ValidatingAdmissionWebhook", true, newValidatingWebhooks},
 		{"ResourceQuota", true, withOptions(newResourceQuota)},
 		{"AlwaysDeny", false, withoutOptions(newAlwaysDeny)},
 	}

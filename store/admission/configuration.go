@@ -29,6 +29,8 @@ type Configuration struct {
 	EventLimits []EventLimit
 	// ImagePolicy is that of the plugin ImagePolicyWebhook, which needs its Post.
 	ImagePolicy ImagePolicy
+	// MutatingWebhooks and ValidatingWebhooks say how the server identifies itself to admission webhooks.
+	MutatingWebhooks, ValidatingWebhooks WebhookCredentials
 	// LimitedResources are those of the plugin ResourceQuota.
 	LimitedResources []LimitedResource
 }
@@ -57,8 +59,8 @@ const maxConfiguration = 1 << 20
 
 // ParseConfiguration reads a file of kind AdmissionConfiguration, YAML or JSON, and the files that it names,
 // by read. Unknown and repeated fields are errors, and so are configurations of plugins that have none; all
-// errors name the field. Configuration.ImagePolicy.Post is left for the caller, who makes it from
-// ImagePolicy.KubeConfigFile.
+// errors name the field. What uses the kubeconfigs that the file names is left for the caller:
+// Configuration.ImagePolicy.Post, MutatingWebhooks.Get and ValidatingWebhooks.Get.
 func ParseConfiguration(data []byte, read func(path string) ([]byte, error)) (Configuration, error) {
 	var c Configuration
 	var file admissionFile
@@ -120,6 +122,10 @@ func (p *pluginFile) set(c *Configuration, read func(path string) ([]byte, error
 		return c.parseEventLimits(data)
 	case "ImagePolicyWebhook":
 		return c.parseImagePolicy(data)
+	case "MutatingAdmissionWebhook":
+		return c.MutatingWebhooks.parse(data)
+	case "ValidatingAdmissionWebhook":
+		return c.ValidatingWebhooks.parse(data)
 	case "ResourceQuota":
 		return c.parseLimitedResources(data)
 	}

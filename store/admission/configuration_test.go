@@ -56,6 +56,7 @@ func TestParsePluginConfigurations(t *testing.T) {
 		return admission.ParseConfiguration([]byte(configurationHead+"plugins: [{name: "+plugin+", path: file}]"), func(string) ([]byte, error) { return []byte(text), nil })
 	}
 	const tolerations = "apiVersion: podtolerationrestriction.admission.k8s.io/v1alpha1\nkind: Configuration\n"
+	const hooks = "apiVersion: apiserver.config.k8s.io/v1\nkind: WebhookAdmissionConfiguration\n"
 	const quotas = "apiVersion: apiserver.config.k8s.io/v1\nkind: ResourceQuotaConfiguration\n"
 	const limits = "apiVersion: eventratelimit.admission.k8s.io/v1alpha1\nkind: Configuration\n"
 	for _, c := range []struct {
@@ -70,6 +71,9 @@ func TestParsePluginConfigurations(t *testing.T) {
 		{"ImagePolicyWebhook", "imagePolicy: {kubeConfigFile: /k, allowTTL: 50, denyTTL: -1, retryBackoff: 700, defaultAllow: true}", admission.Configuration{ImagePolicy: admission.ImagePolicy{
 			KubeConfigFile: "/k", AllowTTL: 50 * time.Second, DenyTTL: -time.Second, RetryBackoff: 700 * time.Millisecond, DefaultAllow: true}}},
 		{"ResourceQuota", quotas, admission.Configuration{}},
+		{"MutatingAdmissionWebhook", hooks + "kubeConfigFile: /m", admission.Configuration{MutatingWebhooks: admission.WebhookCredentials{KubeConfigFile: "/m"}}},
+		{"ValidatingAdmissionWebhook", hooks + "kubeConfigFile: /v", admission.Configuration{ValidatingWebhooks: admission.WebhookCredentials{KubeConfigFile: "/v"}}},
+		{"ValidatingAdmissionWebhook", hooks, admission.Configuration{}},
 		{"ResourceQuota", "apiVersion: resourcequota.admission.k8s.io/v1beta1\nkind: Configuration\nlimitedResources: [{resource: pods, matchScopes: [{scopeName: PriorityClass, operator: In, values: [high]}]}]", admission.Configuration{
 			LimitedResources: []admission.LimitedResource{{Resource: "pods", MatchScopes: []corev1.ScopedResourceSelectorRequirement{{ScopeName: "PriorityClass", Operator: "In", Values: []string{"high"}}}}}}},
 		{"ResourceQuota", quotas + "limitedResources: [{apiGroup: apps, resource: deployments, matchContains: [count/]}]", admission.Configuration{
@@ -98,6 +102,10 @@ func TestParsePluginConfigurations(t *testing.T) {
 		{"ResourceQuota", quotas + "limitedResources: [{resource: pods, matchScopes: [{scopeName: PriorityClass}]}]", "matchScopes[0].operator: Unsupported value"},
 		{"ResourceQuota", quotas + "limitedResources: [{resource: pods, matchScopes: [{scopeName: PriorityClass, operator: In}]}]", "matchScopes[0].values: Required value"},
 		{"ResourceQuota", quotas + "limitedResources: [{resource: pods, matchScopes: [{scopeName: PriorityClass, operator: Exists, values: [a]}]}]", "matchScopes[0].values: Invalid value"},
+		{"MutatingAdmissionWebhook", limits, `want kind WebhookAdmissionConfiguration of apiserver.config.k8s.io/v1, got "Configuration"`},
+		{"MutatingAdmissionWebhook", hooks + "kubeConfigFile: k", `kubeConfigFile: Invalid value: "k": must be an absolute file path`},
+		{"ValidatingAdmissionWebhook", hooks + "staticManifestsDir: /d", "staticManifestsDir: webhooks are API objects only"},
+		{"ValidatingAdmissionWebhook", hooks + "kubeconfig: /d", `unknown field "kubeconfig"`},
 		{"ImagePolicyWebhook", "imagePolicy: {}", "imagePolicy.kubeConfigFile: Required value"},
 		{"ImagePolicyWebhook", "imagePolicy: {kubeConfigFile: k, allowTTL: 1801}", "imagePolicy.allowTTL: want from 1 to 1800 seconds, 0 for the default or -1 for none, got 1801"},
 		{"ImagePolicyWebhook", "imagePolicy: {kubeConfigFile: k, retryBackoff: -2}", "imagePolicy.retryBackoff: want from 1 to 300000 milliseconds"},

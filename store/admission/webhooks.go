@@ -3,7 +3,9 @@ package admission
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -13,8 +15,40 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/patch"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
 	"github.com/keelson-dev/keelson/store/webhook"
 )
+
+// WebhookCredentials identify the server to the webhooks of one plugin. The zero value sends none.
+type WebhookCredentials struct {
+	// KubeConfigFile has users by the hosts of webhooks, for the maker of Get; empty means there are none.
+	KubeConfigFile string
+	// Get returns the credential for a host. Required with a KubeConfigFile.
+	Get webhook.CredentialFunc
+}
+
+// parse reads a WebhookAdmissionConfiguration.
+func (w *WebhookCredentials) parse(data []byte) error {
+	var file struct {
+		metav1.TypeMeta    `json:",inline"`
+		KubeConfigFile     string `json:"kubeConfigFile"`
+		StaticManifestsDir string `json:"staticManifestsDir"`
+	}
+	if err := strictYAML(data, &file); err != nil {
+		return err
+	}
+	const kind, version = "WebhookAdmissionConfiguration", "apiserver.config.k8s.io/v1"
+	switch {
+	case file.Kind != kind || file.APIVersion != version:
+		return fmt.Errorf("want kind %s of %s, got %q of %q", kind, version, file.Kind, file.APIVersion)
+	case file.StaticManifestsDir != "":
+		return errors.New("staticManifestsDir: webhooks are API objects only: the alpha feature ManifestBasedAdmissionControlConfig is not there")
+	case file.KubeConfigFile != "" && !filepath.IsAbs(file.KubeConfigFile):
+		return validation.Invalid(validation.NewPath("kubeConfigFile"), file.KubeConfigFile, "must be an absolute file path")
+	}
+	w.KubeConfigFile = file.KubeConfigFile
+	return nil
+}
 
 var allOperations = []Operation{Create, Update, Delete, Connect}
 
@@ -28,11 +62,19 @@ type webhooks struct {
 	hooks   compiled[[]*hook]
 }
 
-func newWebhooks(name, resource string, step Step, access Access, o Options, compile func(metav1.Object) []*hook) webhooks {
-	return webhooks{
-		named: named{name, allOperations}, step: step, access: access, options: o, client: webhook.New(webhook.Options{Dial: o.WebhookDial, Services: access, Called: o.Metrics.Called}),
-		hooks: compiled[[]*hook]{access: access, gvr: admissionregistrationv1.GroupVersion.WithResource(resource), compile: compile},
+// begin sets the fields.
+func (w *webhooks) begin(name, resource string, step Step, access Access, o Options, compile func(metav1.Object) []*hook) error {
+	as := o.Configuration.ValidatingWebhooks
+	if step == Admitting {
+		as = o.Configuration.MutatingWebhooks
 	}
+	if as.KubeConfigFile != "" && as.Get == nil {
+		return fmt.Errorf("%s: credentials for webhooks need the function that gets them from %s", name, as.KubeConfigFile)
+	}
+	w.named, w.step, w.access, w.options = named{name, allOperations}, step, access, o
+	w.client = webhook.New(webhook.Options{Dial: o.WebhookDial, Services: access, Credentials: as.Get, Called: o.Metrics.Called})
+	w.hooks.access, w.hooks.gvr, w.hooks.compile = access, admissionregistrationv1.GroupVersion.WithResource(resource), compile
+	return nil
 }
 
 // Close closes idle connections.
@@ -57,8 +99,9 @@ func (w *webhooks) load(ctx context.Context, a *Attributes) ([]*hook, error) {
 // mutatingWebhooks calls the webhooks of MutatingWebhookConfigurations, one after another.
 type mutatingWebhooks struct{ webhooks }
 
-func newMutatingWebhooks(access Access, o Options) Plugin {
-	return &mutatingWebhooks{newWebhooks("MutatingAdmissionWebhook", "mutatingwebhookconfigurations", Admitting, access, o, mutatingHooks)}
+func newMutatingWebhooks(access Access, o Options) (Plugin, error) {
+	p := &mutatingWebhooks{}
+	return p, p.begin("MutatingAdmissionWebhook", "mutatingwebhookconfigurations", Admitting, access, o, mutatingHooks)
 }
 
 func (p *mutatingWebhooks) Admit(ctx context.Context, a *Attributes) error {
@@ -164,8 +207,9 @@ func applyPatch(ctx context.Context, f *forms, form *Served, data []byte) (bool,
 // validatingWebhooks calls the webhooks of ValidatingWebhookConfigurations, all concurrently.
 type validatingWebhooks struct{ webhooks }
 
-func newValidatingWebhooks(access Access, o Options) Plugin {
-	return &validatingWebhooks{newWebhooks("ValidatingAdmissionWebhook", "validatingwebhookconfigurations", Validating, access, o, validatingHooks)}
+func newValidatingWebhooks(access Access, o Options) (Plugin, error) {
+	p := &validatingWebhooks{}
+	return p, p.begin("ValidatingAdmissionWebhook", "validatingwebhookconfigurations", Validating, access, o, validatingHooks)
 }
 
 // pendingCall is a call of a webhook, and its result.

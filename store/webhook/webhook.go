@@ -10,7 +10,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -34,6 +36,8 @@ type Options struct {
 	Dial DialFunc
 	// Services resolves services for the default Dial.
 	Services Services
+	// Credentials, if set, identify the caller to servers; nil sends none.
+	Credentials CredentialFunc
 	// Called, if set, is called after each call of a server, on the caller's goroutine. It must be quick and
 	// safe for concurrent use.
 	Called func(c Call)
@@ -49,6 +53,21 @@ type Call struct {
 	Sent, Received int
 	Elapsed        time.Duration
 }
+
+// Credential identifies the caller of a webhook.
+type Credential struct {
+	// Header is added to the requests, such as Authorization.
+	Header http.Header
+	// Certificate is sent to servers that request one; nil means none. A call with another certificate than
+	// the last one makes a new connection.
+	Certificate *tls.Certificate
+}
+
+// CredentialFunc returns the credential for a server, which is the host of a URL, with its port if it has
+// one, or NAME.NAMESPACE.svc:PORT. rejected is not nil after the server has refused that credential (401);
+// then the call is repeated once with what is returned. An error fails the call. It must be safe for
+// concurrent use.
+type CredentialFunc func(ctx context.Context, host string, rejected *Credential) (*Credential, error)
 
 // Target is the address of a webhook: URL, or Service if that is not nil.
 type Target struct {
@@ -88,6 +107,8 @@ type identity struct {
 	name string // of the service
 	key  Service
 	ca   [sha256.Size]byte
+	// cert is of the caller's certificate; zero if it has none.
+	cert [sha256.Size]byte
 }
 
 // New returns a Client. Close it when it is no longer used.
@@ -120,7 +141,7 @@ func (c *Client) Call(ctx context.Context, t Target, timeout time.Duration, requ
 	if err != nil {
 		return err
 	}
-	client, address, err := c.client(t)
+	address, err := t.address()
 	if err != nil {
 		return err
 	}
@@ -132,10 +153,53 @@ func (c *Client) Call(ctx context.Context, t Target, timeout time.Duration, requ
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	credential, err := c.credential(ctx, address, nil)
 	if err != nil {
 		return err
 	}
+	data, err := c.post(ctx, t, address, credential, body)
+	if c.options.Credentials != nil && apierrors.IsUnauthorized(err) {
+		if credential, err = c.credential(ctx, address, credential); err != nil {
+			return err
+		}
+		data, err = c.post(ctx, t, address, credential, body)
+	}
+	if err != nil {
+		return err
+	}
+	return codec.Unmarshal(data, response)
+}
+
+// credential returns the credential for the host of a URL; it is never nil.
+func (c *Client) credential(ctx context.Context, address string, rejected *Credential) (*Credential, error) {
+	if c.options.Credentials == nil {
+		return &Credential{}, nil
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	credential, err := c.options.Credentials(ctx, u.Host, rejected)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the credential for %s: %w", u.Host, err)
+	case credential == nil:
+		return &Credential{}, nil
+	}
+	return credential, nil
+}
+
+// post sends a request and returns the body of the response.
+func (c *Client) post(ctx context.Context, t Target, address string, credential *Credential, body []byte) ([]byte, error) {
+	client, err := c.client(t, credential.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(r.Header, credential.Header)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, */*")
 	r.Header.Set("User-Agent", "kube-apiserver-admission")
@@ -148,19 +212,19 @@ func (c *Client) Call(ctx context.Context, t Target, timeout time.Duration, requ
 	}
 	resp, err := client.Do(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer resp.Body.Close()
 	call.Code = resp.StatusCode
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	call.Received = len(data)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return apierrors.NewGenericServerResponse(resp.StatusCode, "POST", schema.GroupResource{}, "", string(data[:min(len(data), 2048)]), 0, true)
+		return nil, apierrors.NewGenericServerResponse(resp.StatusCode, "POST", schema.GroupResource{}, "", string(data[:min(len(data), 2048)]), 0, true)
 	}
-	return codec.Unmarshal(data, response)
+	return data, nil
 }
 
 // withTimeout returns the URL of a call. It cleans the path as upstream does, because test environments
@@ -177,28 +241,41 @@ func withTimeout(address string, timeout time.Duration) (string, error) {
 	return u.String(), nil
 }
 
-// client returns the HTTP client for a target, and its URL.
-func (c *Client) client(t Target) (*http.Client, string, error) {
-	id := identity{ca: sha256.Sum256(t.CABundle)}
-	address := t.URL
+// address returns the URL of a target.
+func (t *Target) address() (string, error) {
 	switch s := t.Service; {
 	case s != nil:
+		return "https://" + net.JoinHostPort(s.host(), strconv.Itoa(int(s.port()))) + s.Path, nil
+	case t.URL == "":
+		return "", errors.New("neither a URL nor a service is named")
+	}
+	return t.URL, nil
+}
+
+// client returns the HTTP client that sends a certificate, if that is not nil, to a target.
+func (c *Client) client(t Target, certificate *tls.Certificate) (*http.Client, error) {
+	id := identity{ca: sha256.Sum256(t.CABundle)}
+	if s := t.Service; s != nil {
 		id.name, id.key = s.host(), Service{Namespace: s.Namespace, Name: s.Name}
-		address = "https://" + net.JoinHostPort(s.host(), strconv.Itoa(int(s.port()))) + s.Path
-	case address == "":
-		return nil, "", errors.New("neither a URL nor a service is named")
+	}
+	if certificate != nil && len(certificate.Certificate) > 0 {
+		id.cert = sha256.Sum256(certificate.Certificate[0])
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if hc := c.clients[id]; hc != nil {
-		return hc, address, nil
+		return hc, nil
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: id.name}
 	if len(t.CABundle) > 0 {
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(t.CABundle) {
-			return nil, "", errors.New("unable to load root certificates: unable to parse bytes as PEM block")
+			return nil, errors.New("unable to load root certificates: unable to parse bytes as PEM block")
 		}
+	}
+	if certificate != nil {
+		// A callback, unlike Certificates, sends it even if the server does not list its issuer.
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil }
 	}
 	hc := &http.Client{
 		Transport:     &http.Transport{DialContext: c.options.dialer(t.Service), TLSClientConfig: config, MaxIdleConnsPerHost: 8, IdleConnTimeout: 90 * time.Second, ForceAttemptHTTP2: true},
@@ -212,5 +289,5 @@ func (c *Client) client(t Target) (*http.Client, string, error) {
 		}
 	}
 	c.clients[id] = hc
-	return hc, address, nil
+	return hc, nil
 }

@@ -44,6 +44,13 @@ func Reload[T any](log *slog.Logger, parse func([][]byte) (T, error), files ...s
 	return r, err
 }
 
+// Unchanging is a value that is in no file.
+func Unchanging[T any](value T) *Reloaded[T] {
+	r := &Reloaded[T]{first: &value, seen: [][]byte{}}
+	r.value.Store(&value)
+	return r
+}
+
 // First returns the value of the start.
 func (r *Reloaded[T]) First() T { return *r.first }
 
