@@ -1,0 +1,267 @@
+package builtin_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/batchv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/policyv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/intstr"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers/builtin"
+	"github.com/keelson-dev/keelson/controllers/controllertest"
+)
+
+// width is a change that a controller follows in a namespace with many objects which do not concern it.
+type width struct {
+	controller string
+	// other creates the i-th object that does not concern the change, beside a pod.
+	other func(c *controllertest.Cluster, i int)
+	// before makes what changes.
+	before func(c *controllertest.Cluster)
+	// change makes the i-th change, counted from 1, and followed reports whether the controller has done all.
+	change   func(c *controllertest.Cluster, i int)
+	followed func(c *controllertest.Cluster, i int) bool
+}
+
+var (
+	otherLabels = map[string]string{"app": "other"}
+	webSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+)
+
+func selectorOf(i int) (*metav1.LabelSelector, corev1.PodTemplateSpec) {
+	t := podTemplate()
+	t.Labels = map[string]string{"app": fmt.Sprint("other-", i)}
+	return &metav1.LabelSelector{MatchLabels: t.Labels}, t
+}
+
+func otherService(c *controllertest.Cluster, i int) {
+	s := webService(map[string]string{"app": fmt.Sprint("other-", i)})
+	s.Name, s.Spec.ClusterIP = fmt.Sprint("other-", i), "None"
+	controllertest.Create(c, s)
+}
+
+func webIsReady(c *controllertest.Cluster, i int) {
+	controllertest.UpdateStatus(c, "default", "web", func(p *corev1.Pod) {
+		ready := corev1.ConditionTrue
+		if i%2 == 1 {
+			ready = corev1.ConditionFalse
+		}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
+	})
+}
+
+func wantedReplicas(i int) int32 { return int32(1 + i%2) }
+
+var widths = []width{
+	{controller: "replicaset-controller",
+		other: func(c *controllertest.Cluster, i int) {
+			o := &appsv1.ReplicaSet{ObjectMeta: controllertest.Name("default", fmt.Sprint("other-", i))}
+			o.Spec.Replicas = new(int32(0))
+			o.Spec.Selector, o.Spec.Template = selectorOf(i)
+			controllertest.Create(c, o)
+		},
+		before: func(c *controllertest.Cluster) {
+			o := &appsv1.ReplicaSet{ObjectMeta: controllertest.Name("default", "web")}
+			o.Spec.Selector, o.Spec.Template = webSelector, podTemplate()
+			controllertest.Create(c, o)
+		},
+		change: func(c *controllertest.Cluster, i int) {
+			controllertest.Update(c, "default", "web", func(o *appsv1.ReplicaSet) { o.Spec.Replicas = new(wantedReplicas(i)) })
+		},
+		followed: func(c *controllertest.Cluster, i int) bool {
+			o := controllertest.Get[*appsv1.ReplicaSet](c, "default", "web")
+			return o.Status.ObservedGeneration == o.Generation && o.Status.Replicas == wantedReplicas(i)
+		}},
+	{controller: "deployment-controller",
+		other: func(c *controllertest.Cluster, i int) {
+			o := &appsv1.Deployment{ObjectMeta: controllertest.Name("default", fmt.Sprint("other-", i))}
+			o.Spec.Replicas = new(int32(0))
+			o.Spec.Selector, o.Spec.Template = selectorOf(i)
+			controllertest.Create(c, o)
+		},
+		before: func(c *controllertest.Cluster) {
+			o := &appsv1.Deployment{ObjectMeta: controllertest.Name("default", "web")}
+			o.Spec.Selector, o.Spec.Template = webSelector, podTemplate()
+			controllertest.Create(c, o)
+		},
+		change: func(c *controllertest.Cluster, i int) {
+			controllertest.Update(c, "default", "web", func(o *appsv1.Deployment) { o.Spec.Replicas = new(wantedReplicas(i)) })
+		},
+		followed: func(c *controllertest.Cluster, _ int) bool {
+			o := controllertest.Get[*appsv1.Deployment](c, "default", "web")
+			return o.Status.ObservedGeneration == o.Generation
+		}},
+	{controller: "statefulset-controller",
+		other: func(c *controllertest.Cluster, i int) {
+			o := &appsv1.StatefulSet{ObjectMeta: controllertest.Name("default", fmt.Sprint("other-", i))}
+			o.Spec.Replicas = new(int32(0))
+			o.Spec.Selector, o.Spec.Template = selectorOf(i)
+			controllertest.Create(c, o)
+		},
+		before: func(c *controllertest.Cluster) {
+			o := &appsv1.StatefulSet{ObjectMeta: controllertest.Name("default", "web")}
+			o.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
+			o.Spec.Selector, o.Spec.Template = webSelector, podTemplate()
+			controllertest.Create(c, o)
+		},
+		change: func(c *controllertest.Cluster, i int) {
+			controllertest.Update(c, "default", "web", func(o *appsv1.StatefulSet) { o.Spec.Replicas = new(wantedReplicas(i)) })
+		},
+		followed: func(c *controllertest.Cluster, _ int) bool {
+			o := controllertest.Get[*appsv1.StatefulSet](c, "default", "web")
+			return o.Status.ObservedGeneration == o.Generation
+		}},
+	{controller: "job-controller",
+		other: func(c *controllertest.Cluster, i int) {
+			o := &batchv1.Job{ObjectMeta: controllertest.Name("default", fmt.Sprint("other-", i))}
+			o.Spec.Suspend, o.Spec.Template = new(true), podTemplate()
+			o.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+			controllertest.Create(c, o)
+		},
+		change: func(c *controllertest.Cluster, i int) {
+			o := &batchv1.Job{ObjectMeta: controllertest.Name("default", fmt.Sprint("web-", i))}
+			o.Spec.Template = podTemplate()
+			o.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+			controllertest.Create(c, o)
+		},
+		followed: func(c *controllertest.Cluster, i int) bool {
+			return controllertest.Get[*batchv1.Job](c, "default", fmt.Sprint("web-", i)).Status.Active == 1
+		}},
+	{controller: "endpointslice-controller", other: otherService,
+		before: func(c *controllertest.Cluster) {
+			controllertest.Create(c, webService(podTemplate().Labels))
+			runningPod(c, "web", "10.0.0.1")
+		},
+		change: webIsReady,
+		followed: func(c *controllertest.Cluster, i int) bool {
+			of := labels.SelectorFromSet(map[string]string{discoveryv1.LabelServiceName: "web"})
+			list, err := client.For[*discoveryv1.EndpointSlice](c.Conn()).List(context.Background(), client.ListOptions{Namespace: "default", LabelSelector: of})
+			if err != nil || len(list.Items) != 1 || len(list.Items[0].Endpoints) != 1 {
+				return false
+			}
+			return *list.Items[0].Endpoints[0].Conditions.Ready == (i%2 == 0)
+		}},
+	{controller: "endpoints-controller", other: otherService,
+		before: func(c *controllertest.Cluster) {
+			controllertest.Create(c, webService(podTemplate().Labels))
+			runningPod(c, "web", "10.0.0.1")
+		},
+		change: webIsReady,
+		followed: func(c *controllertest.Cluster, i int) bool {
+			e, err := client.For[*corev1.Endpoints](c.Conn()).Get(context.Background(), types.NamespacedName{Namespace: "default", Name: "web"})
+			return err == nil && len(e.Subsets) == 1 && len(e.Subsets[0].Addresses) == (i+1)%2
+		}},
+	{controller: "disruption-controller",
+		other: func(c *controllertest.Cluster, i int) {
+			o := &policyv1.PodDisruptionBudget{ObjectMeta: controllertest.Name("default", fmt.Sprint("other-", i))}
+			o.Spec.MinAvailable = new(intstr.FromInt32(1))
+			o.Spec.Selector, _ = selectorOf(i)
+			controllertest.Create(c, o)
+		},
+		before: func(c *controllertest.Cluster) {
+			o := &policyv1.PodDisruptionBudget{ObjectMeta: controllertest.Name("default", "web")}
+			o.Spec.MinAvailable, o.Spec.Selector = new(intstr.FromInt32(1)), webSelector
+			controllertest.Create(c, o)
+			runningPod(c, "web", "10.0.0.1")
+		},
+		change: webIsReady,
+		followed: func(c *controllertest.Cluster, i int) bool {
+			o := controllertest.Get[*policyv1.PodDisruptionBudget](c, "default", "web")
+			return o.Status.ObservedGeneration == o.Generation && o.Status.CurrentHealthy == int32((i+1)%2)
+		}},
+	{controller: "garbage-collector-controller",
+		other: func(c *controllertest.Cluster, i int) {
+			controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", fmt.Sprint("other-", i))})
+		},
+		change: func(c *controllertest.Cluster, i int) {
+			name := fmt.Sprint("owner-", i)
+			o := controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", name)})
+			child := &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "child")}
+			child.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: name, UID: o.UID}}
+			controllertest.Create(c, child)
+			controllertest.Delete[*corev1.ConfigMap](c, "default", name)
+		},
+		followed: func(c *controllertest.Cluster, _ int) bool { return absent[*corev1.ConfigMap](c, "child") }},
+	{controller: "persistentvolumeclaim-protection-controller",
+		other: func(c *controllertest.Cluster, i int) {
+			controllertest.Create(c, &corev1.PersistentVolumeClaim{ObjectMeta: controllertest.Name("default", fmt.Sprint("other-", i)), Spec: claimSpec()})
+		},
+		change: func(c *controllertest.Cluster, _ int) {
+			controllertest.Create(c, &corev1.PersistentVolumeClaim{ObjectMeta: controllertest.Name("default", "data"), Spec: claimSpec()})
+			controllertest.Delete[*corev1.PersistentVolumeClaim](c, "default", "data")
+		},
+		followed: func(c *controllertest.Cluster, _ int) bool {
+			return absent[*corev1.PersistentVolumeClaim](c, "data")
+		}},
+}
+
+// BenchmarkWidth measures the time from a change until a controller has followed it, in a namespace with 100
+// and with 10,000 pods, which have an owner, and as many objects of the controller's kind. None of them
+// concerns the change, so the two should differ by the cost of a larger heap only. A row takes up to two
+// minutes, in which the controller follows the other objects.
+//
+//	go test -timeout 1h -run XXX -bench Width -benchtime 50x ./controllers/builtin
+func BenchmarkWidth(b *testing.B) {
+	for _, w := range widths {
+		for _, n := range []int{100, 10_000} {
+			b.Run(fmt.Sprintf("%s/objects=%d", w.controller, n), func(b *testing.B) {
+				c := controllertest.Start(b, cluster())
+				keeper := controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "keeper")})
+				for i := range n {
+					p := &corev1.Pod{ObjectMeta: controllertest.Name("default", fmt.Sprint("bystander-", i)), Spec: podTemplate().Spec}
+					p.Labels = otherLabels
+					p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "keeper", UID: keeper.UID, Controller: new(true)}}
+					controllertest.Create(c, p)
+					w.other(c, i)
+				}
+				if w.before != nil {
+					w.before(c)
+				}
+				stop := (&restart{controller: w.controller}).start(c, "process", builtin.Options{})
+				defer stop()
+				i := 0
+				follow := func() {
+					i++
+					w.change(c, i)
+					require.Eventually(b, func() bool { return w.followed(c, i) }, 2*time.Minute, 20*time.Microsecond)
+				}
+				follow()
+				quiet(b, c) // what was there before has been followed too
+				for b.Loop() {
+					follow()
+				}
+			})
+		}
+	}
+}
+
+// quiet waits until nothing has been written for a second.
+func quiet(b *testing.B, c *controllertest.Cluster) {
+	last := ""
+	require.Eventually(b, func() bool {
+		list, err := client.For[*corev1.Namespace](c.Conn()).List(context.Background(), client.ListOptions{Limit: 1})
+		before := last
+		if err == nil {
+			last = list.ResourceVersion
+		}
+		return err == nil && before == last
+	}, 10*time.Minute, time.Second)
+}
+
+// absent reports that there is no object of that name.
+func absent[T metav1.Object](c *controllertest.Cluster, name string) bool {
+	_, err := client.For[T](c.Conn()).Get(context.Background(), types.NamespacedName{Namespace: "default", Name: name})
+	return apierrors.IsNotFound(err)
+}
