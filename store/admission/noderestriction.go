@@ -61,6 +61,8 @@ func (p *nodeRestriction) Admit(ctx context.Context, a *Attributes) error {
 		return restrictSlice(node, a)
 	case schema.GroupResource{Group: "certificates.k8s.io", Resource: "certificatesigningrequests"}:
 		return restrictRequest(node, a)
+	case schema.GroupResource{Group: "certificates.k8s.io", Resource: "podcertificaterequests"}:
+		return p.podCertificate(ctx, node, a)
 	}
 	return nil
 }

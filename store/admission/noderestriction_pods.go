@@ -71,7 +71,7 @@ func (p *nodeRestriction) mirror(ctx context.Context, node string, a *Attributes
 	if !ok {
 		return forbid(a, "unexpected type %T", a.Object)
 	}
-	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; !mirror {
+	if !isMirror(pod) {
 		return forbid(a, "pod does not have %q annotation, node %q can only create mirror pods", corev1.MirrorPodAnnotationKey, node)
 	}
 	if pod.Spec.NodeName != node {

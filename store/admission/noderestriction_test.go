@@ -16,6 +16,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1beta1"
 	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/policyv1"
@@ -251,6 +252,49 @@ func TestNodeRestrictionOfTokens(t *testing.T) {
 		token("pod of another node", request("there", "there-uid"), "node requested token bound to a pod scheduled on a different node"),
 		token("missing pod", request("none", "x"), `pods "none" not found`),
 		{name: "account", op: admission.Create, resource: accounts, object: &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}},
+	})
+}
+
+// A node requests certificates for the pods that run on it only, and for what they are.
+func TestNodeRestrictionOfPodCertificates(t *testing.T) {
+	requests := certificatesv1beta1.GroupVersion.WithResource("podcertificaterequests")
+	named := func(namespace, name, uid string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(uid)}
+	}
+	running := func(name, node string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: named("ns", name, name+"-uid"), Spec: corev1.PodSpec{NodeName: node, ServiceAccountName: "account"}}
+	}
+	mirror := running("mirror", "mine")
+	mirror.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: ""}
+	orphan := running("orphan", "mine")
+	orphan.Spec.ServiceAccountName = "gone"
+	world := objects{"nodes": {&corev1.Node{ObjectMeta: named("", "mine", "node-uid")}},
+		"pods":            {running("here", "mine"), running("there", "other"), mirror, orphan},
+		"serviceaccounts": {&corev1.ServiceAccount{ObjectMeta: named("ns", "account", "account-uid")}}}
+	request := func(change func(s *certificatesv1beta1.PodCertificateRequestSpec)) *certificatesv1beta1.PodCertificateRequest {
+		r := &certificatesv1beta1.PodCertificateRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "r"}, Spec: certificatesv1beta1.PodCertificateRequestSpec{
+			NodeName: "mine", NodeUID: "node-uid", PodName: "here", PodUID: "here-uid", ServiceAccountName: "account", ServiceAccountUID: "account-uid"}}
+		change(&r.Spec)
+		return r
+	}
+	type spec = certificatesv1beta1.PodCertificateRequestSpec
+	of := func(name, text string, change func(s *spec)) nodeCase {
+		return nodeCase{name: name, op: admission.Create, resource: requests, key: at("ns", "r"), object: request(change), text: text}
+	}
+	plain := request(func(*spec) {})
+	runNodeCases(t, plugin(t, "NodeRestriction", world, admission.Options{}), []nodeCase{
+		of("own pod", "", func(*spec) {}),
+		of("other node", `PodCertificateRequest.Spec.NodeName="other", which is not the requesting node "mine"`, func(s *spec) { s.NodeName = "other" }),
+		of("other node uid", `names node UID "x", inconsistent with the running node ("node-uid")`, func(s *spec) { s.NodeUID = "x" }),
+		of("missing pod", `while retrieving pod "ns/none" named in the PodCertificateRequest`, func(s *spec) { s.PodName = "none" }),
+		of("other pod uid", `contains pod UID ("x") which differs from running pod "here-uid"`, func(s *spec) { s.PodUID = "x" }),
+		of("pod of another node", `pod "ns/there" is not running on node "mine"`, func(s *spec) { s.PodName, s.PodUID = "there", "there-uid" }),
+		of("mirror pod", `pod "ns/mirror" is a mirror pod`, func(s *spec) { s.PodName, s.PodUID = "mirror", "mirror-uid" }),
+		of("other account", `contains serviceAccountName ("x") that differs from running pod ("account")`, func(s *spec) { s.ServiceAccountName = "x" }),
+		of("missing account", `while retrieving service account "ns/gone"`, func(s *spec) { s.PodName, s.PodUID, s.ServiceAccountName = "orphan", "orphan-uid", "gone" }),
+		of("other account uid", `names service account UID "x", which differs from the running service account ("account-uid")`, func(s *spec) { s.ServiceAccountUID = "x" }),
+		{name: "update", op: admission.Update, resource: requests, key: at("ns", "r"), object: plain, old: plain, text: "unexpected operation UPDATE"},
+		{name: "subresource", op: admission.Create, resource: requests, subresource: "status", key: at("ns", "r"), object: plain, text: "unexpected subresource status"},
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/controlplane"
@@ -136,4 +137,50 @@ func TestClusterTrustBundleAttest(t *testing.T) {
 	got.Labels = map[string]string{"a": "b"}
 	_, err = writer.Update(t.Context(), got)
 	require.True(t, apierrors.IsForbidden(err), err)
+}
+
+// The right to write the status of pod certificate requests is not the right to sign for a signer.
+func TestPodCertificateSigning(t *testing.T) {
+	s, err := apiserver.BuiltinScheme()
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(certificatesv1beta1.AddRequests(s), certificatesv1beta1.AddRequestRules(s)))
+	p := planetest.Start(t, func(o *controlplane.Options) { o.Server.Scheme = s })
+	admin := p.Admin()
+	planetest.Create(t, admin, &rbacv1.ClusterRole{ObjectMeta: planetest.Meta("", "write"), Rules: []rbacv1.PolicyRule{{Verbs: []string{"get", "update"},
+		APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"podcertificaterequests", "podcertificaterequests/status"}}}})
+	planetest.Create(t, admin, &rbacv1.ClusterRole{ObjectMeta: planetest.Meta("", "sign"), Rules: []rbacv1.PolicyRule{{Verbs: []string{"sign"},
+		APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"signers"}, ResourceNames: []string{"example.com/boats"}}}})
+	for _, name := range []string{"writer", "signer"} {
+		bindCluster(t, admin, "write-"+name, "write", rbacv1.Subject{APIGroup: rbacGroup, Kind: "User", Name: name})
+	}
+	bindCluster(t, admin, "sign", "sign", rbacv1.Subject{APIGroup: rbacGroup, Kind: "User", Name: "signer"})
+	requests := func(c client.Conn) *client.Client[*certificatesv1beta1.PodCertificateRequest] {
+		return client.ForResource[*certificatesv1beta1.PodCertificateRequest](c, client.Resource{Namespaced: true, GVR: certificatesv1beta1.GroupVersion.WithResource("podcertificaterequests"),
+			GVK: certificatesv1beta1.GroupVersion.WithKind("PodCertificateRequest")})
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
+	require.NoError(t, err)
+	const uid = "8e3e1d3c-3a43-4bd7-8c4e-2a1d4a6a0d55"
+	r := &certificatesv1beta1.PodCertificateRequest{ObjectMeta: planetest.Meta("default", "r"), Spec: certificatesv1beta1.PodCertificateRequestSpec{SignerName: "example.com/boats", PodName: "p", PodUID: uid,
+		ServiceAccountName: "a", ServiceAccountUID: uid, NodeName: "n", NodeUID: uid, MaxExpirationSeconds: new(int32(86400)), StubPKCS10Request: der}}
+	r, err = requests(admin).Create(t.Context(), r)
+	require.NoError(t, err)
+	deny := func(as string) error {
+		now, err := requests(admin).Get(t.Context(), planetest.Key("default", "r"))
+		require.NoError(t, err)
+		now.Status.Conditions = []metav1.Condition{{Type: "Denied", Status: metav1.ConditionTrue, Reason: "No", LastTransitionTime: metav1.Now()}}
+		_, err = requests(p.As(as)).UpdateStatus(t.Context(), now)
+		return err
+	}
+	p.Eventually("the writer may write", func() bool {
+		err = deny("writer")
+		return !apierrors.IsForbidden(err)
+	})
+	require.True(t, apierrors.IsInvalid(err), "%v", err)
+	require.ErrorContains(t, err, `spec.signerName: Forbidden: User "writer" is not permitted to "sign" for signer "example.com/boats"`)
+	_, err = requests(p.As("writer")).UpdateStatus(t.Context(), r)
+	require.NoError(t, err, "a write that changes nothing needs no right")
+	p.Eventually("the signer signs", func() bool { return deny("signer") == nil })
 }

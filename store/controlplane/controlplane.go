@@ -253,7 +253,8 @@ func (c *ControlPlane) admission(o *Options, access pluginAccess, factories []ad
 	if rbac := c.authorization.rbac; rbac != nil {
 		all = append(all, authz.NewEscalation(rbac, c.authorization))
 	}
-	all = append(all, authz.NewPolicyParams(access, c.authorization), admission.NewDeviceAdminAccess(access))
+	all = append(all, authz.NewPolicyParams(access, c.authorization), admission.NewDeviceAdminAccess(access),
+		admission.NewPodCertificateSigning(admission.Options{Authorize: authorizeExpressions(c.authorization)}))
 	all = append(all, o.Plugins...)
 	if o.Admission != nil {
 		all = o.Admission(all)
