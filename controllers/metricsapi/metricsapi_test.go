@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,16 +43,16 @@ type world struct {
 	t       *testing.T
 	api     http.Handler
 	kubelet http.Handler
-	reads   int  // of kubelets
-	broken  bool // kubelets fail
+	reads   atomic.Int32 // of kubelets
+	broken  atomic.Bool  // kubelets fail
 }
 
 func start(t *testing.T) *world {
 	w := &world{t: t}
 	server := apiserver.Options{
 		Nodes: handled{http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			w.reads++
-			if w.broken {
+			w.reads.Add(1)
+			if w.broken.Load() {
 				http.Error(rw, "no", http.StatusInternalServerError)
 				return
 			}
@@ -169,7 +170,7 @@ func TestReadingsFollowRequests(t *testing.T) {
 		w := start(t)
 		w.replicas(1, "cpu=100m,memory=1Mi")
 		w.Sleep(time.Hour)
-		require.Zero(t, w.reads)
+		require.Zero(t, w.reads.Load())
 		cpu := func() any {
 			_, pods := w.get("metrics.k8s.io/v1beta1/pods")
 			return at(pods, "items", 0, "containers", 0, "usage", "cpu")
@@ -177,27 +178,27 @@ func TestReadingsFollowRequests(t *testing.T) {
 		before := time.Now()
 		require.Equal(t, "100000000n", cpu())
 		require.Equal(t, time.Second, time.Since(before), "a second reading is needed")
-		require.Equal(t, 4, w.reads)
+		require.Equal(t, int32(4), w.reads.Load())
 		for range 9 {
 			require.Equal(t, "100000000n", cpu())
 			w.Sleep(time.Second)
 		}
-		require.Equal(t, 4, w.reads)
+		require.Equal(t, int32(4), w.reads.Load())
 		w.Sleep(2 * time.Second)
 		require.Equal(t, "100000000n", cpu())
-		require.Equal(t, 6, w.reads)
+		require.Equal(t, int32(6), w.reads.Load())
 		pod := controllertest.List[*corev1.Pod](w.Cluster, "default")[0]
 		controllertest.Update(w.Cluster, "default", pod.Name, func(p *corev1.Pod) { p.Annotations[fakenode.UsageAnnotation] = "cpu=2" })
 		w.Sleep(10 * time.Second)
 		require.Equal(t, "2", strings.TrimSuffix(cpu().(string), "000000000n"))
 
 		// A node that cannot be read has no metrics, and other requests go on.
-		w.broken = true
+		w.broken.Store(true)
 		w.Sleep(10 * time.Second)
 		code, nodes := w.get("metrics.k8s.io/v1beta1/nodes")
 		require.Equal(t, 200, code)
 		require.Empty(t, nodes["items"])
-		w.broken = false
+		w.broken.Store(false)
 		w.Sleep(10 * time.Second)
 		_, nodes = w.get("metrics.k8s.io/v1beta1/nodes")
 		require.Len(t, nodes["items"], 2)
