@@ -53,24 +53,24 @@ func newLedger(k *Kubelet) *ledger {
 }
 
 // admit lets a pod in or returns why not. Pods that the runtime already holds something of, which v shows,
-// and static pods, which others make way for, are always let in. All others wait, decided is then false,
-// until the ledger has been opened. A critical pod is let in when the pods of first have stopped.
-func (l *ledger) admit(pod *corev1.Pod, v *view, always bool) (why *verdict, decided bool, first []victim) {
+// are always let in. All others wait, decided is then false, until the ledger has been opened, but static
+// pods, without which there may be no API server. A critical pod is let in when the pods of first have
+// stopped.
+func (l *ledger) admit(pod *corev1.Pod, v *view, static bool) (why *verdict, decided bool, first []victim) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, in := l.in[pod.UID]; always {
-		if !in && l.open && eviction.Critical(pod) && v.empty() {
-			first, _ = l.makeRoom(pod) // without it, the pod is let in all the same
-		}
+	if !v.empty() {
 		l.enter(pod, v)
-		return nil, true, first
-	} else if in {
+		return nil, true, nil
+	}
+	if t := l.in[pod.UID]; t != nil {
+		l.enter(pod, v)
 		return nil, true, nil
 	}
 	if why := l.refused[pod.UID]; why != nil {
 		return why, true, nil
 	}
-	if !l.open {
+	if !l.open && !static {
 		return nil, false, nil
 	}
 	if eviction.Critical(pod) && !l.taken(hostPorts(pod)) && l.lacking(pod) != nil {

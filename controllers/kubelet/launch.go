@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,8 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	podquota "github.com/keelson-dev/keelson/apimachinery/quota"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/eviction"
 )
 
 // hashOf changes when a container has to be replaced: its name or image is another one.
@@ -568,10 +571,11 @@ func containerTotals(pod *corev1.Pod) totals {
 	return t
 }
 
-// oomScoreAdj makes the kernel end best effort containers first and guaranteed ones last.
+// oomScoreAdj makes the kernel end best effort containers first and guaranteed ones last, as
+// k8s.io/kubernetes/pkg/kubelet/qos/policy.go, v1.36.3, does.
 func oomScoreAdj(pod *corev1.Pod, c *corev1.Container, capacity corev1.ResourceList) int64 {
 	const guaranteed, bestEffort = -997, 1000
-	if pod.Spec.Priority != nil && *pod.Spec.Priority >= 2_000_000_000 {
+	if pod.Spec.PriorityClassName == nodeCritical && eviction.Critical(pod) {
 		return guaranteed
 	}
 	switch corev1.QOSClass(pod) {
@@ -580,12 +584,51 @@ func oomScoreAdj(pod *corev1.Pod, c *corev1.Container, capacity corev1.ResourceL
 	case corev1.PodQOSBestEffort:
 		return bestEffort
 	}
-	memory, total := c.Resources.Requests[corev1.ResourceMemory], capacity[corev1.ResourceMemory]
-	if total.Value() == 0 {
+	q := capacity[corev1.ResourceMemory]
+	total := q.Value()
+	if total == 0 {
 		return bestEffort - 1
 	}
-	adj := 1000 - 1000*memory.Value()/total.Value()
-	return min(max(adj, 1000+guaranteed), bestEffort-1)
+	share := undividedMemory(pod)
+	memory := memoryRequest(c) + share
+	if isSidecar(c) {
+		// A sidecar outlives the container of the pod that requests the least.
+		memory = max(memory, leastMemory(pod)+share)
+	}
+	return min(max(1000-1000*memory/total, 1000+guaranteed), bestEffort-1)
+}
+
+// nodeCritical is the priority class of pods without which a node does not work.
+const nodeCritical = "system-node-critical"
+
+func memoryRequest(c *corev1.Container) int64 {
+	q := c.Resources.Requests[corev1.ResourceMemory]
+	return q.Value()
+}
+
+// undividedMemory is what each container has of the memory that a pod requests as a whole and its containers
+// do not.
+func undividedMemory(pod *corev1.Pod) int64 {
+	if pod.Spec.Resources == nil {
+		return 0
+	}
+	whole, ok := pod.Spec.Resources.Requests[corev1.ResourceMemory]
+	if !ok {
+		return 0
+	}
+	parts := &corev1.Pod{Spec: corev1.PodSpec{InitContainers: pod.Spec.InitContainers, Containers: pod.Spec.Containers}}
+	requested := podquota.PodTotal(parts, podquota.Requests)[corev1.ResourceMemory]
+	n := len(pod.Spec.Containers) + len(pod.Spec.InitContainers)
+	return max(whole.Value()-requested.Value(), 0) / int64(n)
+}
+
+// leastMemory is the least memory that a container of a pod requests, init containers aside.
+func leastMemory(pod *corev1.Pod) int64 {
+	least := int64(math.MaxInt64)
+	for i := range pod.Spec.Containers {
+		least = min(least, memoryRequest(&pod.Spec.Containers[i]))
+	}
+	return least
 }
 
 // refuse returns why a pod cannot run on this node whatever its free resources; nil if it can.

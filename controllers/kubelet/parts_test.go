@@ -195,6 +195,25 @@ func TestResourcesOfContainers(t *testing.T) {
 	require.EqualValues(t, 2<<30, r.MemoryLimitInBytes)
 	require.EqualValues(t, 750, r.OomScoreAdj)
 
+	// Those without which the node does not work are protected, not others of the system.
+	priority := int32(2_000_001_000)
+	pod.Spec.Priority, pod.Spec.PriorityClassName = &priority, "system-node-critical"
+	require.EqualValues(t, -997, l.container(pod, &pod.Spec.Containers[0]).OomScoreAdj)
+	pod.Spec.PriorityClassName = "system-cluster-critical"
+	require.EqualValues(t, 750, l.container(pod, &pod.Spec.Containers[0]).OomScoreAdj)
+	pod.Spec.Priority, pod.Spec.PriorityClassName = nil, "system-node-critical"
+	require.EqualValues(t, 750, l.container(pod, &pod.Spec.Containers[0]).OomScoreAdj, "the class alone gives nothing")
+	pod.Spec.PriorityClassName = ""
+
+	// A sidecar is as safe as the container that requests the least; what the pod requests beyond its
+	// containers is divided between them.
+	pod.Spec.InitContainers = []corev1.Container{{Name: "side", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
+	require.EqualValues(t, 750, l.container(pod, &pod.Spec.InitContainers[0]).OomScoreAdj)
+	pod.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceMemory: q("2Gi")}}
+	require.EqualValues(t, 625, l.container(pod, &pod.Spec.Containers[0]).OomScoreAdj)
+	require.EqualValues(t, 625, l.container(pod, &pod.Spec.InitContainers[0]).OomScoreAdj)
+	pod.Spec.Resources, pod.Spec.InitContainers = nil, nil
+
 	pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{}
 	r = l.container(pod, &pod.Spec.Containers[0])
 	require.EqualValues(t, 2, r.CpuShares)

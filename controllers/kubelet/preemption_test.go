@@ -1,6 +1,9 @@
 package kubelet_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +88,43 @@ func TestCriticalPodsAfterARestart(t *testing.T) {
 		time.Sleep(45 * time.Second)
 		require.Equal(t, []string{"system/a"}, r.rt.Running())
 		require.Equal(t, "Preempting", r.get("large").Status.Reason)
+	})
+}
+
+// A static pod gets room from others, and one for which no room can be made is rejected, before and after the
+// ledger has been opened; it does not run beside what there is room for.
+func TestStaticPodsWithoutRoom(t *testing.T) {
+	static := func(r *rig, name, cpus string) {
+		text := fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {containers: [{name: a, image: img,
+imagePullPolicy: IfNotPresent, resources: {requests: {cpu: %q}}}]}}`, name, cpus)
+		require.NoError(r.t, os.WriteFile(filepath.Join(r.opts.StaticPodDir, name+".yaml"), []byte(text), 0o600))
+	}
+	bubble(t, func(r *rig) {
+		r.opts.StaticPodDir = r.t.TempDir()
+		static(r, "first", "3")
+		static(r, "huge", "5")
+	}, func(r *rig) {
+		r.pod("ordinary", wants("1"), "a")
+		time.Sleep(3 * time.Second)
+		require.ElementsMatch(t, []string{"first-n1/a", "ordinary/a"}, r.rt.Running())
+		require.Equal(t, "UnexpectedAdmissionError", r.get("huge-n1").Status.Reason)
+		require.Equal(t, corev1.PodFailed, r.get("huge-n1").Status.Phase)
+
+		static(r, "second", "1")
+		time.Sleep(40 * time.Second)
+		require.ElementsMatch(t, []string{"first-n1/a", "second-n1/a"}, r.rt.Running())
+		require.Equal(t, "Preempting", r.get("ordinary").Status.Reason)
+
+		static(r, "third", "1")
+		time.Sleep(40 * time.Second)
+		require.ElementsMatch(t, []string{"first-n1/a", "second-n1/a"}, r.rt.Running())
+		require.Equal(t, "UnexpectedAdmissionError", r.get("third-n1").Status.Reason)
+		require.Contains(t, r.get("third-n1").Status.Message, "no set of running pods found to reclaim resources: [(res: cpu, q: 1000), ]")
+
+		// A smaller one of the same name runs.
+		static(r, "third", "0")
+		time.Sleep(40 * time.Second)
+		require.ElementsMatch(t, []string{"first-n1/a", "second-n1/a", "third-n1/a"}, r.rt.Running())
 	})
 }
 

@@ -201,7 +201,7 @@ func (w *worker) admit(ctx context.Context, pod *corev1.Pod, v *view) (why *verd
 			return why, true
 		}
 	}
-	why, decided, first := w.k.ledger.admit(pod, v, running || w.static)
+	why, decided, first := w.k.ledger.admit(pod, v, w.static)
 	return why, decided && w.k.preempt(ctx, first)
 }
 
