@@ -153,35 +153,6 @@ func (p *puller) pull(ctx context.Context, q *cri.PullImageRequest, credentials 
 	return took(), err
 }
 
-// credentials returns the credentials for an image that are in the Secrets that a pod pulls images with. A
-// Secret that cannot be used is left out, which an event says.
-func (k *Kubelet) credentials(ctx context.Context, pod *corev1.Pod, image string) []registryauth.Credential {
-	var all []registryauth.Credential
-	var unusable []string
-	var why error
-	for _, ref := range pod.Spec.ImagePullSecrets {
-		if ref.Name == "" {
-			continue
-		}
-		secret, err := k.objects.secrets.GetObject(ctx, pod.Namespace, ref.Name)
-		var list []registryauth.Credential
-		if err == nil {
-			list, err = registryauth.Parse(secret)
-		}
-		if err != nil {
-			unusable, why = append(unusable, ref.Name), err
-			continue
-		}
-		all = append(all, list...)
-	}
-	if len(unusable) > 0 && ctx.Err() == nil {
-		k.log.Info("image pull secrets cannot be used", "namespace", pod.Namespace, "name", pod.Name, "secrets", unusable, "err", why)
-		k.recorder.Event(pod, events.Warning, "FailedToRetrieveImagePullSecret",
-			fmt.Sprintf("Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", strings.Join(unusable, ", ")))
-	}
-	return registryauth.For(image, all)
-}
-
 func (p *puller) wait(about corev1.ObjectReference, event, reason, message string) error {
 	p.recorder.About(about, nil, events.Warning, event, message)
 	return &waitError{reason, message}

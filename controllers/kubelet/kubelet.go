@@ -45,21 +45,23 @@ type Kubelet struct {
 	tokens   *tokens
 	handlers *handlers
 	images   *puller
-	probes   *probes
-	backoffs *backoffs
-	mounts   mounter
-	cgroups  *cgroups
-	limits   *limits
-	status   *statuses
-	node     *node
-	devices  *devices // nil without plugins
-	ledger   *ledger
-	rotation *rotation
-	stats    *stats
-	imageGC  *imageGC
-	evictor  *evictor
-	metrics  *metrics
-	began    time.Time // set by Run
+	// providers are programs that give credentials for images.
+	providers []*provider
+	probes    *probes
+	backoffs  *backoffs
+	mounts    mounter
+	cgroups   *cgroups
+	limits    *limits
+	status    *statuses
+	node      *node
+	devices   *devices // nil without plugins
+	ledger    *ledger
+	rotation  *rotation
+	stats     *stats
+	imageGC   *imageGC
+	evictor   *evictor
+	metrics   *metrics
+	began     time.Time // set by Run
 
 	volumes *volume.Manager
 	csiNode *csiNode
@@ -99,6 +101,9 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 	k := &Kubelet{opts: opts, alone: alone, log: opts.Logger, workers: map[types.UID]*worker{}, static: map[types.UID]*corev1.Pod{},
 		staticPoked: make(chan struct{}, 1)}
 	k.metrics = newMetrics(k)
+	if k.providers, err = newProviders(&opts.CredentialProviders, k.metrics); err != nil {
+		return nil, err
+	}
 	rt, err := newRuntime(opts, k.metrics.call)
 	if err != nil {
 		return nil, err

@@ -31,6 +31,8 @@ type metrics struct {
 	preemptions                 *prometheus.CounterVec
 	probed                      *prometheus.CounterVec
 	losingSupport               *prometheus.GaugeVec
+	providerErrors              *prometheus.CounterVec
+	providerDuration            *prometheus.HistogramVec
 }
 
 func newMetrics(k *Kubelet) *metrics {
@@ -47,6 +49,9 @@ func newMetrics(k *Kubelet) *metrics {
 	m.startErrors = counters("kubelet_started_containers_errors_total", "Cumulative number of errors when starting containers", "container_type", "code")
 	m.evictions = counters("kubelet_evictions", "Cumulative number of pod evictions by eviction signal", "eviction_signal")
 	m.preemptions = counters("kubelet_preemptions", "Cumulative number of pod preemptions by preemption resource", "preemption_signal")
+	m.providerErrors = counters("kubelet_credential_provider_plugin_errors_total", "Number of errors from credential provider plugin", "plugin_name")
+	m.providerDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "kubelet_credential_provider_plugin_duration",
+		Help: "Duration of execution in seconds for credential provider plugin", Buckets: seconds}, []string{"plugin_name"})
 	m.operationDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "kubelet_runtime_operations_duration_seconds",
 		Help: "Duration in seconds of runtime operations. Broken down by operation type.", Buckets: prometheus.ExponentialBuckets(.005, 2.5, 14)}, []string{"operation_type"})
 	m.relist = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kubelet_pleg_relist_duration_seconds", Help: "Duration in seconds for relisting pods in PLEG.", Buckets: seconds})
@@ -57,7 +62,7 @@ func newMetrics(k *Kubelet) *metrics {
 	name.Set(1)
 	m.losingSupport = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubelet_cri_losing_support",
 		Help: "the Kubernetes version that the currently running CRI implementation will lose support on if not upgraded."}, []string{"version"})
-	m.registry.MustRegister(m.losingSupport, m.operationDuration, m.relist, m.relistInterval, m.relisted, m.started, name, inventory{k},
+	m.registry.MustRegister(m.providerDuration, m.losingSupport, m.operationDuration, m.relist, m.relistInterval, m.relisted, m.started, name, inventory{k},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.probed = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "prober_probe_total", Help: "Cumulative number of a liveness, readiness or startup probe for a container by result."},
 		[]string{"probe_type", "result", "container", "pod", "namespace", "pod_uid"})
@@ -76,6 +81,22 @@ func (m *metrics) call(ctx context.Context, method string, req, reply any, cc *g
 		m.operationErrors.WithLabelValues(name).Inc()
 	}
 	return err
+}
+
+// providerRan counts a run of a program that gives credentials.
+func (m *metrics) providerRan(name string, took time.Duration, err error) {
+	m.providerDuration.WithLabelValues(name).Observe(took.Seconds())
+	if err != nil {
+		m.providerErrors.WithLabelValues(name).Inc()
+	}
+}
+
+// providers shows the configuration of the programs that give credentials.
+func (m *metrics) providers(hash string) {
+	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubelet_credential_provider_config_info",
+		Help: "Information about the last applied credential provider configuration with hash as label", ConstLabels: prometheus.Labels{"hash": hash}})
+	info.Set(1)
+	m.registry.MustRegister(info)
 }
 
 // operations are the names of CRI calls in metrics.

@@ -102,6 +102,8 @@ type Options struct {
 	PullFallback bool
 	// Pulls bounds the pulls of images.
 	Pulls PullPolicy
+	// CredentialProviders are programs that give credentials for images.
+	CredentialProviders CredentialProviders
 	// RuntimeTimeout bounds the calls of the container runtime that do not take long by nature; 0 means 2
 	// minutes.
 	RuntimeTimeout time.Duration

@@ -8,6 +8,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 )
@@ -26,6 +27,8 @@ type tokenKey struct {
 	account  types.NamespacedName
 	audience string
 	seconds  int64
+	// uid is that of the account if another one of the same name does not do; else empty.
+	uid types.UID
 }
 
 type token struct {
@@ -47,20 +50,33 @@ func (t *tokens) get(ctx context.Context, pod *corev1.Pod, audience string, seco
 	return one.text, renew, nil
 }
 
+// of returns a token of the account with that UID, for the usual time.
+func (t *tokens) of(ctx context.Context, pod *corev1.Pod, account types.UID, audience string) (string, error) {
+	one, _, err := t.obtain(ctx, pod, account, audience, 3600)
+	if err != nil {
+		return "", err
+	}
+	return one.text, nil
+}
+
 // current is get with all of the token.
 func (t *tokens) current(ctx context.Context, pod *corev1.Pod, audience string, seconds int64) (*token, time.Time, error) {
+	return t.obtain(ctx, pod, "", audience, seconds)
+}
+
+func (t *tokens) obtain(ctx context.Context, pod *corev1.Pod, uid types.UID, audience string, seconds int64) (*token, time.Time, error) {
 	account := pod.Spec.ServiceAccountName
 	if account == "" {
 		account = "default"
 	}
-	key := tokenKey{pod.UID, types.NamespacedName{Namespace: pod.Namespace, Name: account}, audience, seconds}
+	key := tokenKey{pod.UID, types.NamespacedName{Namespace: pod.Namespace, Name: account}, audience, seconds, uid}
 	t.mu.Lock()
 	have := t.byKey[key]
 	t.mu.Unlock()
 	if have != nil && time.Now().Before(have.renew) {
 		return have, have.renew, nil
 	}
-	body := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds,
+	body := &authenticationv1.TokenRequest{ObjectMeta: metav1.ObjectMeta{UID: uid}, Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds,
 		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}}}
 	if audience != "" {
 		body.Spec.Audiences = []string{audience}

@@ -150,8 +150,6 @@ var refused = []struct{ name, neutral, why string }{
 	{"exit-on-lock-contention", "false", "an alpha feature"},
 	{"cloud-provider", "", "cloud providers are programs of their own"},
 	{"runtime-cgroups", "", "this kubelet moves no processes between cgroups"},
-	{"image-credential-provider-config", "", "credential providers are not supported"},
-	{"image-credential-provider-bin-dir", "", "credential providers are not supported"},
 	{"experimental-mounter-path", "", "removed from Kubernetes"},
 	{"experimental-allocatable-ignore-eviction", "false", "hard eviction thresholds are never allocatable"},
 	{"minimum-container-ttl-duration", "0s", "deprecated; ended containers beyond the newest are removed at once"},

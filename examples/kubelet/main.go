@@ -37,6 +37,7 @@ type flags struct {
 	config, configDir, kubeconfig, bootstrap, hostname, rootDir, certDir, nodeIP string
 	labels                                                                       map[string]string
 	pullFallback                                                                 bool
+	providers, providerDir                                                       string
 	private                                                                      private
 	verbosity                                                                    int
 	// set are the flags of the command line.
@@ -54,6 +55,8 @@ func (o *flags) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.nodeIP, "node-ip", "", "address of the node (empty: that of the default route)")
 	f.StringToStringVar(&o.labels, "node-labels", nil, "labels of the node, as key=value,...")
 	f.BoolVar(&o.pullFallback, "pull-fallback", false, "use an image that is present when it cannot be pulled as its policy says (for nodes without a registry)")
+	f.StringVar(&o.providers, "image-credential-provider-config", "", "CredentialProviderConfig (kubelet.config.k8s.io/v1), or a folder of such, of the programs that give credentials for images")
+	f.StringVar(&o.providerDir, "image-credential-provider-bin-dir", "", "folder of the programs that give credentials for images")
 	f.IntVarP(&o.verbosity, "v", "v", 0, "log verbosity: 0 warnings, 2 information, 4 debugging")
 	o.private.flags(f)
 }
@@ -238,6 +241,14 @@ func options(o *flags, c *kubeletconfig.Configuration) (kubelet.Options, error) 
 			return ko, err
 		}
 		ko.NodeName = strings.ToLower(host)
+	}
+	if (o.providers == "") != (o.providerDir == "") {
+		return ko, errors.New("--image-credential-provider-config and --image-credential-provider-bin-dir need each other")
+	}
+	if o.providers != "" {
+		if ko.CredentialProviders, err = kubeletconfig.LoadCredentialProviders(o.providers, o.providerDir); err != nil {
+			return ko, fmt.Errorf("--image-credential-provider-config: %w", err)
+		}
 	}
 	if o.nodeIP != "" {
 		if ko.NodeIP, err = netip.ParseAddr(o.nodeIP); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/controllers/kubelet"
 	"github.com/keelson-dev/keelson/controllers/kubelet/fakecri"
 )
 
@@ -74,6 +75,31 @@ func TestWhatIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "--lock-file=/run/lock: an alpha feature")
 	_, _, err = parse([]string{"--kubeconfig=x", "--minimum-container-ttl-duration=0s", "--cloud-provider=external"})
 	require.NoError(t, err)
+}
+
+// Programs for credentials are those of a file and a folder, which exist.
+func TestCredentialProviderFlags(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "providers.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`apiVersion: kubelet.config.k8s.io/v1
+kind: CredentialProviderConfig
+providers: [{name: p, matchImages: [r.example.com], defaultCacheDuration: 1h, apiVersion: credentialprovider.kubelet.k8s.io/v1}]`), 0o600))
+	with := func(args ...string) (kubelet.Options, error) {
+		o, c, err := parse(append([]string{"--kubeconfig=x"}, args...))
+		require.NoError(t, err)
+		return options(o, c)
+	}
+	const config, programs = "--image-credential-provider-config=", "--image-credential-provider-bin-dir="
+	ko, err := with(config+file, programs+dir)
+	require.NoError(t, err)
+	require.Equal(t, dir, ko.CredentialProviders.Dir)
+	require.Equal(t, "p", ko.CredentialProviders.Providers[0].Name)
+	_, err = kubelet.New(nil, ko)
+	require.ErrorContains(t, err, `credential provider "p"`, "there is no such program")
+	_, err = with(config + file)
+	require.ErrorContains(t, err, "need each other")
+	_, err = with(config+dir+"/none", programs+dir)
+	require.ErrorContains(t, err, config[:len(config)-1])
 }
 
 // Without an API server, what needs one is refused.

@@ -24,6 +24,11 @@ type Credential struct {
 	Pattern string
 }
 
+// New returns a credential for a pattern as configurations have it.
+func New(username, password, pattern string) Credential {
+	return Credential{username, password, normalize(pattern)}
+}
+
 // entry is a credential as Docker's configuration has it.
 type entry struct {
 	Username string `json:"username"`
@@ -33,29 +38,43 @@ type entry struct {
 }
 
 // ErrNoCredentials is the error of a Secret that holds no credentials.
-var ErrNoCredentials = errors.New("the secret holds no credentials of registries")
+var ErrNoCredentials = errors.New("there are no credentials of registries")
 
 // Parse returns the credentials of a Secret. The error does not show what the Secret holds.
 func Parse(s *corev1.Secret) ([]Credential, error) {
-	var entries map[string]entry
-	broken := func(key string) error { return fmt.Errorf("%s is no JSON of the expected form", key) }
-	if data := s.Data[corev1.DockerConfigJsonKey]; s.Type == corev1.SecretTypeDockerConfigJson && len(data) > 0 {
-		var whole struct {
-			Auths map[string]entry `json:"auths"`
+	switch {
+	case s.Type == corev1.SecretTypeDockerConfigJson && len(s.Data[corev1.DockerConfigJsonKey]) > 0:
+		return ParseConfig(corev1.DockerConfigJsonKey, s.Data[corev1.DockerConfigJsonKey])
+	case s.Type == corev1.SecretTypeDockercfg && len(s.Data[corev1.DockerConfigKey]) > 0:
+		var entries map[string]entry
+		if json.Unmarshal(s.Data[corev1.DockerConfigKey], &entries) != nil {
+			return nil, broken(corev1.DockerConfigKey)
 		}
-		if json.Unmarshal(data, &whole) != nil {
-			return nil, broken(corev1.DockerConfigJsonKey)
-		}
-		entries = whole.Auths
-	} else if data := s.Data[".dockercfg"]; s.Type == corev1.SecretTypeDockercfg && len(data) > 0 {
-		if json.Unmarshal(data, &entries) != nil {
-			return nil, broken(".dockercfg")
-		}
+		return credentials(entries)
 	}
+	return nil, ErrNoCredentials
+}
+
+func broken(name string) error { return fmt.Errorf("%s is no JSON of the expected form", name) }
+
+// ParseConfig returns the credentials of a config.json of Docker. The error names it, and does not show what
+// it holds.
+func ParseConfig(name string, b []byte) ([]Credential, error) {
+	var whole struct {
+		Auths map[string]entry `json:"auths"`
+	}
+	if json.Unmarshal(b, &whole) != nil {
+		return nil, broken(name)
+	}
+	return credentials(whole.Auths)
+}
+
+// credentials are those of a configuration, in the order of their patterns.
+func credentials(entries map[string]entry) ([]Credential, error) {
 	var list []Credential
 	for _, pattern := range slices.Sorted(maps.Keys(entries)) {
 		e := entries[pattern]
-		c := Credential{e.Username, e.Password, normalize(pattern)}
+		c := New(e.Username, e.Password, pattern)
 		if e.Auth != "" {
 			text, err := base64.StdEncoding.DecodeString(e.Auth)
 			if err != nil {
@@ -127,6 +146,24 @@ func For(image string, all []Credential) []Credential {
 	slices.SortStableFunc(list, func(a, b Credential) int { return cmp.Compare(len(b.Pattern), len(a.Pattern)) })
 	return list
 }
+
+// CheckPattern returns an error if no repository can match a pattern.
+func CheckPattern(pattern string) error {
+	host, _, _ := strings.Cut(normalize(pattern), "/")
+	name, _, _ := strings.Cut(host, ":")
+	if name == "" {
+		return errors.New("it has no host")
+	}
+	for _, part := range strings.Split(name, ".") {
+		if _, err := path.Match(part, ""); err != nil || part == "" {
+			return fmt.Errorf("%q is no part of a host", part)
+		}
+	}
+	return nil
+}
+
+// Matches reports whether a pattern is for a repository.
+func Matches(pattern, repository string) bool { return matches(normalize(pattern), repository) }
 
 func matches(pattern, repository string) bool {
 	wantHost, wantPath, _ := strings.Cut(pattern, "/")
