@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/cache"
@@ -186,6 +187,7 @@ func runHistory(t *testing.T, seed uint64) {
 	if rnd.IntN(2) == 0 {
 		hooks = storetest.Chaos(seed, 0.1)
 	}
+	hooks = timed(seed, hooks)
 	log := []int{0, 30}[rnd.IntN(2)]
 	var s store.Store = storetest.NewFaulty(mem, hooks)
 	if rnd.IntN(2) == 0 {
@@ -195,13 +197,15 @@ func runHistory(t *testing.T, seed uint64) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	done := make(chan error, 1)
-	go func() { done <- c.Run(ctx) }()
+	jitter := seeds.NewDraws(seed + 2<<40)
+	go func() { done <- c.Run(backoff.WithJitter(ctx, func() float64 { return jitter.For("run").Float64() })) }()
 	<-c.Ready()
 
 	m := &modelHistory{states: map[int64]map[string]entry{1: {}}, last: 1}
 	current := map[string]string{}
 	var views []*view
 	for range 150 {
+		time.Sleep(time.Duration(1 + rnd.IntN(3e5))) // no two writes at the same instant
 		switch rnd.IntN(14) {
 		case 0:
 			if len(views) < 6 {
@@ -250,6 +254,29 @@ func runHistory(t *testing.T, seed uint64) {
 		<-v.done
 	}
 	require.NoError(t, mem.Close())
+}
+
+// timed gives each request and each batch of a watch a duration of up to a millisecond, so that what the cache
+// sees first follows from the seed and not from how goroutines are scheduled.
+func timed(seed uint64, hooks storetest.Hooks) storetest.Hooks {
+	draws := seeds.NewDraws(seed + 1<<40)
+	take := func(name string) { time.Sleep(time.Duration(1 + draws.For(name).IntN(1e6))) }
+	before, batch := hooks.Before, hooks.Batch
+	hooks.Before = func(ctx context.Context, r storetest.Request) error {
+		take(r.Op + " " + r.Key)
+		if before == nil {
+			return nil
+		}
+		return before(ctx, r)
+	}
+	hooks.Batch = func(ctx context.Context, prefix string, b store.Batch) error {
+		take("batch " + prefix)
+		if batch == nil {
+			return nil
+		}
+		return batch(ctx, prefix, b)
+	}
+	return hooks
 }
 
 // late delays every third batch of a watch, by less or by more than a read of the store waits for it.
@@ -303,9 +330,10 @@ func startView(ctx context.Context, c *cache.Cache, m *modelHistory, rnd *rand.R
 			}
 		}
 	}
+	jitter := seeds.Stream(rnd.Uint64(), 7)
 	go func() {
 		defer close(v.done)
-		err := c.Watch(ctx, o, v.deliver)
+		err := c.Watch(backoff.WithJitter(ctx, jitter.Float64), o, v.deliver)
 		v.mu.Lock()
 		v.ended = err
 		v.mu.Unlock()
