@@ -2,6 +2,7 @@ package apiserver_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/apiserver"
@@ -62,7 +64,9 @@ func TestStartOverFailingStore(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			st := memory.New(memory.Options{})
 			defer func() { require.NoError(t, st.Close()) }()
-			run(t, storetest.NewFaulty(st, storetest.Chaos(seed, 0.2)), func(s *apiserver.Server) {
+			// Caches wait at the same time: the wait follows from it.
+			jitter := backoff.WithJitter(context.Background(), func() float64 { return rand.New(rand.NewPCG(seed, uint64(time.Now().UnixNano()))).Float64() })
+			runIn(t, jitter, storetest.NewFaulty(st, storetest.Timed(seed, storetest.Chaos(seed, 0.2))), func(s *apiserver.Server) {
 				<-s.Ready()
 				for _, path := range []string{"/api/v1/namespaces/kube-system", "/api/v1/namespaces/default/services/kubernetes", "/apis/networking.k8s.io/v1/servicecidrs/kubernetes"} {
 					require.Eventually(t, func() bool { return direct(s, "GET", path, "").Code == http.StatusOK }, time.Minute, time.Second, "seed %d: %s", seed, path)
@@ -77,9 +81,14 @@ func TestStartOverFailingStore(t *testing.T) {
 // run runs a server over st while do runs.
 func run(t *testing.T, st store.Store, do func(s *apiserver.Server)) {
 	t.Helper()
+	runIn(t, context.Background(), st, do)
+}
+
+func runIn(t *testing.T, ctx context.Context, st store.Store, do func(s *apiserver.Server)) {
+	t.Helper()
 	s, err := apiserver.New(apiserver.Options{Store: st, StartHook: controlplane.Bookkeeping(controlplane.BookkeepingOptions{})})
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
 	select {

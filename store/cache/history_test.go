@@ -187,7 +187,7 @@ func runHistory(t *testing.T, seed uint64) {
 	if rnd.IntN(2) == 0 {
 		hooks = storetest.Chaos(seed, 0.1)
 	}
-	hooks = timed(seed, hooks)
+	hooks = storetest.Timed(seed, hooks)
 	log := []int{0, 30}[rnd.IntN(2)]
 	var s store.Store = storetest.NewFaulty(mem, hooks)
 	if rnd.IntN(2) == 0 {
@@ -254,29 +254,6 @@ func runHistory(t *testing.T, seed uint64) {
 		<-v.done
 	}
 	require.NoError(t, mem.Close())
-}
-
-// timed gives each request and each batch of a watch a duration of up to a millisecond, so that what the cache
-// sees first follows from the seed and not from how goroutines are scheduled.
-func timed(seed uint64, hooks storetest.Hooks) storetest.Hooks {
-	draws := seeds.NewDraws(seed + 1<<40)
-	take := func(name string) { time.Sleep(time.Duration(1 + draws.For(name).IntN(1e6))) }
-	before, batch := hooks.Before, hooks.Batch
-	hooks.Before = func(ctx context.Context, r storetest.Request) error {
-		take(r.Op + " " + r.Key)
-		if before == nil {
-			return nil
-		}
-		return before(ctx, r)
-	}
-	hooks.Batch = func(ctx context.Context, prefix string, b store.Batch) error {
-		take("batch " + prefix)
-		if batch == nil {
-			return nil
-		}
-		return batch(ctx, prefix, b)
-	}
-	return hooks
 }
 
 // late delays every third batch of a watch, by less or by more than a read of the store waits for it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/store"
@@ -83,6 +84,30 @@ func Chaos(seed uint64, p float64) Hooks {
 			return &store.UnavailableError{Op: "watch", Err: ErrInjected}
 		},
 	}
+}
+
+// Timed returns hooks that give each request and each batch of a watch a duration of up to a millisecond
+// before they call h. In a test on virtual time what is seen first then follows from the seed, and not from
+// how goroutines are scheduled. The duration depends on what [Chaos] depends on.
+func Timed(seed uint64, h Hooks) Hooks {
+	draws := seeds.NewDraws(seed + 1<<40) // not those of Chaos
+	take := func(name string) { time.Sleep(time.Duration(1 + draws.For(name).IntN(1e6))) }
+	before, batch := h.Before, h.Batch
+	h.Before = func(ctx context.Context, r Request) error {
+		take("request " + r.Op + " " + r.Key)
+		if before == nil {
+			return nil
+		}
+		return before(ctx, r)
+	}
+	h.Batch = func(ctx context.Context, prefix string, b store.Batch) error {
+		take("batch " + prefix)
+		if batch == nil {
+			return nil
+		}
+		return batch(ctx, prefix, b)
+	}
+	return h
 }
 
 func (f *Faulty) before(ctx context.Context, op, key string) (Request, error) {
