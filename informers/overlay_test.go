@@ -174,7 +174,7 @@ func (h *ownWrites) run(rng *rand.Rand) {
 		wg.Go(func() { h.writer(ctx, w) })
 	}
 	for range 60 {
-		time.Sleep(time.Duration(rng.IntN(100)) * time.Millisecond)
+		time.Sleep(time.Duration(1 + rng.IntN(1e8))) // never in step with the writers or a stream
 		if rng.IntN(2) == 0 {
 			h.m.step()
 		}
@@ -201,9 +201,8 @@ func (h *ownWrites) run(rng *rand.Rand) {
 // writer writes at random through the set, and reads after each write.
 func (h *ownWrites) writer(ctx context.Context, w int) {
 	cms, rng := client.For[*corev1.ConfigMap](h.set.Conn()), seeds.Stream(h.seed, uint64(10+w))
-	time.Sleep(time.Duration(1+w) * time.Microsecond) // never in step with the other writer or the rest
 	for range 40 {
-		time.Sleep(time.Duration(rng.IntN(120)) * time.Millisecond)
+		time.Sleep(time.Duration(1 + rng.IntN(1.2e8))) // never in step with the other writer or the rest
 		key := types.NamespacedName{Namespace: "ns" + strconv.Itoa(w), Name: "o" + strconv.Itoa(rng.IntN(6))}
 		cm := &corev1.ConfigMap{}
 		cm.Namespace, cm.Name = key.Namespace, key.Name
