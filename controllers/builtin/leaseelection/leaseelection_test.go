@@ -186,7 +186,7 @@ func TestALostLeaderIsReplaced(t *testing.T) {
 // differ in it elect no leader.
 func TestOtherStrategies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := start(t, controllertest.Options{Controllers: []controllertest.Adder{add}})
+		c := start(t, controllertest.Options{})
 		make := func(name, lease string, strategy coordinationv1.CoordinatedLeaseStrategy) {
 			one, err := candidate.New(c.Conn(), types.NamespacedName{Namespace: "default", Name: name}, lease, candidate.Options{BinaryVersion: "1.36.0", Strategy: strategy})
 			require.NoError(t, err)
@@ -195,6 +195,8 @@ func TestOtherStrategies(t *testing.T) {
 		make("a", "own", "example.com/Random")
 		make("b", "both", "example.com/Random")
 		make("c", "both", coordinationv1.OldestEmulationVersion)
+		time.Sleep(time.Second)
+		c.Run(c.Manager("server", add)) // or the first candidate might be elected before the second comes
 		time.Sleep(10 * time.Second)
 		l := controllertest.Get[*coordinationv1.Lease](c, "default", "own")
 		require.EqualValues(t, "example.com/Random", *l.Spec.Strategy)
