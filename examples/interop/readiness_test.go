@@ -1,7 +1,9 @@
 package interop_test
 
 import (
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -23,9 +25,9 @@ func (m statusMaker) one(values ...any) any { return values[m.IntN(len(values))]
 // some is a map of those of the fields that chance takes.
 func (m statusMaker) some(fields map[string]func() any) map[string]any {
 	out := map[string]any{}
-	for name, value := range fields {
+	for _, name := range slices.Sorted(maps.Keys(fields)) { // so that the seed decides
 		if m.IntN(4) > 0 {
-			out[name] = value()
+			out[name] = fields[name]()
 		}
 	}
 	return out
