@@ -9,6 +9,8 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/fakenode"
@@ -81,6 +83,32 @@ func TestAServerPod(t *testing.T) {
 		controllertest.Delete[*corev1.Pod](c, "default", "p")
 		c.Settle()
 		require.False(t, controllertest.Exists[*corev1.Pod](c, "default", "p"))
+	})
+}
+
+// A running pod has what it requests, also after a resize.
+func TestResize(t *testing.T) {
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		c.Settle()
+		cpu := func(amount string) corev1.ResourceList { return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(amount)} }
+		create(c, corev1.RestartPolicyAlways, nil, func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: cpu("100m"), Limits: cpu("500m")}
+		})
+		c.Settle()
+		has := func(request string) {
+			t.Helper()
+			st := get(c).Status.ContainerStatuses[0]
+			require.Equal(t, request, new(st.AllocatedResources[corev1.ResourceCPU]).String())
+			require.Equal(t, request, new(st.Resources.Requests[corev1.ResourceCPU]).String())
+			require.Equal(t, "500m", new(st.Resources.Limits[corev1.ResourceCPU]).String())
+		}
+		has("100m")
+		_, err := client.For[*corev1.Pod](c.Admin()).Patch(t.Context(), types.NamespacedName{Namespace: "default", Name: "p"},
+			client.Patch{Type: types.StrategicMergePatchType, Data: []byte(`{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"200m"}}}]}}`)},
+			client.PatchOptions{Subresource: "resize"})
+		require.NoError(t, err)
+		c.Settle()
+		has("200m")
 	})
 }
 

@@ -122,6 +122,8 @@ func advance(pod *corev1.Pod, now time.Time, hostIP, ip string) (status corev1.P
 	} else {
 		s.run()
 	}
+	grant(s.status.InitContainerStatuses, s.pod.Spec.InitContainers)
+	grant(s.status.ContainerStatuses, s.pod.Spec.Containers)
 	s.conclude()
 	if !s.wake.IsZero() {
 		after = max(s.wake.Sub(now), time.Millisecond)
@@ -340,6 +342,15 @@ func fill(have []corev1.ContainerStatus, containers []corev1.Container) []corev1
 		out = append(out, st)
 	}
 	return out
+}
+
+// grant reports what the running containers have: all that the pod requests, also after a resize.
+func grant(statuses []corev1.ContainerStatus, containers []corev1.Container) {
+	for i := range statuses {
+		if st, has := &statuses[i], &containers[i].Resources; st.State.Running != nil {
+			st.AllocatedResources, st.Resources = has.Requests, &corev1.ResourceRequirements{Requests: has.Requests, Limits: has.Limits}
+		}
+	}
 }
 
 func waiting(st *corev1.ContainerStatus, reason string) {
