@@ -90,7 +90,9 @@ func TestAServerPod(t *testing.T) {
 func TestResize(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 		c.Settle()
-		cpu := func(amount string) corev1.ResourceList { return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(amount)} }
+		cpu := func(amount string) corev1.ResourceList {
+			return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(amount)}
+		}
 		create(c, corev1.RestartPolicyAlways, nil, func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: cpu("100m"), Limits: cpu("500m")}
 		})
