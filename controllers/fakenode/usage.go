@@ -16,6 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/controllers/internal/resourcemetrics"
 	"github.com/keelson-dev/keelson/informers"
 )
 
@@ -133,7 +134,7 @@ func (s *server) read(node string, pods []*corev1.Pod, now time.Time) (all []rea
 			spent := sc.usage.cpu * max(now.Sub(m.read), 0).Seconds()
 			m.seconds, m.read = m.seconds+spent, now
 			s.totals[node] += spent
-			all = append(all, reading{fmt.Sprintf("container=%q,namespace=%q,pod=%q", st.Name, pod.Namespace, pod.Name), started, sc.usage, m.seconds})
+			all = append(all, reading{resourcemetrics.Container(pod.Namespace, pod.Name, st.Name), started, sc.usage, m.seconds})
 		}
 	}
 	for key, m := range s.used {
@@ -145,39 +146,35 @@ func (s *server) read(node string, pods []*corev1.Pod, now time.Time) (all []rea
 	return all, s.totals[node], errs
 }
 
-// writeUsage writes readings in the text format of Prometheus, with the names of
-// k8s.io/kubernetes/pkg/kubelet/metrics/collectors, v1.36.3.
+// writeUsage writes readings in the text format of Prometheus.
 func writeUsage(w io.Writer, all []reading, total float64, now time.Time, failed bool) {
-	family := func(name, kind, help string) {
-		_, _ = fmt.Fprintf(w, "# HELP %s [STABLE] %s\n# TYPE %s %s\n", name, help, name, kind)
+	value := func(name, labels string, v float64) {
+		_, _ = fmt.Fprintf(w, "%s%s %s %d\n", name, labels, strconv.FormatFloat(v, 'f', -1, 64), now.UnixMilli())
 	}
-	value := func(name string, v float64) {
-		_, _ = fmt.Fprintf(w, "%s %s %d\n", name, strconv.FormatFloat(v, 'f', -1, 64), now.UnixMilli())
-	}
-	each := func(name, kind, help string, of func(*reading) float64) {
-		family(name, kind, help)
+	each := func(name string, of func(*reading) float64) {
+		resourcemetrics.Family(w, name)
 		for i := range all {
-			value(name+"{"+all[i].labels+"}", of(&all[i]))
+			value(name, "{"+all[i].labels+"}", of(&all[i]))
 		}
 	}
-	memory := 0.0
+	node := func(name string, v float64) {
+		resourcemetrics.Family(w, name)
+		value(name, "", v)
+	}
+	memory, bad := 0.0, 0
 	for i := range all {
 		memory += all[i].memory
 	}
-	each("container_cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed by the container in core-seconds",
-		func(r *reading) float64 { return nanos(r.seconds) })
-	each("container_memory_working_set_bytes", "gauge", "Current working set of the container in bytes", func(r *reading) float64 { return r.memory })
-	each("container_start_time_seconds", "gauge", "Start time of the container since unix epoch in seconds", func(r *reading) float64 { return float64(r.started.Unix()) })
-	family("node_cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed by the node in core-seconds")
-	value("node_cpu_usage_seconds_total", nanos(total))
-	family("node_memory_working_set_bytes", "gauge", "Current working set of the node in bytes")
-	value("node_memory_working_set_bytes", memory)
-	bad := 0
 	if failed {
 		bad = 1
 	}
-	family("resource_scrape_error", "gauge", "1 if there was an error while getting container metrics, 0 otherwise")
-	_, _ = fmt.Fprintf(w, "resource_scrape_error %d\n", bad)
+	each(resourcemetrics.ContainerCPU, func(r *reading) float64 { return nanos(r.seconds) })
+	each(resourcemetrics.ContainerMemory, func(r *reading) float64 { return r.memory })
+	each(resourcemetrics.ContainerStart, func(r *reading) float64 { return float64(r.started.Unix()) })
+	node(resourcemetrics.NodeCPU, nanos(total))
+	node(resourcemetrics.NodeMemory, memory)
+	resourcemetrics.Family(w, resourcemetrics.ScrapeError)
+	_, _ = fmt.Fprintf(w, "%s %d\n", resourcemetrics.ScrapeError, bad)
 }
 
 // nanos rounds seconds to nanoseconds.

@@ -9,24 +9,24 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/controllers/internal/resourcemetrics"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/usage"
 )
 
 // resourceMetrics writes what /metrics/resource serves, in the text format of Prometheus: the CPU time and
-// memory of the node, its pods and their containers. A nil sample is one that could not be taken. The names
-// are those of k8s.io/kubernetes/pkg/kubelet/metrics/collectors, v1.36.3.
+// memory of the node, its pods and their containers. A nil sample is one that could not be taken.
 func resourceMetrics(s *usage.Sample) []byte {
 	w := &metricWriter{}
-	w.family("resource_scrape_error", "gauge", "STABLE", "1 if there was an error while getting container metrics, 0 otherwise")
+	resourcemetrics.Family(w, resourcemetrics.ScrapeError)
 	if s == nil {
-		w.value("resource_scrape_error", "", 1, time.Time{})
+		w.value(resourcemetrics.ScrapeError, "", 1, time.Time{})
 		return w.Bytes()
 	}
-	w.value("resource_scrape_error", "", 0, time.Time{})
-	w.family("node_cpu_usage_seconds_total", "counter", "STABLE", "Cumulative cpu time consumed by the node in core-seconds")
-	w.value("node_cpu_usage_seconds_total", "", seconds9(s.CPU), s.At)
-	w.family("node_memory_working_set_bytes", "gauge", "STABLE", "Current working set of the node in bytes")
-	w.value("node_memory_working_set_bytes", "", float64(s.Memory-min(s.MemoryAvailable, s.Memory)), s.At)
+	w.value(resourcemetrics.ScrapeError, "", 0, time.Time{})
+	resourcemetrics.Family(w, resourcemetrics.NodeCPU)
+	w.value(resourcemetrics.NodeCPU, "", seconds9(s.CPU), s.At)
+	resourcemetrics.Family(w, resourcemetrics.NodeMemory)
+	w.value(resourcemetrics.NodeMemory, "", float64(s.Memory-min(s.MemoryAvailable, s.Memory)), s.At)
 
 	pods := make([]*usage.Pod, 0, len(s.Pods))
 	for _, p := range s.Pods {
@@ -35,29 +35,23 @@ func resourceMetrics(s *usage.Sample) []byte {
 	slices.SortFunc(pods, func(a, b *usage.Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	w.containers(pods, "container_cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed by the container in core-seconds",
-		func(c *usage.Container) (float64, time.Time, bool) {
-			return seconds9(c.CPU), c.CPUAt, !c.CPUAt.IsZero()
-		})
-	w.containers(pods, "container_memory_working_set_bytes", "gauge", "Current working set of the container in bytes",
-		func(c *usage.Container) (float64, time.Time, bool) {
-			return float64(c.WorkingSet), c.MemoryAt, !c.MemoryAt.IsZero()
-		})
-	w.containers(pods, "container_start_time_seconds", "gauge", "Start time of the container since unix epoch in seconds",
-		func(c *usage.Container) (float64, time.Time, bool) {
-			return float64(c.Created.UnixNano()) / 1e9, time.Time{}, !c.Created.IsZero()
-		})
-	w.containers(pods, "container_swap_usage_bytes", "gauge", "Current amount of the container swap usage in bytes. Reported only on non-windows systems",
-		func(c *usage.Container) (float64, time.Time, bool) {
-			if c.Swap == nil {
-				return 0, time.Time{}, false
-			}
-			return float64(*c.Swap), s.At, true
-		})
-	w.pods(pods, "pod_cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed by the pod in core-seconds",
-		func(p *usage.Pod) (float64, time.Time) { n, at := p.CPU(); return seconds9(n), at })
-	w.pods(pods, "pod_memory_working_set_bytes", "gauge", "Current working set of the pod in bytes",
-		func(p *usage.Pod) (float64, time.Time) { n, at := p.WorkingSet(); return float64(n), at })
+	w.containers(pods, resourcemetrics.ContainerCPU, func(c *usage.Container) (float64, time.Time, bool) {
+		return seconds9(c.CPU), c.CPUAt, !c.CPUAt.IsZero()
+	})
+	w.containers(pods, resourcemetrics.ContainerMemory, func(c *usage.Container) (float64, time.Time, bool) {
+		return float64(c.WorkingSet), c.MemoryAt, !c.MemoryAt.IsZero()
+	})
+	w.containers(pods, resourcemetrics.ContainerStart, func(c *usage.Container) (float64, time.Time, bool) {
+		return float64(c.Created.UnixNano()) / 1e9, time.Time{}, !c.Created.IsZero()
+	})
+	w.containers(pods, resourcemetrics.ContainerSwap, func(c *usage.Container) (float64, time.Time, bool) {
+		if c.Swap == nil {
+			return 0, time.Time{}, false
+		}
+		return float64(*c.Swap), s.At, true
+	})
+	w.pods(pods, resourcemetrics.PodCPU, func(p *usage.Pod) (float64, time.Time) { n, at := p.CPU(); return seconds9(n), at })
+	w.pods(pods, resourcemetrics.PodMemory, func(p *usage.Pod) (float64, time.Time) { n, at := p.WorkingSet(); return float64(n), at })
 	return w.Bytes()
 }
 
@@ -65,10 +59,6 @@ func seconds9(nanos uint64) float64 { return float64(nanos) / 1e9 }
 
 // metricWriter writes the text format of Prometheus.
 type metricWriter struct{ bytes.Buffer }
-
-func (w *metricWriter) family(name, kind, stability, help string) {
-	fmt.Fprintf(w, "# HELP %s [%s] %s\n# TYPE %s %s\n", name, stability, help, name, kind)
-}
 
 // value writes a sample. Labels are written as they are; a zero time is left out.
 func (w *metricWriter) value(name, labels string, v float64, at time.Time) {
@@ -83,7 +73,7 @@ func (w *metricWriter) value(name, labels string, v float64, at time.Time) {
 	w.WriteByte('\n')
 }
 
-func (w *metricWriter) containers(pods []*usage.Pod, name, kind, help string, of func(*usage.Container) (float64, time.Time, bool)) {
+func (w *metricWriter) containers(pods []*usage.Pod, name string, of func(*usage.Container) (float64, time.Time, bool)) {
 	begun := false
 	for _, p := range pods {
 		for i := range p.Containers {
@@ -93,23 +83,15 @@ func (w *metricWriter) containers(pods []*usage.Pod, name, kind, help string, of
 				continue
 			}
 			if !begun {
-				w.family(name, kind, stabilityOf(name), help)
+				resourcemetrics.Family(w, name)
 				begun = true
 			}
-			w.value(name, fmt.Sprintf("container=%q,namespace=%q,pod=%q", c.Name, p.Namespace, p.Name), v, at)
+			w.value(name, resourcemetrics.Container(p.Namespace, p.Name, c.Name), v, at)
 		}
 	}
 }
 
-// stabilityOf is upstream's promise about a metric.
-func stabilityOf(name string) string {
-	if name == "container_swap_usage_bytes" {
-		return "ALPHA"
-	}
-	return "STABLE"
-}
-
-func (w *metricWriter) pods(pods []*usage.Pod, name, kind, help string, of func(*usage.Pod) (float64, time.Time)) {
+func (w *metricWriter) pods(pods []*usage.Pod, name string, of func(*usage.Pod) (float64, time.Time)) {
 	begun := false
 	for _, p := range pods {
 		v, at := of(p)
@@ -117,7 +99,7 @@ func (w *metricWriter) pods(pods []*usage.Pod, name, kind, help string, of func(
 			continue
 		}
 		if !begun {
-			w.family(name, kind, "STABLE", help)
+			resourcemetrics.Family(w, name)
 			begun = true
 		}
 		w.value(name, fmt.Sprintf("namespace=%q,pod=%q", p.Namespace, p.Name), v, at)

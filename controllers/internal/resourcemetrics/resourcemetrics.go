@@ -1,0 +1,44 @@
+// Package resourcemetrics has the metrics of /metrics/resource, which kubelets and fake nodes serve. The
+// names and texts are those of k8s.io/kubernetes/pkg/kubelet/metrics/collectors, v1.36.3.
+package resourcemetrics
+
+import (
+	"fmt"
+	"io"
+)
+
+// The metrics.
+const (
+	ScrapeError     = "resource_scrape_error"
+	NodeCPU         = "node_cpu_usage_seconds_total"
+	NodeMemory      = "node_memory_working_set_bytes"
+	ContainerCPU    = "container_cpu_usage_seconds_total"
+	ContainerMemory = "container_memory_working_set_bytes"
+	ContainerStart  = "container_start_time_seconds"
+	ContainerSwap   = "container_swap_usage_bytes"
+	PodCPU          = "pod_cpu_usage_seconds_total"
+	PodMemory       = "pod_memory_working_set_bytes"
+)
+
+var families = map[string]struct{ kind, stability, help string }{
+	ScrapeError:     {"gauge", "STABLE", "1 if there was an error while getting container metrics, 0 otherwise"},
+	NodeCPU:         {"counter", "STABLE", "Cumulative cpu time consumed by the node in core-seconds"},
+	NodeMemory:      {"gauge", "STABLE", "Current working set of the node in bytes"},
+	ContainerCPU:    {"counter", "STABLE", "Cumulative cpu time consumed by the container in core-seconds"},
+	ContainerMemory: {"gauge", "STABLE", "Current working set of the container in bytes"},
+	ContainerStart:  {"gauge", "STABLE", "Start time of the container since unix epoch in seconds"},
+	ContainerSwap:   {"gauge", "ALPHA", "Current amount of the container swap usage in bytes. Reported only on non-windows systems"},
+	PodCPU:          {"counter", "STABLE", "Cumulative cpu time consumed by the pod in core-seconds"},
+	PodMemory:       {"gauge", "STABLE", "Current working set of the pod in bytes"},
+}
+
+// Family writes what comes before the values of a metric in the text format of Prometheus, to a buffer.
+func Family(w io.Writer, name string) {
+	f := families[name]
+	_, _ = fmt.Fprintf(w, "# HELP %s [%s] %s\n# TYPE %s %s\n", name, f.stability, f.help, name, f.kind)
+}
+
+// Container returns the labels of a container.
+func Container(namespace, pod, container string) string {
+	return fmt.Sprintf("container=%q,namespace=%q,pod=%q", container, namespace, pod)
+}
