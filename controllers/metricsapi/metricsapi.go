@@ -96,21 +96,21 @@ func New(m *manager.Manager, opts Options) http.Handler {
 	if opts.Timeout == 0 {
 		opts.Timeout = 10 * time.Second
 	}
-	s := &server{
-		pods: informers.For[*corev1.Pod](m.Informers()).Lister(), nodes: informers.For[*corev1.Node](m.Informers()).Lister(),
-		conn: m.Conn(), find: discovery.New(m.Conn(), discovery.Options{}), maps: client.For[*corev1.ConfigMap](m.Conn()),
-	}
-	s.scraper = newScraper(m.Conn(), s.nodes, opts, m.Logger())
+	s := &server{conn: m.Conn(), find: discovery.New(m.Conn(), discovery.Options{}), maps: client.For[*corev1.ConfigMap](m.Conn())}
+	listed := informers.For[*corev1.Node](m.Informers()).Lister()
+	kubelets := newScraper(m.Conn(), listed, opts, m.Logger())
+	nodes := &metricsOf[*corev1.Node, nodeMetrics]{kubelets, listed, "nodes", "NodeMetricsList", nodeMetricsOf}
+	pods := &metricsOf[*corev1.Pod, podMetrics]{kubelets, informers.For[*corev1.Pod](m.Informers()).Lister(), "pods", "PodMetricsList", podMetricsOf}
 	mux := http.NewServeMux()
 	get := func(path string, f func(r *http.Request) (any, error)) {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { reply(w, r, f) })
 	}
 	at := "/apis/" + Resource.String()
-	get(at+"/nodes", s.listNodes)
-	get(at+"/nodes/{name}", s.getNode)
-	get(at+"/pods", s.listPods)
-	get(at+"/namespaces/{namespace}/pods", s.listPods)
-	get(at+"/namespaces/{namespace}/pods/{name}", s.getPod)
+	get(at+"/nodes", nodes.list)
+	get(at+"/nodes/{name}", nodes.get)
+	get(at+"/pods", pods.list)
+	get(at+"/namespaces/{namespace}/pods", pods.list)
+	get(at+"/namespaces/{namespace}/pods/{name}", pods.get)
 	for _, gv := range []schema.GroupVersion{Custom, CustomPreferred} {
 		at, custom := "/apis/"+gv.String(), func(r *http.Request) (any, error) { return s.custom(r, gv) }
 		get(at+"/namespaces/{namespace}/metrics/{metric}", custom)
@@ -127,14 +127,11 @@ func New(m *manager.Manager, opts Options) http.Handler {
 	return mux
 }
 
-// server answers requests.
+// server answers requests for custom and external metrics.
 type server struct {
-	*scraper
-	pods  informers.Lister[*corev1.Pod]
-	nodes informers.Lister[*corev1.Node]
-	conn  client.Conn
-	find  *discovery.Client
-	maps  *client.Client[*corev1.ConfigMap]
+	conn client.Conn
+	find *discovery.Client
+	maps *client.Client[*corev1.ConfigMap]
 }
 
 // resources is the document at the path of a version.

@@ -3,7 +3,6 @@ package metricsapi
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -138,78 +137,48 @@ func (s *selection) selects(o metav1.Object) bool {
 	return s.fields.Matches(fields.Set{"metadata.name": o.GetName(), "metadata.namespace": o.GetNamespace()})
 }
 
-func (s *server) listNodes(r *http.Request) (any, error) {
+// metricsOf are the metrics of the objects of one kind. of makes those of an object, nil if they are not
+// known.
+type metricsOf[T metav1.Object, M any] struct {
+	*scraper
+	objects  informers.Lister[T]
+	resource string
+	listKind string
+	of       func(obj T, known map[string]*nodeSeries) *M
+}
+
+func (m *metricsOf[T, M]) list(r *http.Request) (any, error) {
 	sel, err := selectionOf(r)
 	if err != nil {
 		return nil, err
 	}
-	known, err := s.fresh(r.Context())
+	known, err := m.fresh(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := s.nodes.List(sel.ListOptions)
+	all, err := m.objects.List(sel.ListOptions) // in the order of their keys
 	if err != nil {
 		return nil, err
 	}
-	out := newList[*nodeMetrics](Resource.String(), "NodeMetricsList")
-	for _, n := range nodes {
-		if m := nodeMetricsOf(n, known); m != nil && sel.selects(n) {
-			out.Items = append(out.Items, m)
+	out := newList[*M](Resource.String(), m.listKind)
+	for _, obj := range all {
+		if one := m.of(obj, known); one != nil && sel.selects(obj) {
+			out.Items = append(out.Items, one)
 		}
 	}
-	slices.SortFunc(out.Items, func(a, b *nodeMetrics) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
 	return out, nil
 }
 
-func (s *server) getNode(r *http.Request) (any, error) {
-	known, err := s.fresh(r.Context())
-	if err != nil {
-		return nil, err
-	}
-	name := r.PathValue("name")
-	if n, err := s.nodes.Get(types.NamespacedName{Name: name}); err == nil {
-		if m := nodeMetricsOf(n, known); m != nil {
-			return m, nil
-		}
-	}
-	return nil, apierrors.NewNotFound(Resource.WithResource("nodes").GroupResource(), name)
-}
-
-func (s *server) listPods(r *http.Request) (any, error) {
-	sel, err := selectionOf(r)
-	if err != nil {
-		return nil, err
-	}
-	known, err := s.fresh(r.Context())
-	if err != nil {
-		return nil, err
-	}
-	pods, err := s.pods.List(sel.ListOptions)
-	if err != nil {
-		return nil, err
-	}
-	out := newList[*podMetrics](Resource.String(), "PodMetricsList")
-	for _, p := range pods {
-		if m := podMetricsOf(p, known); m != nil && sel.selects(p) {
-			out.Items = append(out.Items, m)
-		}
-	}
-	slices.SortFunc(out.Items, func(a, b *podMetrics) int {
-		return strings.Compare(a.Metadata.Namespace+"/"+a.Metadata.Name, b.Metadata.Namespace+"/"+b.Metadata.Name)
-	})
-	return out, nil
-}
-
-func (s *server) getPod(r *http.Request) (any, error) {
-	known, err := s.fresh(r.Context())
+func (m *metricsOf[T, M]) get(r *http.Request) (any, error) {
+	known, err := m.fresh(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	key := types.NamespacedName{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
-	if p, err := s.pods.Get(key); err == nil {
-		if m := podMetricsOf(p, known); m != nil {
-			return m, nil
+	if obj, err := m.objects.Get(key); err == nil {
+		if one := m.of(obj, known); one != nil {
+			return one, nil
 		}
 	}
-	return nil, apierrors.NewNotFound(Resource.WithResource("pods").GroupResource(), key.String())
+	return nil, apierrors.NewNotFound(Resource.WithResource(m.resource).GroupResource(), strings.TrimPrefix(key.String(), "/"))
 }

@@ -10,11 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers/internal/resourcemetrics"
 	"github.com/keelson-dev/keelson/informers"
 )
 
@@ -104,15 +104,14 @@ type scraper struct {
 	log   *slog.Logger
 
 	turn chan struct{} // held while kubelets are read
-	read time.Time     // the end of the last reading; guarded by turn
-	// known is by node, and replaced as a whole.
-	known atomic.Pointer[map[string]*nodeSeries]
+	// turn guards the rest: the end of the last reading, and what is known, by node. That is replaced as a
+	// whole.
+	read  time.Time
+	known map[string]*nodeSeries
 }
 
 func newScraper(conn client.Conn, nodes informers.Lister[*corev1.Node], opts Options, log *slog.Logger) *scraper {
-	s := &scraper{conn: conn, nodes: nodes, opts: opts, log: log, turn: make(chan struct{}, 1)}
-	s.known.Store(&map[string]*nodeSeries{})
-	return s
+	return &scraper{conn: conn, nodes: nodes, opts: opts, log: log, turn: make(chan struct{}, 1)}
 }
 
 // fresh returns readings that are not older than Options.Resolution, by node. Nodes that cannot be read are
@@ -125,7 +124,7 @@ func (s *scraper) fresh(ctx context.Context) (map[string]*nodeSeries, error) {
 		return nil, ctx.Err()
 	}
 	if !s.read.IsZero() && time.Since(s.read) < s.opts.Resolution {
-		return *s.known.Load(), nil
+		return s.known, nil
 	}
 	incomplete, err := s.readAll(ctx)
 	if err == nil && incomplete {
@@ -140,7 +139,7 @@ func (s *scraper) fresh(ctx context.Context) (map[string]*nodeSeries, error) {
 		return nil, err
 	}
 	s.read = time.Now()
-	return *s.known.Load(), nil
+	return s.known, nil
 }
 
 // readAll reads the kubelets of all nodes, and reports whether a further reading is needed.
@@ -149,7 +148,6 @@ func (s *scraper) readAll(ctx context.Context) (incomplete bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	known := *s.known.Load()
 	next := make(map[string]*nodeSeries, len(nodes))
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -158,7 +156,7 @@ func (s *scraper) readAll(ctx context.Context) (incomplete bool, err error) {
 		free <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-free }()
-			n, err := s.readNode(ctx, node.Name, known[node.Name])
+			n, err := s.readNode(ctx, node.Name, s.known[node.Name])
 			if err != nil {
 				s.log.Warn("reading the resource metrics of a node failed", "node", node.Name, "err", err)
 				return
@@ -172,7 +170,7 @@ func (s *scraper) readAll(ctx context.Context) (incomplete bool, err error) {
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	s.known.Store(&next)
+	s.known = next
 	return incomplete, nil
 }
 
@@ -219,17 +217,17 @@ func parse(text string, now time.Time) (node reading, containers map[containerKe
 			c = &reading{}
 		}
 		switch m.name {
-		case "node_cpu_usage_seconds_total":
+		case resourcemetrics.NodeCPU:
 			node.seconds, node.at, found = m.value, m.at, found+1
-		case "node_memory_working_set_bytes":
+		case resourcemetrics.NodeMemory:
 			node.memory, found = m.value, found+1
-		case "container_cpu_usage_seconds_total":
+		case resourcemetrics.ContainerCPU:
 			c.seconds, c.at, containers[key] = m.value, m.at, c
 			measured[key]++
-		case "container_memory_working_set_bytes":
+		case resourcemetrics.ContainerMemory:
 			c.memory, containers[key] = m.value, c
 			measured[key]++
-		case "container_start_time_seconds":
+		case resourcemetrics.ContainerStart:
 			c.started, containers[key] = time.UnixMilli(int64(m.value*1000)), c
 		}
 	}
