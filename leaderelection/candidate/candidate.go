@@ -108,17 +108,11 @@ func (c *Candidate) await(ctx context.Context, now *coordinationv1beta1.LeaseCan
 			return nil // what happened meanwhile is read by renew
 		case err != nil:
 			return err
-		case e.Type == client.Deleted, (e.Type == client.Added || e.Type == client.Modified) && pinged(e.Object):
+		case e.Type == client.Deleted, (e.Type == client.Added || e.Type == client.Modified) && e.Object.Pinged():
 			return nil
 		}
 	}
 	return nil // after the period, or when the server has ended the watch
-}
-
-// pinged reports whether the server has requested a sign of life since the last one.
-func pinged(c *coordinationv1beta1.LeaseCandidate) bool {
-	s := &c.Spec
-	return s.PingTime != nil && (s.RenewTime == nil || s.RenewTime.Before(s.PingTime.Time))
 }
 
 // renew writes a sign of life.
@@ -133,7 +127,7 @@ func (c *Candidate) renew(ctx context.Context) (*coordinationv1beta1.LeaseCandid
 	changed := codec.DeepCopy(now)
 	changed.Spec = c.object().Spec
 	changed.Spec.PingTime = now.Spec.PingTime
-	if changed.Spec.PingTime != nil && changed.Spec.RenewTime.Before(changed.Spec.PingTime.Time) {
+	if changed.Pinged() {
 		// The clock of the server is ahead: an answer is not before its request.
 		changed.Spec.RenewTime = changed.Spec.PingTime
 	}

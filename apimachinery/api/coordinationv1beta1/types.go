@@ -37,3 +37,9 @@ type LeaseCandidateSpec struct {
 	// Strategies other than OldestEmulationVersion have a name with a domain, and a controller of their own.
 	Strategy coordinationv1.CoordinatedLeaseStrategy `json:"strategy,omitempty" protobuf:"bytes,6,opt,name=strategy" openapi:"required"`
 }
+
+// Pinged reports whether the server has requested a sign of life since the last one.
+func (c *LeaseCandidate) Pinged() bool {
+	s := &c.Spec
+	return s.PingTime != nil && (s.RenewTime == nil || s.RenewTime.Before(s.PingTime.Time))
+}

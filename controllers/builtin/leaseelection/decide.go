@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1"
-	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1beta1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
@@ -48,10 +47,10 @@ func decide(l *lease, candidates []*candidate, now time.Time) (decision, error) 
 		switch {
 		case responded(c, now):
 			present = append(present, c)
-		case s.PingTime == nil, !unanswered(c) && expired(s.PingTime, patience, now):
+		case c.Pinged():
+			waiting = waiting || !expired(s.PingTime, patience, now)
+		case expired(s.PingTime, patience, now):
 			d.ping = append(d.ping, c)
-		case unanswered(c) && !expired(s.PingTime, patience, now):
-			waiting = true
 		}
 	}
 	if waiting || len(d.ping) > 0 {
@@ -142,12 +141,6 @@ func expired(t *metav1.MicroTime, after time.Duration, now time.Time) bool {
 }
 
 // responded reports whether a candidate has given a sign of life just now, and none is due.
-func responded(c *coordinationv1beta1.LeaseCandidate, now time.Time) bool {
-	return !unanswered(c) && !expired(c.Spec.RenewTime, patience, now)
-}
-
-// unanswered reports whether a sign of life was requested since the last one.
-func unanswered(c *coordinationv1beta1.LeaseCandidate) bool {
-	s := &c.Spec
-	return s.PingTime != nil && (s.RenewTime == nil || s.RenewTime.Before(s.PingTime.Time))
+func responded(c *candidate, now time.Time) bool {
+	return !c.Pinged() && !expired(c.Spec.RenewTime, patience, now)
 }
