@@ -31,10 +31,15 @@ import (
 // replica returns one of several managers that compete for a lease. Each has its own conn, so that a test can
 // observe its requests.
 func replica(t *testing.T, conn client.Conn, name string) *manager.Manager {
-	lock := leaselock.New(conn, types.NamespacedName{Namespace: "default", Name: "operator"}, leaselock.Options{})
-	e, err := leaderelection.New(lock, leaderelection.Options{Identity: name})
+	return manager.New(conn, manager.Options{Elector: electorOf(t, conn, "operator", name)})
+}
+
+// electorOf returns an elector of a lease.
+func electorOf(t *testing.T, conn client.Conn, lease, identity string) *leaderelection.Elector {
+	lock := leaselock.New(conn, types.NamespacedName{Namespace: "default", Name: lease}, leaselock.Options{})
+	e, err := leaderelection.New(lock, leaderelection.Options{Identity: identity})
 	require.NoError(t, err)
-	return manager.New(conn, manager.Options{Elector: e})
+	return e
 }
 
 // leaseOf is the lease of the replicas.

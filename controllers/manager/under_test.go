@@ -11,21 +11,10 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
-	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/manager"
-	"github.com/keelson-dev/keelson/leaderelection"
-	"github.com/keelson-dev/keelson/leaderelection/leaselock"
 )
-
-// second returns the elector of a further lease.
-func second(t *testing.T, conn client.Conn, identity string) *leaderelection.Elector {
-	lock := leaselock.New(conn, types.NamespacedName{Namespace: "default", Name: "second"}, leaselock.Options{})
-	e, err := leaderelection.New(lock, leaderelection.Options{Identity: identity})
-	require.NoError(t, err)
-	return e
-}
 
 // waiting is a runnable that notes its start and end.
 func (d *diary) waiting(name string) manager.Func {
@@ -46,7 +35,7 @@ func TestASecondLease(t *testing.T) {
 		var stops []func()
 		for _, name := range []string{"one", "two"} {
 			m := replica(t, c.Conn(), name)
-			view := m.Under("second lease", second(t, c.Conn(), name))
+			view := m.Under("second lease", electorOf(t, c.Conn(), "second", name))
 			m.Add("main", d.waiting(name+": main"))
 			view.Add("moved", d.waiting(name+": moved"))
 			require.True(t, view.Has("moved"))
@@ -75,12 +64,12 @@ func TestASecondLeaseOfAnotherProgram(t *testing.T) {
 		other, release := context.WithCancel(t.Context())
 		released := make(chan error, 1)
 		go func() {
-			released <- second(t, c.Conn(), "other").Run(other, func(ctx context.Context) error { <-ctx.Done(); return nil })
+			released <- electorOf(t, c.Conn(), "second", "other").Run(other, func(ctx context.Context) error { <-ctx.Done(); return nil })
 		}()
 		c.Sleep(time.Second)
 		m := replica(t, c.Conn(), "one")
 		m.Add("main", d.waiting("main"))
-		view := m.Under("second lease", second(t, c.Conn(), "one"))
+		view := m.Under("second lease", electorOf(t, c.Conn(), "second", "one"))
 		led := make(chan context.Context, 1)
 		view.Add("moved", manager.Func(func(ctx context.Context) error {
 			led <- context.WithoutCancel(ctx)
