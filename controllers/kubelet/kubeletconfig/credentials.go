@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/controllers/kubelet"
 )
@@ -83,12 +82,8 @@ func providerFiles(path string) ([]string, error) {
 
 func readProviders(b []byte) ([]kubelet.CredentialProvider, error) {
 	var c providerConfig
-	issues, err := codec.UnmarshalYAML(b, &c, codec.DecodeOptions{Strict: true})
-	if err != nil {
+	if err := strict(b, &c); err != nil {
 		return nil, err
-	}
-	if len(issues) > 0 {
-		return nil, fmt.Errorf("%v", issues[0])
 	}
 	if c.Kind != providerKind || !slices.Contains(providerVersions, c.APIVersion) {
 		return nil, fmt.Errorf("want kind %s of %s, found %q of %q", providerKind, providerVersions[0], c.Kind, c.APIVersion)

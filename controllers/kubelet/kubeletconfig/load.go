@@ -67,17 +67,22 @@ func read(path string) ([]byte, error) {
 		return nil, err
 	}
 	var c Configuration
-	issues, err := codec.UnmarshalYAML(b, &c, codec.DecodeOptions{Strict: true})
-	if err != nil {
+	if err := strict(b, &c); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if len(issues) > 0 {
-		return nil, fmt.Errorf("%s: %v", path, issues[0])
 	}
 	if c.APIVersion != APIVersion || c.Kind != Kind {
 		return nil, fmt.Errorf("%s: want kind %s of %s, found %q of %q", path, Kind, APIVersion, c.Kind, c.APIVersion)
 	}
 	return codec.YAMLToJSON(b)
+}
+
+// strict reads YAML or JSON without unknown or repeated fields.
+func strict(b []byte, into any) error {
+	issues, err := codec.UnmarshalYAML(b, into, codec.DecodeOptions{Strict: true})
+	if err == nil && len(issues) > 0 {
+		err = fmt.Errorf("%v", issues[0])
+	}
+	return err
 }
 
 func set[T comparable](field *T, value T) {
