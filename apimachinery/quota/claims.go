@@ -17,34 +17,6 @@ func claimed(c *corev1.PersistentVolumeClaim) resource.Quantity {
 	return storage
 }
 
-// storageClass is the class of a claim; the annotation is older than the field and has precedence.
-func storageClass(c *corev1.PersistentVolumeClaim) string {
-	if class, ok := c.Annotations[corev1.BetaStorageClassAnnotation]; ok {
-		return class
-	}
-	if c.Spec.StorageClassName != nil {
-		return *c.Spec.StorageClassName
-	}
-	return ""
-}
-
-// attributesClasses are the VolumeAttributesClasses of a claim: the wanted one, the current one and that to
-// which the volume is being changed.
-func attributesClasses(c *corev1.PersistentVolumeClaim) []string {
-	var all []string
-	add := func(name *string) {
-		if name != nil && *name != "" {
-			all = append(all, *name)
-		}
-	}
-	add(c.Spec.VolumeAttributesClassName)
-	add(c.Status.CurrentVolumeAttributesClassName)
-	if m := c.Status.ModifyVolumeStatus; m != nil {
-		add(&m.TargetVolumeAttributesClassName)
-	}
-	return all
-}
-
 // devices returns the number of devices that a claim may get, by device class: of alternatives the largest
 // number for each class, of a request for all devices the greatest number that a claim can have.
 func devices(c *resourcev1.ResourceClaim) map[string]int64 {

@@ -35,7 +35,7 @@ func Usage(kind string, obj metav1.Object) corev1.ResourceList {
 	case *corev1.PersistentVolumeClaim:
 		storage := claimed(o)
 		out[corev1.ResourcePersistentVolumeClaims], out[corev1.ResourceRequestsStorage] = one, storage
-		if class := storageClass(o); class != "" {
+		if class := o.StorageClass(); class != "" {
 			prefix := corev1.ResourceName(class + ".storageclass.storage.k8s.io/")
 			out[prefix+"persistentvolumeclaims"], out[prefix+"requests.storage"] = one, storage
 		}
@@ -105,7 +105,7 @@ func InScope(obj metav1.Object, r corev1.ScopedResourceSelectorRequirement) bool
 	case *corev1.Pod:
 		return podInScope(o, r)
 	case *corev1.PersistentVolumeClaim:
-		return r.ScopeName == corev1.ResourceQuotaScopeVolumeAttributesClass && selects(r, attributesClasses(o))
+		return r.ScopeName == corev1.ResourceQuotaScopeVolumeAttributesClass && selects(r, o.AttributesClasses())
 	}
 	return false
 }

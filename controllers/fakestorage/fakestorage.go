@@ -79,7 +79,7 @@ var byClass = informers.DefineIndex("fakestorage.class", func(c *corev1.Persiste
 	if c.Spec.VolumeName != "" {
 		return nil
 	}
-	return []string{volumematch.ClaimClass(c)}
+	return []string{c.StorageClass()}
 })
 
 // Add adds the simulation to m. It needs permission to write claims, volumes, attachments and their statuses.
@@ -147,7 +147,7 @@ func (d *driver) reconcileClaim(ctx context.Context, req reconcile.Request) (rec
 	if c.Annotations[volumematch.Provisioner] != d.name {
 		return reconcile.Result{}, nil
 	}
-	class, err := d.classes.Get(types.NamespacedName{Name: volumematch.ClaimClass(c)})
+	class, err := d.classes.Get(types.NamespacedName{Name: c.StorageClass()})
 	if err != nil {
 		return reconcile.Result{}, apierrors.IgnoreNotFound(err) // see claimsOfClass
 	}

@@ -102,7 +102,7 @@ func (f *volumeNeeds) gather(s *storage, p *Pod) *Status {
 			return refusal(UnschedulableAndUnresolvable, "VolumeBinding", problem)
 		case volumematch.IsBound(c):
 			f.addBound(c)
-		case c.Spec.VolumeName != "" || !volumematch.WaitsForConsumer(s.classes.get("", volumematch.ClaimClass(c))):
+		case c.Spec.VolumeName != "" || !volumematch.WaitsForConsumer(s.classes.get("", c.StorageClass())):
 			immediate = true
 		case c.Annotations[volumematch.SelectedNode] != "":
 			f.chosen = append(f.chosen, c)
@@ -112,7 +112,7 @@ func (f *volumeNeeds) gather(s *storage, p *Pod) *Status {
 				return &Status{Code: Error, Plugin: "VolumeBinding", Reasons: []string{err.Error()}}
 			}
 			f.delayed = append(f.delayed, r)
-			classes[volumematch.ClaimClass(c)] = true
+			classes[c.StorageClass()] = true
 		}
 	}
 	if immediate {
@@ -267,7 +267,7 @@ func (f *volumeNeeds) reach(n *Node) {
 
 // provisions returns why no volume can be made for a claim on a node, 0 if one can.
 func (f *volumeNeeds) provisions(c *corev1.PersistentVolumeClaim, n *corev1.Node) int {
-	class := f.storage.classes.get("", volumematch.ClaimClass(c))
+	class := f.storage.classes.get("", c.StorageClass())
 	switch {
 	case class == nil:
 		f.failed = errNoClass

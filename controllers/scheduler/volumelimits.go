@@ -7,7 +7,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/controllers/internal/volumematch"
 )
 
 // NodeVolumeLimits refuses nodes where a CSI driver can attach no more volumes: the CSINode says how many it
@@ -148,7 +147,7 @@ func (s *storage) attachableOf(c *corev1.PersistentVolumeClaim, n *storagev1.CSI
 		}
 		return out
 	}
-	class := s.classes.get("", volumematch.ClaimClass(c))
+	class := s.classes.get("", c.StorageClass())
 	if class == nil {
 		return out
 	}

@@ -226,7 +226,7 @@ func (a VolumeZone) PreFilter(cy *Cycle) (NodeFilter, *Status) {
 
 // unboundProblem says why a claim without a volume cannot be used; empty if it waits for a pod.
 func (s *storage) unboundProblem(c *corev1.PersistentVolumeClaim) string {
-	name := volumematch.ClaimClass(c)
+	name := c.StorageClass()
 	class := s.classes.get("", name)
 	switch {
 	case name == "":

@@ -51,7 +51,7 @@ func (b *binder) stateOf(c *corev1.PersistentVolumeClaim) (*claimState, error) {
 		s.standard, err = b.defaultClass()
 		return s, err
 	}
-	if class := volumematch.ClaimClass(c); class != "" {
+	if class := c.StorageClass(); class != "" {
 		if s.class, err = b.classes.Get(types.NamespacedName{Name: class}); apierrors.IgnoreNotFound(err) != nil {
 			return nil, err
 		}

@@ -77,7 +77,7 @@ func decideClaim(s *claimState) claimPlan {
 
 // decideUnserved is for a claim that no volume fits. It waits for a pod, if wait, or for a volume to be made.
 func decideUnserved(s *claimState, wait bool) claimPlan {
-	class := volumematch.ClaimClass(s.claim)
+	class := s.claim.StorageClass()
 	switch {
 	case wait && len(s.pods) == 0:
 		return pending(corev1.EventTypeNormal, "WaitForFirstConsumer", "waiting for first consumer to be created before binding")

@@ -94,7 +94,7 @@ var waiting = informers.DefineIndex("volumebinder.waiting", func(c *corev1.Persi
 	case !volumematch.HasClass(c):
 		return []string{ofClass(""), withoutClass}
 	}
-	return []string{ofClass(volumematch.ClaimClass(c))}
+	return []string{ofClass(c.StorageClass())}
 })
 
 // offered files available volumes under their classes, and those that refer to a claim under it.
@@ -200,7 +200,7 @@ func (b *binder) volumesOfClaim(e informers.Event[*corev1.PersistentVolumeClaim]
 // candidates are the volumes that refer to a claim, and the available ones of its class, shared and
 // read-only.
 func (b *binder) candidates(c *corev1.PersistentVolumeClaim) (out []*corev1.PersistentVolume, err error) {
-	for _, value := range []string{ofClaim(c.Key()), ofClass(volumematch.ClaimClass(c))} {
+	for _, value := range []string{ofClaim(c.Key()), ofClass(c.StorageClass())} {
 		if err := b.volumeIndex.View(value, func(v *corev1.PersistentVolume) bool {
 			out = append(out, v)
 			return true

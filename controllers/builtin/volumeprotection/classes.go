@@ -39,35 +39,21 @@ func AddClasses(m *manager.Manager, opts Options) error {
 		}
 		return reconcile.Result{}, protect(ctx, api, class, ClassFinalizer, unused)
 	}), opts.controllers(), controllers.For(lacks[*storagev1.VolumeAttributesClass](ClassFinalizer)),
-		controllers.Watches(releasedClasses(classesOfClaim)), controllers.Watches(releasedClasses(classesOfVolume)))
+		controllers.Watches(releasedClasses((*corev1.PersistentVolumeClaim).AttributesClasses)), controllers.Watches(releasedClasses(classesOfVolume)))
 	return err
 }
 
 // claimsByClass and volumesByClass file claims and volumes under the classes that they name.
 var (
-	claimsByClass  = informers.DefineIndex("volumeprotection.claims of class", classesOfClaim)
+	claimsByClass  = informers.DefineIndex("volumeprotection.claims of class", (*corev1.PersistentVolumeClaim).AttributesClasses)
 	volumesByClass = informers.DefineIndex("volumeprotection.volumes of class", classesOfVolume)
 )
 
-// classesOfClaim are the classes that a claim wants, has, and is being changed to.
-func classesOfClaim(c *corev1.PersistentVolumeClaim) []string {
-	names := named(nil, c.Spec.VolumeAttributesClassName)
-	names = named(names, c.Status.CurrentVolumeAttributesClassName)
-	if s := c.Status.ModifyVolumeStatus; s != nil {
-		names = named(names, &s.TargetVolumeAttributesClassName)
-	}
-	return names
-}
-
 func classesOfVolume(v *corev1.PersistentVolume) []string {
-	return named(nil, v.Spec.VolumeAttributesClassName)
-}
-
-func named(names []string, name *string) []string {
-	if name == nil || *name == "" || slices.Contains(names, *name) {
-		return names
+	if name := v.Spec.VolumeAttributesClassName; name != nil && *name != "" {
+		return []string{*name}
 	}
-	return append(names, *name)
+	return nil
 }
 
 // releasedClasses returns the classes that an object has named and does not name any more.

@@ -36,14 +36,6 @@ const (
 // NoProvisioner is the provisioner of a StorageClass whose volumes are made by hand.
 const NoProvisioner = "kubernetes.io/no-provisioner"
 
-// ClaimClass returns the storage class of a claim, empty for none.
-func ClaimClass(c *corev1.PersistentVolumeClaim) string {
-	if class, ok := c.Annotations[corev1.BetaStorageClassAnnotation]; ok {
-		return class
-	}
-	return value(c.Spec.StorageClassName)
-}
-
 // HasClass reports whether a claim names a class, be it the empty one.
 func HasClass(c *corev1.PersistentVolumeClaim) bool {
 	_, ok := c.Annotations[corev1.BetaStorageClassAnnotation]
@@ -118,7 +110,7 @@ type Request struct {
 
 // NewRequest returns the Request of a claim. The error is that of a selector that does not parse.
 func NewRequest(c *corev1.PersistentVolumeClaim) (Request, error) {
-	r := Request{Claim: c, size: c.Spec.Resources.Requests[corev1.ResourceStorage], class: ClaimClass(c)}
+	r := Request{Claim: c, size: c.Spec.Resources.Requests[corev1.ResourceStorage], class: c.StorageClass()}
 	if c.Spec.Selector == nil {
 		return r, nil
 	}

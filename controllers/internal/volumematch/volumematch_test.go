@@ -89,9 +89,9 @@ func TestBest(t *testing.T) {
 
 func TestClasses(t *testing.T) {
 	c := claim("c", 1)
-	require.Equal(t, "disk", volumematch.ClaimClass(c))
+	require.Equal(t, "disk", c.StorageClass())
 	c.Annotations = map[string]string{corev1.BetaStorageClassAnnotation: ""}
-	require.Empty(t, volumematch.ClaimClass(c), "the annotation is read first")
+	require.Empty(t, c.StorageClass(), "the annotation is read first")
 	c.Spec.StorageClassName = nil
 	require.True(t, volumematch.HasClass(c))
 	c.Annotations = nil
