@@ -64,65 +64,54 @@ func webIsReady(c *controllertest.Cluster, i int) {
 
 func wantedReplicas(i int) int32 { return int32(1 + i%2) }
 
-var widths = []width{
-	{controller: "replicaset-controller",
+// part is what all kinds with replicas have in their spec.
+type part struct {
+	replicas **int32
+	selector **metav1.LabelSelector
+	template *corev1.PodTemplateSpec
+}
+
+// scaled is the change of the number of replicas of one object.
+func scaled[T any, P interface {
+	*T
+	metav1.Object
+}](controller string, of func(P) part, followed func(o P, want int32) bool) width {
+	made := func(name string) (P, part) {
+		o := P(new(T))
+		*metav1.MetaOf(o) = controllertest.Name("default", name)
+		return o, of(o)
+	}
+	return width{controller: controller,
 		other: func(c *controllertest.Cluster, i int) {
-			o := &appsv1.ReplicaSet{ObjectMeta: controllertest.Name("default", fmt.Sprint("other-", i))}
-			o.Spec.Replicas = new(int32(0))
-			o.Spec.Selector, o.Spec.Template = selectorOf(i)
+			o, spec := made(fmt.Sprint("other-", i))
+			*spec.replicas = new(int32(0))
+			*spec.selector, *spec.template = selectorOf(i)
 			controllertest.Create(c, o)
 		},
 		before: func(c *controllertest.Cluster) {
-			o := &appsv1.ReplicaSet{ObjectMeta: controllertest.Name("default", "web")}
-			o.Spec.Selector, o.Spec.Template = webSelector, podTemplate()
+			o, spec := made("web")
+			*spec.selector, *spec.template = webSelector, podTemplate()
 			controllertest.Create(c, o)
 		},
 		change: func(c *controllertest.Cluster, i int) {
-			controllertest.Update(c, "default", "web", func(o *appsv1.ReplicaSet) { o.Spec.Replicas = new(wantedReplicas(i)) })
+			controllertest.Update(c, "default", "web", func(o P) { *of(o).replicas = new(wantedReplicas(i)) })
 		},
 		followed: func(c *controllertest.Cluster, i int) bool {
-			o := controllertest.Get[*appsv1.ReplicaSet](c, "default", "web")
-			return o.Status.ObservedGeneration == o.Generation && o.Status.Replicas == wantedReplicas(i)
-		}},
-	{controller: "deployment-controller",
-		other: func(c *controllertest.Cluster, i int) {
-			o := &appsv1.Deployment{ObjectMeta: controllertest.Name("default", fmt.Sprint("other-", i))}
-			o.Spec.Replicas = new(int32(0))
-			o.Spec.Selector, o.Spec.Template = selectorOf(i)
-			controllertest.Create(c, o)
-		},
-		before: func(c *controllertest.Cluster) {
-			o := &appsv1.Deployment{ObjectMeta: controllertest.Name("default", "web")}
-			o.Spec.Selector, o.Spec.Template = webSelector, podTemplate()
-			controllertest.Create(c, o)
-		},
-		change: func(c *controllertest.Cluster, i int) {
-			controllertest.Update(c, "default", "web", func(o *appsv1.Deployment) { o.Spec.Replicas = new(wantedReplicas(i)) })
-		},
-		followed: func(c *controllertest.Cluster, _ int) bool {
-			o := controllertest.Get[*appsv1.Deployment](c, "default", "web")
-			return o.Status.ObservedGeneration == o.Generation
-		}},
-	{controller: "statefulset-controller",
-		other: func(c *controllertest.Cluster, i int) {
-			o := &appsv1.StatefulSet{ObjectMeta: controllertest.Name("default", fmt.Sprint("other-", i))}
-			o.Spec.Replicas = new(int32(0))
-			o.Spec.Selector, o.Spec.Template = selectorOf(i)
-			controllertest.Create(c, o)
-		},
-		before: func(c *controllertest.Cluster) {
-			o := &appsv1.StatefulSet{ObjectMeta: controllertest.Name("default", "web")}
-			o.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
-			o.Spec.Selector, o.Spec.Template = webSelector, podTemplate()
-			controllertest.Create(c, o)
-		},
-		change: func(c *controllertest.Cluster, i int) {
-			controllertest.Update(c, "default", "web", func(o *appsv1.StatefulSet) { o.Spec.Replicas = new(wantedReplicas(i)) })
-		},
-		followed: func(c *controllertest.Cluster, _ int) bool {
-			o := controllertest.Get[*appsv1.StatefulSet](c, "default", "web")
-			return o.Status.ObservedGeneration == o.Generation
-		}},
+			return followed(controllertest.Get[P](c, "default", "web"), wantedReplicas(i))
+		}}
+}
+
+var widths = []width{
+	scaled("replicaset-controller", func(o *appsv1.ReplicaSet) part { return part{&o.Spec.Replicas, &o.Spec.Selector, &o.Spec.Template} },
+		func(o *appsv1.ReplicaSet, want int32) bool {
+			return o.Status.ObservedGeneration == o.Generation && o.Status.Replicas == want
+		}),
+	scaled("deployment-controller", func(o *appsv1.Deployment) part { return part{&o.Spec.Replicas, &o.Spec.Selector, &o.Spec.Template} },
+		func(o *appsv1.Deployment, _ int32) bool { return o.Status.ObservedGeneration == o.Generation }),
+	scaled("statefulset-controller", func(o *appsv1.StatefulSet) part {
+		o.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
+		return part{&o.Spec.Replicas, &o.Spec.Selector, &o.Spec.Template}
+	}, func(o *appsv1.StatefulSet, _ int32) bool { return o.Status.ObservedGeneration == o.Generation }),
 	{controller: "job-controller",
 		other: func(c *controllertest.Cluster, i int) {
 			o := &batchv1.Job{ObjectMeta: controllertest.Name("default", fmt.Sprint("other-", i))}
