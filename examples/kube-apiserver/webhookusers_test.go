@@ -14,14 +14,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/client/kubeconfig"
-	"github.com/keelson-dev/keelson/examples/internal/component"
 	"github.com/keelson-dev/keelson/store/certs"
 	"github.com/keelson-dev/keelson/store/memory"
 )
@@ -254,14 +252,4 @@ func TestWebhookKubeconfigIsFollowed(t *testing.T) {
 
 	_, err = poster(kubeconfig.Options{Path: filepath.Join(t.TempDir(), "none")}, discard)
 	require.ErrorContains(t, err, "none")
-}
-
-// A value that is in no file stays.
-func TestUnchanging(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		v := component.Unchanging("x")
-		time.Sleep(10 * component.ReloadEvery)
-		require.Equal(t, "x", v.Get())
-		require.Equal(t, "x", v.First())
-	})
 }

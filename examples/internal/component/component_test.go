@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -236,4 +237,14 @@ func TestPagesOfAComponent(t *testing.T) {
 			return e.Reason == "LeaderElection" && e.InvolvedObject.Name == "a-component"
 		}), "an event reports the new leader")
 	}, time.Minute, 10*time.Millisecond)
+}
+
+// A value that is in no file stays.
+func TestUnchanging(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := component.Unchanging("x")
+		time.Sleep(10 * component.ReloadEvery)
+		require.Equal(t, "x", v.Get())
+		require.Equal(t, "x", v.First())
+	})
 }
