@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
@@ -112,15 +113,18 @@ func NewUnauthorized(message string) *StatusError {
 // NewForbidden is 403 Forbidden; err says why. The resource or the name may be
 // empty.
 func NewForbidden(gr schema.GroupResource, name string, err error) *StatusError {
-	message := fmt.Sprintf("forbidden: %v", err)
+	subject, cause := "", "<nil>"
+	if err != nil {
+		cause = err.Error()
+	}
 	switch {
 	case gr.Empty():
 	case name == "":
-		message = fmt.Sprintf("%s is %s", gr, message)
+		subject = gr.String() + " is "
 	default:
-		message = fmt.Sprintf("%s %q is %s", gr, name, message)
+		subject = gr.String() + " " + strconv.Quote(name) + " is "
 	}
-	return New(http.StatusForbidden, metav1.StatusReasonForbidden, message).about(gr, name)
+	return New(http.StatusForbidden, metav1.StatusReasonForbidden, subject+"forbidden: "+cause).about(gr, name)
 }
 
 // NewMethodNotSupported is 405 MethodNotAllowed: the resource does not have the

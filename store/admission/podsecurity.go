@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -342,19 +343,24 @@ func (p *podSecurity) evaluate(a *Attributes, policy podsecurity.Policy, errs va
 	if enforce {
 		p.annotate(a, "enforce-policy", policy.Enforce.String())
 		if detail := check.detail(policy.Enforce); detail != "" {
-			refused = forbid(a, "violates PodSecurity %q: %s", policy.Enforce.String(), detail)
+			refused = apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, errors.New(violation("violates", policy.Enforce, detail)))
 		}
 	}
 	if detail := check.detail(policy.Audit); detail != "" {
-		p.annotate(a, "audit-violations", fmt.Sprintf("would violate PodSecurity %q: %s", policy.Audit.String(), detail))
+		p.annotate(a, "audit-violations", violation("would violate", policy.Audit, detail))
 	}
 	if refused != nil {
 		return refused
 	}
 	if detail := check.detail(policy.Warn); detail != "" {
-		a.Warn(fmt.Sprintf("would violate PodSecurity %q: %s", policy.Warn.String(), detail))
+		a.Warn(violation("would violate", policy.Warn, detail))
 	}
 	return nil
+}
+
+// violation says what of a policy is violated.
+func violation(verb string, policy podsecurity.LevelVersion, detail string) string {
+	return verb + ` PodSecurity "` + policy.String() + `": ` + detail
 }
 
 // podEvaluation evaluates a pod once for each different level and version in a row.

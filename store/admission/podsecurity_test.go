@@ -2,6 +2,7 @@ package admission_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -216,4 +217,47 @@ func TestPodSecurityOfNamespaces(t *testing.T) {
 func TestPodSecurityWrongOptions(t *testing.T) {
 	_, err := tryPlugin(t, "PodSecurity", objects{}, admission.Options{Configuration: admission.Configuration{PodSecurity: podsecurity.Configuration{Defaults: podsecurity.Defaults{Warn: "high"}}}})
 	require.EqualError(t, err, `podsecurity: PodSecurityConfiguration: defaults.warn: Invalid value: "high": must be one of privileged, baseline, restricted`)
+}
+
+// BenchmarkPodSecurity is what the plugin adds to a create of a pod with three containers, by what the labels
+// of its namespace make of it.
+func BenchmarkPodSecurity(b *testing.B) {
+	world := objects{"namespaces": {namespace("free"), namespace("strict", "enforce", "restricted"),
+		namespace("modes", "enforce", "baseline", "audit", "restricted", "audit-version", "v1.30", "warn", "restricted")}}
+	p := plugin(b, "PodSecurity", world, admission.Options{}).(admission.Validator)
+	plain := corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "x"}, {Name: "log", Image: "x"}, {Name: "proxy", Image: "x"}}}
+	secure := securePod("strict", "p", false)
+	secure.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = new(false)
+	secure.Spec.Containers = []corev1.Container{secure.Spec.Containers[0], secure.Spec.Containers[0], secure.Spec.Containers[0]}
+	hostile := corev1.PodSpec{HostNetwork: true, HostPID: true, Containers: slices.Clone(plain.Containers)}
+	hostile.Volumes = []corev1.Volume{{Name: "root", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
+	for i := range hostile.Containers {
+		c := &hostile.Containers[i]
+		c.Ports = []corev1.ContainerPort{{HostPort: 80}}
+		c.SecurityContext = &corev1.SecurityContext{Privileged: new(true), RunAsUser: new(int64(0)), Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"SYS_ADMIN"}}}
+	}
+	for _, c := range []struct {
+		name, namespace string
+		spec            corev1.PodSpec
+		refused         bool
+	}{
+		{"privileged", "free", hostile, false},
+		{"allowed", "strict", secure.Spec, false},
+		{"allowed in all modes", "modes", secure.Spec, false},
+		{"warned and recorded", "modes", plain, false},
+		{"refused", "strict", plain, true},
+		{"refused for all reasons", "strict", hostile, true},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "p"}, Spec: c.spec}
+			a := admission.Attributes{Operation: admission.Create, Kind: corev1.GroupVersion.WithKind("Pod"), Resource: pods, Namespace: c.namespace, Name: "p",
+				User: &authn.User{Name: "ann"}, Object: pod, Annotate: func(string, string) {}, Warn: func(string) {}}
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := p.Validate(b.Context(), &a); (err != nil) != c.refused {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -1,59 +1,55 @@
 package podsecurity
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
-	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
 // appArmorProfile forbids to turn off AppArmor, by field or by the annotation that came before it.
-func appArmorProfile(meta *metav1.ObjectMeta, spec *corev1.PodSpec) Violation {
-	var s setters
+func appArmorProfile(e *evaluation) string {
 	forbidden := func(p *corev1.AppArmorProfile) bool {
-		if p == nil || p.Type == corev1.AppArmorProfileTypeRuntimeDefault || p.Type == corev1.AppArmorProfileTypeLocalhost {
-			return false
-		}
-		s.values = append(s.values, string(p.Type))
-		return true
+		return p != nil && p.Type != corev1.AppArmorProfileTypeRuntimeDefault && p.Type != corev1.AppArmorProfileTypeLocalhost && e.forbid(string(p.Type))
 	}
-	s.pod = spec.SecurityContext != nil && forbidden(spec.SecurityContext.AppArmorProfile)
-	for name, sc := range secured(spec) {
-		if forbidden(sc.AppArmorProfile) {
-			s.containers = append(s.containers, name)
+	e.pod = e.spec.SecurityContext != nil && forbidden(e.spec.SecurityContext.AppArmorProfile)
+	for _, c := range e.containers {
+		if c.SecurityContext != nil && forbidden(c.SecurityContext.AppArmorProfile) {
+			e.name(c.Name)
 		}
 	}
 	var annotations []string
-	for key, profile := range meta.Annotations {
+	for key, profile := range e.meta.Annotations {
 		if strings.HasPrefix(key, corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix) && profile != "" &&
 			profile != "runtime/default" && !strings.HasPrefix(profile, "localhost/") {
-			annotations = append(annotations, fmt.Sprintf("%s=%q", key, profile))
+			annotations = append(annotations, key+"="+strconv.Quote(profile))
 		}
 	}
-	if !s.any() && annotations == nil {
-		return Violation{}
+	if !e.found() && annotations == nil {
+		return ""
 	}
-	parts := s.list()
+	e.list()
 	if annotations != nil {
-		parts = append(parts, plural("annotation", annotations))
+		if e.found() {
+			e.write(" and ")
+		}
+		e.count("annotation", annotations)
 	}
-	values := append(unique(s.values), unique(annotations)...)
-	return Violation{Reason: plural("forbidden AppArmor profile", values),
-		Detail: strings.Join(parts, " and ") + " must not set AppArmor profile type to " + quoted(values)}
+	values := append(unique(e.values), unique(annotations)...)
+	e.write(" must not set AppArmor profile type to ")
+	e.quote(values)
+	return "forbidden AppArmor profile" + suffix(values)
 }
 
 // defaultCapabilities forbids to add capabilities that containers do not have by default.
-func defaultCapabilities(_ *metav1.ObjectMeta, spec *corev1.PodSpec) Violation {
-	var s setters
-	for name, sc := range secured(spec) {
-		if addsOther(&s, sc.Capabilities, isDefaultCapability) {
-			s.containers = append(s.containers, name)
+func defaultCapabilities(e *evaluation) string {
+	for _, c := range e.containers {
+		if c.SecurityContext != nil && addsOther(e, c.SecurityContext.Capabilities, isDefaultCapability) {
+			e.name(c.Name)
 		}
 	}
-	return s.violation("non-default capabilities", "%s must not include %s in securityContext.capabilities.add")
+	return e.violation("non-default capabilities", "%s must not include %s in securityContext.capabilities.add")
 }
 
 func isDefaultCapability(c corev1.Capability) bool {
@@ -65,128 +61,137 @@ func isDefaultCapability(c corev1.Capability) bool {
 	return false
 }
 
-// addsOther reports whether capabilities are added that are not allowed, and appends them to the values of s.
-func addsOther(s *setters, c *corev1.Capabilities, allowed func(corev1.Capability) bool) bool {
+// addsOther reports whether capabilities are added that are not allowed, and forbids them.
+func addsOther(e *evaluation, c *corev1.Capabilities, allowed func(corev1.Capability) bool) bool {
 	found := false
 	if c != nil {
 		for _, added := range c.Add {
 			if !allowed(added) {
-				s.values, found = append(s.values, string(added)), true
+				found = e.forbid(string(added))
 			}
 		}
 	}
 	return found
 }
 
-func hostNamespaces(_ *metav1.ObjectMeta, spec *corev1.PodSpec) Violation {
-	var set []string
-	if spec.HostNetwork {
-		set = append(set, "hostNetwork=true")
+func hostNamespaces(e *evaluation) string {
+	if e.spec.HostNetwork {
+		e.forbid("hostNetwork=true")
 	}
-	if spec.HostPID {
-		set = append(set, "hostPID=true")
+	if e.spec.HostPID {
+		e.forbid("hostPID=true")
 	}
-	if spec.HostIPC {
-		set = append(set, "hostIPC=true")
+	if e.spec.HostIPC {
+		e.forbid("hostIPC=true")
 	}
-	if set == nil {
-		return Violation{}
-	}
-	return Violation{Reason: "host namespaces", Detail: strings.Join(set, ", ")}
+	return e.listed("host namespaces")
 }
 
-func hostPathVolumes(_ *metav1.ObjectMeta, spec *corev1.PodSpec) Violation {
-	var names []string
-	for i := range spec.Volumes {
-		if spec.Volumes[i].HostPath != nil {
-			names = append(names, spec.Volumes[i].Name)
+// listed writes the forbidden values as they are, and returns the reason if there are any.
+func (e *evaluation) listed(reason string) string {
+	if len(e.values) == 0 {
+		return ""
+	}
+	for i, v := range e.values {
+		if i > 0 {
+			e.write(", ")
+		}
+		e.write(v)
+	}
+	return reason
+}
+
+func hostPathVolumes(e *evaluation) string {
+	for i := range e.spec.Volumes {
+		if e.spec.Volumes[i].HostPath != nil {
+			e.name(e.spec.Volumes[i].Name)
 		}
 	}
-	if names == nil {
-		return Violation{}
+	if !e.found() {
+		return ""
 	}
-	return Violation{Reason: "hostPath volumes", Detail: plural("volume", names) + " " + quoted(names)}
+	e.count("volume", e.names)
+	e.write(" ")
+	e.quote(e.names)
+	return "hostPath volumes"
 }
 
-func hostPorts(_ *metav1.ObjectMeta, spec *corev1.PodSpec) Violation {
-	var s setters
-	for c := range containers(spec) {
+func hostPorts(e *evaluation) string {
+	for _, c := range e.containers {
 		found := false
 		for i := range c.Ports {
 			if port := c.Ports[i].HostPort; port != 0 {
-				s.values, found = append(s.values, strconv.Itoa(int(port))), true
+				found = e.forbid(strconv.Itoa(int(port)))
 			}
 		}
 		if found {
-			s.containers = append(s.containers, c.Name)
+			e.name(c.Name)
 		}
 	}
-	if !s.any() {
-		return Violation{}
+	if !e.found() {
+		return ""
 	}
-	ports := unique(s.values)
-	return Violation{Reason: "hostPort", Detail: fmt.Sprintf("%s %s %s %s %s", plural("container", s.containers), quoted(s.containers),
-		use(s.containers), plural("hostPort", ports), strings.Join(ports, ", "))}
+	e.values = unique(e.values)
+	e.use("container", "hostPort")
+	return e.listed("hostPort")
 }
 
 // handlerHosts forbids probes and lifecycle handlers that make the kubelet connect to another host than the
 // pod.
-func handlerHosts(_ *metav1.ObjectMeta, spec *corev1.PodSpec) Violation {
-	var names, hosts []string
-	for c := range containers(spec) {
-		before := len(hosts)
-		for _, p := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
+func handlerHosts(e *evaluation) string {
+	for _, c := range e.containers {
+		before := len(e.values)
+		for _, p := range [...]*corev1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
 			if p != nil {
-				hosts = appendHosts(hosts, p.HTTPGet, p.TCPSocket)
+				e.forbidHosts(p.HTTPGet, p.TCPSocket)
 			}
 		}
 		if c.Lifecycle != nil {
-			for _, h := range []*corev1.LifecycleHandler{c.Lifecycle.PostStart, c.Lifecycle.PreStop} {
+			for _, h := range [...]*corev1.LifecycleHandler{c.Lifecycle.PostStart, c.Lifecycle.PreStop} {
 				if h != nil {
-					hosts = appendHosts(hosts, h.HTTPGet, h.TCPSocket)
+					e.forbidHosts(h.HTTPGet, h.TCPSocket)
 				}
 			}
 		}
-		if len(hosts) > before {
-			names = append(names, c.Name)
+		if len(e.values) > before {
+			e.name(c.Name)
 		}
 	}
-	if names == nil {
-		return Violation{}
+	if !e.found() {
+		return ""
 	}
-	names, hosts = unique(names), unique(hosts)
-	return Violation{Reason: "probe or lifecycle host", Detail: fmt.Sprintf("%s %s %s %s %s", plural("container", names), quoted(names), use(names),
-		plural("probe or lifecycle host", hosts), quoted(hosts))}
+	e.names, e.values = unique(e.names), unique(e.values)
+	e.use("container", "probe or lifecycle host")
+	e.quote(e.values)
+	return "probe or lifecycle host"
 }
 
-func appendHosts(hosts []string, get *corev1.HTTPGetAction, socket *corev1.TCPSocketAction) []string {
+func (e *evaluation) forbidHosts(get *corev1.HTTPGetAction, socket *corev1.TCPSocketAction) {
 	if get != nil && get.Host != "" {
-		hosts = append(hosts, get.Host)
+		e.forbid(get.Host)
 	}
 	if socket != nil && socket.Host != "" {
-		hosts = append(hosts, socket.Host)
+		e.forbid(socket.Host)
 	}
-	return hosts
 }
 
-func privileged(_ *metav1.ObjectMeta, spec *corev1.PodSpec) Violation {
-	var s setters
-	for name, sc := range secured(spec) {
-		if isTrue(sc.Privileged) {
-			s.containers = append(s.containers, name)
+func privileged(e *evaluation) string {
+	for _, c := range e.containers {
+		if c.SecurityContext != nil && isTrue(c.SecurityContext.Privileged) {
+			e.name(c.Name)
 		}
 	}
-	return s.violation("privileged", "%s must not set securityContext.privileged=true")
+	return e.violation("privileged", "%s must not set securityContext.privileged=true")
 }
 
-func procMount(_ *metav1.ObjectMeta, spec *corev1.PodSpec) Violation {
-	var s setters
-	for name, sc := range secured(spec) {
-		if sc.ProcMount != nil && *sc.ProcMount != corev1.DefaultProcMount {
-			s.containers, s.values = append(s.containers, name), append(s.values, string(*sc.ProcMount))
+func procMount(e *evaluation) string {
+	for _, c := range e.containers {
+		if sc := c.SecurityContext; sc != nil && sc.ProcMount != nil && *sc.ProcMount != corev1.DefaultProcMount {
+			e.name(c.Name)
+			e.forbid(string(*sc.ProcMount))
 		}
 	}
-	return s.violation("procMount", "%s must not set securityContext.procMount to %s")
+	return e.violation("procMount", "%s must not set securityContext.procMount to %s")
 }
 
 var (
@@ -196,99 +201,81 @@ var (
 
 // seLinuxOptions allows some types, and no user and no role.
 func seLinuxOptions(types []string) checkFunc {
-	return func(_ *metav1.ObjectMeta, spec *corev1.PodSpec) Violation {
-		var s setters
+	return func(e *evaluation) string {
 		user, role := false, false
 		forbidden := func(o *corev1.SELinuxOptions) bool {
 			if o == nil {
 				return false
 			}
-			badType := !slices.Contains(types, o.Type)
-			if badType {
-				s.values = append(s.values, o.Type)
-			}
+			badType := !slices.Contains(types, o.Type) && e.forbid(o.Type)
 			user, role = user || o.User != "", role || o.Role != ""
 			return badType || o.User != "" || o.Role != ""
 		}
-		s.pod = spec.SecurityContext != nil && forbidden(spec.SecurityContext.SELinuxOptions)
-		for name, sc := range secured(spec) {
-			if forbidden(sc.SELinuxOptions) {
-				s.containers = append(s.containers, name)
+		e.pod = e.spec.SecurityContext != nil && forbidden(e.spec.SecurityContext.SELinuxOptions)
+		for _, c := range e.containers {
+			if c.SecurityContext != nil && forbidden(c.SecurityContext.SELinuxOptions) {
+				e.name(c.Name)
 			}
 		}
-		if !s.any() {
-			return Violation{}
+		if !e.found() {
+			return ""
 		}
-		var wrong []string
-		if values := unique(s.values); len(values) > 0 {
-			wrong = append(wrong, plural("type", values)+" "+quoted(values))
+		e.list()
+		e.write(" set forbidden securityContext.seLinuxOptions: ")
+		separator := ""
+		if e.values = unique(e.values); len(e.values) > 0 {
+			e.count("type", e.values)
+			e.write(" ")
+			e.quote(e.values)
+			separator = "; "
 		}
 		if user {
-			wrong = append(wrong, "user may not be set")
+			e.write(separator, "user may not be set")
+			separator = "; "
 		}
 		if role {
-			wrong = append(wrong, "role may not be set")
+			e.write(separator, "role may not be set")
 		}
-		return Violation{Reason: "seLinuxOptions",
-			Detail: strings.Join(s.list(), " and ") + " set forbidden securityContext.seLinuxOptions: " + strings.Join(wrong, "; ")}
+		return "seLinuxOptions"
 	}
 }
 
 // seccompAnnotations is the check of profiles as they were set before v1.19.
-func seccompAnnotations(meta *metav1.ObjectMeta, spec *corev1.PodSpec) Violation {
-	var wrong []string
+func seccompAnnotations(e *evaluation) string {
+	if len(e.meta.Annotations) == 0 {
+		return ""
+	}
 	look := func(key string) {
-		if p, ok := meta.Annotations[key]; ok && p != "runtime/default" && p != "docker/default" && !strings.HasPrefix(p, "localhost/") {
-			wrong = append(wrong, fmt.Sprintf("%s=%q", key, p))
+		if p, ok := e.meta.Annotations[key]; ok && p != "runtime/default" && p != "docker/default" && !strings.HasPrefix(p, "localhost/") {
+			e.forbid(key + "=" + strconv.Quote(p))
 		}
 	}
-	if len(meta.Annotations) > 0 {
-		look(corev1.SeccompPodAnnotationKey)
-		for c := range containers(spec) {
-			look(corev1.SeccompContainerAnnotationKeyPrefix + c.Name)
-		}
+	look(corev1.SeccompPodAnnotationKey)
+	for _, c := range e.containers {
+		look(corev1.SeccompContainerAnnotationKeyPrefix + c.Name)
 	}
-	if wrong == nil {
-		return Violation{}
+	if len(e.values) == 0 {
+		return ""
 	}
-	wrong = unique(wrong)
-	return Violation{Reason: "seccompProfile", Detail: "forbidden " + plural("annotation", wrong) + " " + strings.Join(wrong, ", ")}
+	e.values = unique(e.values)
+	e.write("forbidden ")
+	e.count("annotation", e.values)
+	e.write(" ")
+	return e.listed("seccompProfile")
 }
 
 // seccompAllowed forbids to turn off seccomp.
-func seccompAllowed(_ *metav1.ObjectMeta, spec *corev1.PodSpec) Violation {
-	s, _ := seccompSetters(spec)
-	return s.violation("seccompProfile", seccompForbidden)
-}
-
-const seccompForbidden = "%s must not set securityContext.seccompProfile.type to %s"
-
-// seccompSetters returns what sets a forbidden profile, and the containers that have none although the pod
-// has no allowed one either.
-func seccompSetters(spec *corev1.PodSpec) (s setters, unset setters) {
+func seccompAllowed(e *evaluation) string {
 	forbidden := func(p *corev1.SeccompProfile) bool {
-		if p.Type == corev1.SeccompProfileTypeRuntimeDefault || p.Type == corev1.SeccompProfileTypeLocalhost {
-			return false
-		}
-		s.values = append(s.values, string(p.Type))
-		return true
+		return p != nil && p.Type != corev1.SeccompProfileTypeRuntimeDefault && p.Type != corev1.SeccompProfileTypeLocalhost && e.forbid(string(p.Type))
 	}
-	inherited := false
-	if sc := spec.SecurityContext; sc != nil && sc.SeccompProfile != nil {
-		s.pod = forbidden(sc.SeccompProfile)
-		inherited = !s.pod
-	}
-	for c := range containers(spec) {
-		switch {
-		case c.SecurityContext == nil || c.SecurityContext.SeccompProfile == nil:
-			if !inherited {
-				unset.containers = append(unset.containers, c.Name)
-			}
-		case forbidden(c.SecurityContext.SeccompProfile):
-			s.containers = append(s.containers, c.Name)
+	e.pod = e.spec.SecurityContext != nil && forbidden(e.spec.SecurityContext.SeccompProfile)
+	for _, c := range e.containers {
+		if c.SecurityContext != nil && forbidden(c.SecurityContext.SeccompProfile) {
+			e.name(c.Name)
 		}
 	}
-	return s, unset
+	return e.violation("seccompProfile", "%s must not set securityContext.seccompProfile.type to %s")
 }
 
 // The sysctls that affect no other pod, by the version that added them.
@@ -302,30 +289,26 @@ var (
 )
 
 func sysctls(safe []string) checkFunc {
-	return func(_ *metav1.ObjectMeta, spec *corev1.PodSpec) Violation {
-		if spec.SecurityContext == nil {
-			return Violation{}
+	return func(e *evaluation) string {
+		if e.spec.SecurityContext == nil {
+			return ""
 		}
-		var names []string
-		for _, s := range spec.SecurityContext.Sysctls {
+		for _, s := range e.spec.SecurityContext.Sysctls {
 			if !slices.Contains(safe, s.Name) {
-				names = append(names, s.Name)
+				e.forbid(s.Name)
 			}
 		}
-		if names == nil {
-			return Violation{}
-		}
-		return Violation{Reason: "forbidden sysctls", Detail: strings.Join(names, ", ")}
+		return e.listed("forbidden sysctls")
 	}
 }
 
-func windowsHostProcess(_ *metav1.ObjectMeta, spec *corev1.PodSpec) Violation {
+func windowsHostProcess(e *evaluation) string {
 	forbidden := func(o *corev1.WindowsSecurityContextOptions) bool { return o != nil && isTrue(o.HostProcess) }
-	s := setters{pod: spec.SecurityContext != nil && forbidden(spec.SecurityContext.WindowsOptions)}
-	for name, sc := range secured(spec) {
-		if forbidden(sc.WindowsOptions) {
-			s.containers = append(s.containers, name)
+	e.pod = e.spec.SecurityContext != nil && forbidden(e.spec.SecurityContext.WindowsOptions)
+	for _, c := range e.containers {
+		if c.SecurityContext != nil && forbidden(c.SecurityContext.WindowsOptions) {
+			e.name(c.Name)
 		}
 	}
-	return s.violation("hostProcess", "%s must not set securityContext.windowsOptions.hostProcess=true")
+	return e.violation("hostProcess", "%s must not set securityContext.windowsOptions.hostProcess=true")
 }

@@ -1,12 +1,10 @@
 package podsecurity
 
-import (
-	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
-	"github.com/keelson-dev/keelson/apimachinery/metav1"
-)
+import "github.com/keelson-dev/keelson/apimachinery/api/corev1"
 
-// checkFunc returns the violation of one check, without its name; the zero value if there is none.
-type checkFunc func(*metav1.ObjectMeta, *corev1.PodSpec) Violation
+// checkFunc runs one check. If the pod does not pass, it returns the reason and writes the detail; otherwise
+// it returns "" and has written nothing.
+type checkFunc func(*evaluation) (reason string)
 
 // check is a check through all versions.
 type check struct {
@@ -62,21 +60,21 @@ var (
 
 // exceptWindows passes pods of Windows, for which validation refuses the fields of the check.
 func exceptWindows(run checkFunc) checkFunc {
-	return func(meta *metav1.ObjectMeta, spec *corev1.PodSpec) Violation {
-		if spec.OS != nil && spec.OS.Name == corev1.Windows {
-			return Violation{}
+	return func(e *evaluation) string {
+		if e.spec.OS != nil && e.spec.OS.Name == corev1.Windows {
+			return ""
 		}
-		return run(meta, spec)
+		return run(e)
 	}
 }
 
 // exceptUserNamespaces passes pods in a user namespace of their own, where root has no rights on the node.
 func exceptUserNamespaces(run checkFunc) checkFunc {
-	return func(meta *metav1.ObjectMeta, spec *corev1.PodSpec) Violation {
-		if spec.HostUsers != nil && !*spec.HostUsers {
-			return Violation{}
+	return func(e *evaluation) string {
+		if e.spec.HostUsers != nil && !*e.spec.HostUsers {
+			return ""
 		}
-		return run(meta, spec)
+		return run(e)
 	}
 }
 

@@ -97,25 +97,29 @@ func (r Result) Reason() string {
 // Detail returns the reasons of all violations, each with its detail, if any, in parentheses, separated by
 // commas.
 func (r Result) Detail() string {
-	details := make([]string, len(r.Violations))
+	size := 0
+	for i := range r.Violations {
+		size += len(r.Violations[i].Reason) + len(r.Violations[i].Detail) + len(" (), ")
+	}
+	var text strings.Builder
+	text.Grow(size)
 	for i, v := range r.Violations {
-		details[i] = v.Reason
+		if i > 0 {
+			text.WriteString(", ")
+		}
+		text.WriteString(v.Reason)
 		if v.Detail != "" {
-			details[i] += " (" + v.Detail + ")"
+			text.WriteString(" (")
+			text.WriteString(v.Detail)
+			text.WriteByte(')')
 		}
 	}
-	return strings.Join(details, ", ")
+	return text.String()
 }
 
 // Evaluate checks a pod, or the template of one, against a level at a version. A level that is none of the
 // three is evaluated as Restricted. The pod is not changed, and meta and spec must not be nil.
+// It may be called concurrently.
 func Evaluate(level Level, version Version, meta *metav1.ObjectMeta, spec *corev1.PodSpec) Result {
-	var result Result
-	for _, c := range checksOf(level, version) {
-		if v := c.run(meta, spec); v.Reason != "" {
-			v.Check = c.name
-			result.Violations = append(result.Violations, v)
-		}
-	}
-	return result
+	return evaluate(checksOf(level, version), meta, spec)
 }

@@ -2,6 +2,8 @@ package podsecurity_test
 
 import (
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -151,6 +153,39 @@ func TestHardened(t *testing.T) {
 	}
 	p.Spec.SecurityContext = nil
 	require.Equal(t, "runAsNonRoot != true, seccompProfile", podsecurity.Evaluate("strict", podsecurity.Version{}, &p.ObjectMeta, &p.Spec).Reason())
+}
+
+// Evaluations use the memory of earlier ones again: results do not depend on what runs beside them or later.
+func TestEvaluateConcurrently(t *testing.T) {
+	allowed, few, many := pod(t, hardened), pod(t, hardened), pod(t, hardened)
+	few.Spec.SecurityContext = nil
+	many.Spec.HostNetwork, many.Spec.HostPID = true, true
+	many.Spec.Containers[0].SecurityContext = nil
+	many.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}, {HostPort: 443}}
+	all := []*corev1.Pod{allowed, few, many}
+	var first []podsecurity.Result
+	var details []string
+	for _, p := range all {
+		r := podsecurity.Evaluate(podsecurity.Restricted, podsecurity.Version{}, &p.ObjectMeta, &p.Spec)
+		first, details = append(first, r), append(details, strings.Clone(r.Detail()))
+	}
+	require.Equal(t, []int{0, 2, 4}, []int{len(first[0].Violations), len(first[1].Violations), len(first[2].Violations)})
+	var running sync.WaitGroup
+	for range 4 {
+		running.Go(func() {
+			for i := range 300 {
+				p := all[i%len(all)]
+				if got := podsecurity.Evaluate(podsecurity.Restricted, podsecurity.Version{}, &p.ObjectMeta, &p.Spec).Detail(); got != details[i%len(all)] {
+					t.Errorf("got %q, alone it was %q", got, details[i%len(all)])
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+	for i, r := range first {
+		require.Equal(t, details[i], r.Detail(), "a result is not changed by later evaluations")
+	}
 }
 
 func TestParse(t *testing.T) {

@@ -1,63 +1,58 @@
 package podsecurity
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
-	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
 // privilegeEscalation requires that each container says that it needs no set-user-ID binaries.
-func privilegeEscalation(_ *metav1.ObjectMeta, spec *corev1.PodSpec) Violation {
-	var s setters
-	for c := range containers(spec) {
+func privilegeEscalation(e *evaluation) string {
+	for _, c := range e.containers {
 		if sc := c.SecurityContext; sc == nil || sc.AllowPrivilegeEscalation == nil || *sc.AllowPrivilegeEscalation {
-			s.containers = append(s.containers, c.Name)
+			e.name(c.Name)
 		}
 	}
-	return s.violation("allowPrivilegeEscalation != false", "%s must set securityContext.allowPrivilegeEscalation=false")
+	return e.violation("allowPrivilegeEscalation != false", "%s must set securityContext.allowPrivilegeEscalation=false")
 }
 
 // droppedCapabilities requires that all capabilities are dropped, and allows to add one.
-func droppedCapabilities(_ *metav1.ObjectMeta, spec *corev1.PodSpec) Violation {
-	var keeping, adding setters
-	for c := range containers(spec) {
-		var given *corev1.Capabilities
-		if c.SecurityContext != nil {
-			given = c.SecurityContext.Capabilities
-		}
-		if given == nil || !slices.Contains(given.Drop, "ALL") {
-			keeping.containers = append(keeping.containers, c.Name)
-		}
-		if addsOther(&adding, given, func(added corev1.Capability) bool { return added == "NET_BIND_SERVICE" }) {
-			adding.containers = append(adding.containers, c.Name)
+func droppedCapabilities(e *evaluation) string {
+	for _, c := range e.containers {
+		if sc := c.SecurityContext; sc == nil || sc.Capabilities == nil || !slices.Contains(sc.Capabilities.Drop, "ALL") {
+			e.name(c.Name)
 		}
 	}
 	const reason = "unrestricted capabilities"
-	v := keeping.violation(reason, `%s must set securityContext.capabilities.drop=["ALL"]`)
-	if w := adding.violation(reason, "%s must not include %s in securityContext.capabilities.add"); v.Reason == "" {
-		v = w
-	} else if w.Reason != "" {
-		v.Detail += "; " + w.Detail
+	kept := e.violation(reason, `%s must set securityContext.capabilities.drop=["ALL"]`)
+	e.next()
+	for _, c := range e.containers {
+		if c.SecurityContext != nil && addsOther(e, c.SecurityContext.Capabilities, func(added corev1.Capability) bool { return added == "NET_BIND_SERVICE" }) {
+			e.name(c.Name)
+		}
 	}
-	return v
+	if kept != "" && e.found() {
+		e.write("; ")
+	}
+	return cmp.Or(e.violation(reason, "%s must not include %s in securityContext.capabilities.add"), kept)
 }
 
 // restrictedVolumes allows volumes that contain what the API or a claim provides.
-func restrictedVolumes(_ *metav1.ObjectMeta, spec *corev1.PodSpec) Violation {
-	var names, types []string
-	for i := range spec.Volumes {
-		if v := &spec.Volumes[i]; !isProvided(v) {
-			names, types = append(names, v.Name), append(types, volumeType(v))
+func restrictedVolumes(e *evaluation) string {
+	for i := range e.spec.Volumes {
+		if v := &e.spec.Volumes[i]; !isProvided(v) {
+			e.name(v.Name)
+			e.forbid(volumeType(v))
 		}
 	}
-	if names == nil {
-		return Violation{}
+	if !e.found() {
+		return ""
 	}
-	types = unique(types)
-	return Violation{Reason: "restricted volume types", Detail: fmt.Sprintf("%s %s %s %s %s", plural("volume", names), quoted(names), use(names),
-		plural("restricted volume type", types), quoted(types))}
+	e.values = unique(e.values)
+	e.use("volume", "restricted volume type")
+	e.quote(e.values)
+	return "restricted volume types"
 }
 
 func isProvided(v *corev1.Volume) bool {
@@ -103,45 +98,48 @@ func volumeType(v *corev1.Volume) string {
 
 // runAsNonRoot requires that the node refuses to run each container as root. The pod's setting counts for the
 // containers that have none.
-func runAsNonRoot(_ *metav1.ObjectMeta, spec *corev1.PodSpec) Violation {
-	var denying, unset setters
-	inherited := false
-	if sc := spec.SecurityContext; sc != nil && sc.RunAsNonRoot != nil {
-		inherited, denying.pod = *sc.RunAsNonRoot, !*sc.RunAsNonRoot
-	}
-	for c := range containers(spec) {
-		switch {
-		case c.SecurityContext == nil || c.SecurityContext.RunAsNonRoot == nil:
-			if !inherited {
-				unset.containers = append(unset.containers, c.Name)
-			}
-		case !*c.SecurityContext.RunAsNonRoot:
-			denying.containers = append(denying.containers, c.Name)
+func runAsNonRoot(e *evaluation) string {
+	denies := func(b *bool) bool { return b != nil && !*b }
+	inherited := e.spec.SecurityContext != nil && isTrue(e.spec.SecurityContext.RunAsNonRoot)
+	e.pod = e.spec.SecurityContext != nil && denies(e.spec.SecurityContext.RunAsNonRoot)
+	for _, c := range e.containers {
+		if c.SecurityContext != nil && denies(c.SecurityContext.RunAsNonRoot) {
+			e.name(c.Name)
 		}
 	}
 	const reason = "runAsNonRoot != true"
-	if denying.any() {
-		return denying.violation(reason, "%s must not set securityContext.runAsNonRoot=false")
+	if e.found() || inherited {
+		return e.violation(reason, "%s must not set securityContext.runAsNonRoot=false")
 	}
-	return unset.violation(reason, "pod or %s must set securityContext.runAsNonRoot=true")
-}
-
-func runAsUser(_ *metav1.ObjectMeta, spec *corev1.PodSpec) Violation {
-	root := func(user *int64) bool { return user != nil && *user == 0 }
-	s := setters{pod: spec.SecurityContext != nil && root(spec.SecurityContext.RunAsUser)}
-	for name, sc := range secured(spec) {
-		if root(sc.RunAsUser) {
-			s.containers = append(s.containers, name)
+	for _, c := range e.containers {
+		if c.SecurityContext == nil || c.SecurityContext.RunAsNonRoot == nil {
+			e.name(c.Name)
 		}
 	}
-	return s.violation("runAsUser=0", "%s must not set runAsUser=0")
+	return e.violation(reason, "pod or %s must set securityContext.runAsNonRoot=true")
+}
+
+func runAsUser(e *evaluation) string {
+	root := func(user *int64) bool { return user != nil && *user == 0 }
+	e.pod = e.spec.SecurityContext != nil && root(e.spec.SecurityContext.RunAsUser)
+	for _, c := range e.containers {
+		if c.SecurityContext != nil && root(c.SecurityContext.RunAsUser) {
+			e.name(c.Name)
+		}
+	}
+	return e.violation("runAsUser=0", "%s must not set runAsUser=0")
 }
 
 // seccompRequired requires a profile for each container, its own or the pod's.
-func seccompRequired(_ *metav1.ObjectMeta, spec *corev1.PodSpec) Violation {
-	s, unset := seccompSetters(spec)
-	if s.any() {
-		return s.violation("seccompProfile", seccompForbidden)
+func seccompRequired(e *evaluation) string {
+	reason := seccompAllowed(e)
+	if reason != "" || e.spec.SecurityContext != nil && e.spec.SecurityContext.SeccompProfile != nil {
+		return reason
 	}
-	return unset.violation("seccompProfile", `pod or %s must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"`)
+	for _, c := range e.containers {
+		if c.SecurityContext == nil || c.SecurityContext.SeccompProfile == nil {
+			e.name(c.Name)
+		}
+	}
+	return e.violation("seccompProfile", `pod or %s must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"`)
 }
