@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -97,6 +98,37 @@ type User struct {
 	UID    string
 	Groups []string
 	Extra  map[string][]string
+}
+
+// SetHeader sets the headers of a request that acts as the user, for requests that no [Conn] sends. Keys of
+// Extra are percent-encoded, as the names of headers are limited.
+func (u *User) SetHeader(h http.Header) {
+	h.Set("Impersonate-User", u.Name)
+	if u.UID != "" {
+		h.Set("Impersonate-Uid", u.UID)
+	}
+	for _, g := range u.Groups {
+		h.Add("Impersonate-Group", g)
+	}
+	for k, vs := range u.Extra {
+		for _, v := range vs {
+			h.Add("Impersonate-Extra-"+headerKey(k), v)
+		}
+	}
+}
+
+// headerKey percent-encodes characters that are invalid in a header name, and '%' itself.
+func headerKey(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		ch := s[i]
+		if ch >= 'a' && ch <= 'z' || ch >= 'A' && ch <= 'Z' || ch >= '0' && ch <= '9' || strings.IndexByte("!#$&'*+-.^_`|~", ch) >= 0 {
+			b.WriteByte(ch)
+			continue
+		}
+		fmt.Fprintf(&b, "%%%02X", ch)
+	}
+	return b.String()
 }
 
 // Impersonate returns a connection that acts as user, which requires the permission to impersonate.

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/fence"
@@ -65,7 +64,7 @@ func (c *Conn) request(ctx context.Context, r *client.Request, t *transports, cr
 		who = c.cfg.Impersonate
 	}
 	if who != nil {
-		impersonate(req.Header, who)
+		who.SetHeader(req.Header)
 	}
 	for k, v := range r.Header {
 		req.Header.Set(k, v)
@@ -75,36 +74,6 @@ func (c *Conn) request(ctx context.Context, r *client.Request, t *transports, cr
 		req.Header.Set(fence.Header, token)
 	}
 	return req, nil
-}
-
-// impersonate sets the headers of an identity. Extra keys are percent-encoded, as header names are limited.
-func impersonate(h http.Header, u *client.User) {
-	h.Set("Impersonate-User", u.Name)
-	if u.UID != "" {
-		h.Set("Impersonate-Uid", u.UID)
-	}
-	for _, g := range u.Groups {
-		h.Add("Impersonate-Group", g)
-	}
-	for k, vs := range u.Extra {
-		for _, v := range vs {
-			h.Add("Impersonate-Extra-"+headerKey(k), v)
-		}
-	}
-}
-
-// headerKey percent-encodes characters that are invalid in a header name, and '%' itself.
-func headerKey(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		ch := s[i]
-		if ch >= 'a' && ch <= 'z' || ch >= 'A' && ch <= 'Z' || ch >= '0' && ch <= '9' || strings.IndexByte("!#$&'*+-.^_`|~", ch) >= 0 {
-			b.WriteByte(ch)
-			continue
-		}
-		fmt.Fprintf(&b, "%%%02X", ch)
-	}
-	return b.String()
 }
 
 // maxBody is the maximum size of one reply, in bytes.

@@ -87,9 +87,6 @@ func readWebhookUsers(path string, log *slog.Logger) (*webhookUsers, error) {
 
 func newWebhookUser(c rest.Config, log *slog.Logger) (*webhookUser, error) {
 	u := &webhookUser{config: c}
-	if c.Impersonate != nil {
-		return nil, errors.New("as: webhooks are not called as another user")
-	}
 	var err error
 	switch t := &c.TLS; {
 	case t.CertFile != "" && t.KeyFile != "":
@@ -169,6 +166,9 @@ func (u *webhookUser) credential(ctx context.Context, rejected *webhook.Credenti
 		r.Header.Set("Authorization", "Bearer "+bearer)
 	case u.config.Username != "":
 		r.SetBasicAuth(u.config.Username, u.config.Password)
+	}
+	if as := u.config.Impersonate; as != nil {
+		as.SetHeader(made.Header)
 	}
 	return made, nil
 }

@@ -56,12 +56,20 @@ func TestWebhookUsers(t *testing.T) {
 	users.current = ""
 	require.Nil(t, users.find("elsewhere:443"))
 
+	write(`{"users":[{"name":"*","user":{"token":"t","as":"ann","as-uid":"7","as-groups":["a","b"],"as-user-extra":{"example.com/k":["v"]}}}]}`)
+	users, err = readWebhookUsers(file, discard)
+	require.NoError(t, err)
+	got, err := users.find("a:1").credential(t.Context(), nil)
+	require.NoError(t, err)
+	require.Equal(t, http.Header{"Authorization": {"Bearer t"}, "Impersonate-User": {"ann"}, "Impersonate-Uid": {"7"}, "Impersonate-Group": {"a", "b"},
+		"Impersonate-Extra-Example.com%2fk": {"v"}}, got.Header, "as upstream's clients send them")
+
 	for text, want := range map[string]string{
-		`{"users":[{"name":"x","user":{"token":"t","as":"root"}}]}`:                      "users[x]: as: webhooks are not called as another user",
-		`{"users":[{"name":"x","user":{"tokenFile":"none"}}]}`:                           filepath.Join(filepath.Dir(file), "none"),
-		`{"users":[{"name":"x","user":{"client-certificate-data":"eA=="}}]}`:             "users[x]",
-		`{"users":[{"name":"x","user":{"auth-provider":{"name":"gcp"}}}]}`:               "users[x].auth-provider",
-		`{"current-context":"c"}`:                                                        `current-context: there is no context "c"`,
+		`{"users":[{"name":"x","user":{"token":"t","as-groups":["root"]}}]}`: "users[x].as",
+		`{"users":[{"name":"x","user":{"tokenFile":"none"}}]}`:               filepath.Join(filepath.Dir(file), "none"),
+		`{"users":[{"name":"x","user":{"client-certificate-data":"eA=="}}]}`: "users[x]",
+		`{"users":[{"name":"x","user":{"auth-provider":{"name":"gcp"}}}]}`:   "users[x].auth-provider",
+		`{"current-context":"c"}`: `current-context: there is no context "c"`,
 		`{"current-context":"c","contexts":[{"name":"c","context":{"user":"nemo"}}]}`:    `users: there is no user "nemo"`,
 		`{"users":[{"name":"x","user":{"client-certificate":"a","client-key":"none"}}]}`: "users[x]: open ",
 	} {

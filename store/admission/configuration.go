@@ -126,10 +126,36 @@ func (p *pluginFile) set(c *Configuration, read func(path string) ([]byte, error
 		return c.MutatingWebhooks.parse(data)
 	case "ValidatingAdmissionWebhook":
 		return c.ValidatingWebhooks.parse(data)
+	case "ValidatingAdmissionPolicy", "MutatingAdmissionPolicy":
+		var file staticFile
+		if err := strictYAML(data, &file); err != nil {
+			return err
+		}
+		return file.check(p.Name + "Configuration")
 	case "ResourceQuota":
 		return c.parseLimitedResources(data)
 	}
 	return errors.New("the plugin " + p.Name + " has no configuration here: remove it, and use the plugin's API objects")
+}
+
+// staticFile is what the configurations of webhooks and of policies have in common.
+type staticFile struct {
+	metav1.TypeMeta    `json:",inline"`
+	StaticManifestsDir string `json:"staticManifestsDir"`
+}
+
+// check refuses another kind than the given one, and manifests: that feature is alpha and off in Kubernetes
+// 1.36, which then refuses them as well.
+func (f *staticFile) check(kind string) error {
+	const version = "apiserver.config.k8s.io/v1"
+	switch {
+	case f.Kind != kind || f.APIVersion != version:
+		return fmt.Errorf("want kind %s of %s, got %q of %q", kind, version, f.Kind, f.APIVersion)
+	case f.StaticManifestsDir != "":
+		return validation.Forbidden(validation.NewPath("staticManifestsDir"),
+			"the alpha feature ManifestBasedAdmissionControlConfig is not there: webhooks and policies are API objects only")
+	}
+	return nil
 }
 
 func (c *Configuration) parseNodeSelectors(data []byte) error {

@@ -57,6 +57,7 @@ func TestParsePluginConfigurations(t *testing.T) {
 	}
 	const tolerations = "apiVersion: podtolerationrestriction.admission.k8s.io/v1alpha1\nkind: Configuration\n"
 	const hooks = "apiVersion: apiserver.config.k8s.io/v1\nkind: WebhookAdmissionConfiguration\n"
+	const mutating = "apiVersion: apiserver.config.k8s.io/v1\nkind: MutatingAdmissionPolicyConfiguration\n"
 	const quotas = "apiVersion: apiserver.config.k8s.io/v1\nkind: ResourceQuotaConfiguration\n"
 	const limits = "apiVersion: eventratelimit.admission.k8s.io/v1alpha1\nkind: Configuration\n"
 	for _, c := range []struct {
@@ -74,6 +75,7 @@ func TestParsePluginConfigurations(t *testing.T) {
 		{"MutatingAdmissionWebhook", hooks + "kubeConfigFile: /m", admission.Configuration{MutatingWebhooks: admission.WebhookCredentials{KubeConfigFile: "/m"}}},
 		{"ValidatingAdmissionWebhook", hooks + "kubeConfigFile: /v", admission.Configuration{ValidatingWebhooks: admission.WebhookCredentials{KubeConfigFile: "/v"}}},
 		{"ValidatingAdmissionWebhook", hooks, admission.Configuration{}},
+		{"MutatingAdmissionPolicy", mutating + "staticManifestsDir: ''", admission.Configuration{}},
 		{"ResourceQuota", "apiVersion: resourcequota.admission.k8s.io/v1beta1\nkind: Configuration\nlimitedResources: [{resource: pods, matchScopes: [{scopeName: PriorityClass, operator: In, values: [high]}]}]", admission.Configuration{
 			LimitedResources: []admission.LimitedResource{{Resource: "pods", MatchScopes: []corev1.ScopedResourceSelectorRequirement{{ScopeName: "PriorityClass", Operator: "In", Values: []string{"high"}}}}}}},
 		{"ResourceQuota", quotas + "limitedResources: [{apiGroup: apps, resource: deployments, matchContains: [count/]}]", admission.Configuration{
@@ -104,7 +106,10 @@ func TestParsePluginConfigurations(t *testing.T) {
 		{"ResourceQuota", quotas + "limitedResources: [{resource: pods, matchScopes: [{scopeName: PriorityClass, operator: Exists, values: [a]}]}]", "matchScopes[0].values: Invalid value"},
 		{"MutatingAdmissionWebhook", limits, `want kind WebhookAdmissionConfiguration of apiserver.config.k8s.io/v1, got "Configuration"`},
 		{"MutatingAdmissionWebhook", hooks + "kubeConfigFile: k", `kubeConfigFile: Invalid value: "k": must be an absolute file path`},
-		{"ValidatingAdmissionWebhook", hooks + "staticManifestsDir: /d", "staticManifestsDir: webhooks are API objects only"},
+		{"ValidatingAdmissionWebhook", hooks + "staticManifestsDir: /d", "staticManifestsDir: Forbidden: the alpha feature ManifestBasedAdmissionControlConfig is not there"},
+		{"ValidatingAdmissionPolicy", hooks, `want kind ValidatingAdmissionPolicyConfiguration of apiserver.config.k8s.io/v1, got "WebhookAdmissionConfiguration"`},
+		{"MutatingAdmissionPolicy", mutating + "staticManifestsDir: /d", "staticManifestsDir: Forbidden"},
+		{"MutatingAdmissionPolicy", mutating + "kubeConfigFile: /d", `unknown field "kubeConfigFile"`},
 		{"ValidatingAdmissionWebhook", hooks + "kubeconfig: /d", `unknown field "kubeconfig"`},
 		{"ImagePolicyWebhook", "imagePolicy: {}", "imagePolicy.kubeConfigFile: Required value"},
 		{"ImagePolicyWebhook", "imagePolicy: {kubeConfigFile: k, allowTTL: 1801}", "imagePolicy.allowTTL: want from 1 to 1800 seconds, 0 for the default or -1 for none, got 1801"},

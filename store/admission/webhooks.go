@@ -3,7 +3,6 @@ package admission
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -30,20 +29,16 @@ type WebhookCredentials struct {
 // parse reads a WebhookAdmissionConfiguration.
 func (w *WebhookCredentials) parse(data []byte) error {
 	var file struct {
-		metav1.TypeMeta    `json:",inline"`
-		KubeConfigFile     string `json:"kubeConfigFile"`
-		StaticManifestsDir string `json:"staticManifestsDir"`
+		staticFile
+		KubeConfigFile string `json:"kubeConfigFile"`
 	}
 	if err := strictYAML(data, &file); err != nil {
 		return err
 	}
-	const kind, version = "WebhookAdmissionConfiguration", "apiserver.config.k8s.io/v1"
-	switch {
-	case file.Kind != kind || file.APIVersion != version:
-		return fmt.Errorf("want kind %s of %s, got %q of %q", kind, version, file.Kind, file.APIVersion)
-	case file.StaticManifestsDir != "":
-		return errors.New("staticManifestsDir: webhooks are API objects only: the alpha feature ManifestBasedAdmissionControlConfig is not there")
-	case file.KubeConfigFile != "" && !filepath.IsAbs(file.KubeConfigFile):
+	if err := file.check("WebhookAdmissionConfiguration"); err != nil {
+		return err
+	}
+	if file.KubeConfigFile != "" && !filepath.IsAbs(file.KubeConfigFile) {
 		return validation.Invalid(validation.NewPath("kubeConfigFile"), file.KubeConfigFile, "must be an absolute file path")
 	}
 	w.KubeConfigFile = file.KubeConfigFile
