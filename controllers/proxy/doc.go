@@ -18,9 +18,10 @@
 // # Guarantees
 //
 //   - Rules change in one transaction per table, so no packet is processed by half of a change. A change of
-//     very many ports takes several with iptables: each port changes in one of them. IPVS has no
-//     transactions: what a change adds is complete before packets are sent to it, and what it removes stays
-//     until none are.
+//     very many ports takes several with iptables, as does a write of all rules with nftables if there are
+//     more than 1,000 ports and no clients of sticky Services to keep: each port changes in one of them, and
+//     a new table takes effect as a whole. IPVS has no transactions: what a change adds is complete before
+//     packets are sent to it, and what it removes stays until none are.
 //   - Only changes are written. If that fails, or another program has removed the rules, and once an hour,
 //     all rules are written. If that fails too, the ports that the kernel refuses are found and keep their
 //     previous rules: they are named in an event and in Metrics.Refused, and tried again with growing

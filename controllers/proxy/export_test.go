@@ -2,10 +2,10 @@ package proxy
 
 import "testing"
 
-// WithIPTablesLimit writes tables of more than n chains in several transactions during a test, which must not
-// be parallel.
-func WithIPTablesLimit(t *testing.T, n int) {
-	was := iptLimit
-	iptLimit = n
-	t.Cleanup(func() { iptLimit = was })
+// WithLimit writes tables of more than n chains, or ports with nftables, in several transactions during a
+// test, which must not be parallel.
+func WithLimit(t *testing.T, n int) {
+	chains, ports := iptLimit, nftLimit
+	iptLimit, nftLimit = n, n
+	t.Cleanup(func() { iptLimit, nftLimit = chains, ports })
 }

@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"flag"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,16 +60,41 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestManyTransactions: what iptables is given in several transactions conforms as well, whichever of them is
-// the last that takes effect, and in each all chains are declared that a rule of it is added to.
+// TestManyTransactions: what is written in several transactions conforms as well, whichever of them is the
+// last that takes effect. In each that iptables is given, all chains are declared that a rule of it is added
+// to.
 func TestManyTransactions(t *testing.T) {
-	proxy.WithIPTablesLimit(t, 4)
-	suite := proxytest.Suite{
-		Family: proxy.IPv4, Traits: proxytest.TraitsOf(proxy.IPTables), Config: proxytest.Config(proxy.IPTables, proxy.IPv4),
-		New: func(t testing.TB) proxytest.Subject { return proxytest.NewOnKernel(t, proxy.IPTables, proxy.IPv4) },
+	proxy.WithLimit(t, 4)
+	for _, mode := range scripted {
+		suite := proxytest.Suite{
+			Family: proxy.IPv4, Traits: proxytest.TraitsOf(mode), Config: proxytest.Config(mode, proxy.IPv4),
+			New: func(t testing.TB) proxytest.Subject { return proxytest.NewOnKernel(t, mode, proxy.IPv4) },
+		}
+		proxytest.Run(t, suite, seeds.Of(t, 24))
 	}
-	proxytest.Run(t, suite, seeds.Of(t, 24))
-	text, err := proxy.Script(proxy.IPTables, suite.Config, many(100, 2).All())
+	text, err := proxy.Script(proxy.IPTables, proxytest.Config(proxy.IPTables, proxy.IPv4), many(100, 2).All())
 	require.NoError(t, err)
 	require.Greater(t, strings.Count(text, "\nCOMMIT\n"), 50)
+}
+
+// TestFirstWriteTakesEffectAtOnce: a table that nftables is given in several transactions does nothing before
+// the last of them, and everything after it.
+func TestFirstWriteTakesEffectAtOnce(t *testing.T) {
+	proxy.WithLimit(t, 4)
+	table := many(10, 2)
+	svc, _ := manyObjects(3, 2)
+	p := proxytest.Packet{Src: proxytest.PodAddr(proxy.IPv4, 0), Dst: netip.MustParseAddr(svc.Spec.ClusterIP), Protocol: "tcp", Port: 80}
+	before := proxytest.NewOnKernel(t, proxy.NFTables, proxy.IPv4).Send(p)
+	for n := 0; ; n++ {
+		b := proxytest.NewOnKernel(t, proxy.NFTables, proxy.IPv4)
+		b.Configure(proxytest.Config(proxy.NFTables, proxy.IPv4))
+		b.StopAfter(n)
+		if err := b.Write(t.Context(), table.All()); err != nil {
+			require.Equal(t, before, b.Send(p), "after %d transactions", n)
+			continue
+		}
+		require.Equal(t, 5, n, "the shared parts, three groups of ports, and what leads to them")
+		require.Len(t, b.Send(p), 2, "both endpoints")
+		return
+	}
 }

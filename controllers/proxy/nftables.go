@@ -374,75 +374,6 @@ func (r *nftRenderer) affinity(b *nftBlock, p *ServicePort, ep netip.AddrPort) {
 	b.chain("endpoint-"+name, fmt.Sprintf("update @affinity-%s { %s saddr }", name, r.ip()), fmt.Sprintf("meta l4proto %s dnat to %s", p.Name.protocol(), ep))
 }
 
-// all is text that writes everything over what is left of another run; nil means that there is nothing.
-func (r *nftRenderer) all(d *Delta, left *nftLeft) string {
-	w := &nftScript{family: r.ip()}
-	w.line("add table", "", `{ comment "rules for kube-proxy" ; }`)
-	sets, maps := r.shared()
-	wanted := map[string]bool{}
-	if left != nil {
-		r.prepare(w, left, d)
-	}
-	want := func(what string, list []nftSet) {
-		for _, s := range list {
-			wanted[s.name] = true
-			w.line("add "+what, s.name, "{ "+s.decl+" }")
-		}
-	}
-	want("map", maps)
-	want("set", sets)
-	r.rules = 0
-	put := func(b *nftBlock) {
-		r.rules += b.rules()
-		want("set", b.sets)
-		for i := range b.chains {
-			wanted[b.chains[i].name] = true
-			w.chain(&b.chains[i])
-		}
-		for _, e := range b.elements {
-			w.add(e)
-		}
-	}
-	put(r.base())
-	for _, key := range r.nodePorts() {
-		w.add(nftElement{in: nftNodePortIPs, key: key})
-	}
-	members(w, nftClusterIPs, d.ClusterIPs, netip.Addr.String)
-	members(w, nftHairpins, d.Loopbacks, nftHairpin)
-	for _, c := range d.Ports {
-		put(r.port(c.Now))
-	}
-	if left != nil {
-		left.deleteUnwanted(w, wanted)
-	}
-	return w.String()
-}
-
-// prepare empties what is left of another run, so that everything can be added once more. Sets whose entries
-// the kernel makes, those of session affinity, keep them if they are declared as before.
-func (r *nftRenderer) prepare(w *nftScript, left *nftLeft, d *Delta) {
-	timeouts := map[string]string{}
-	for _, c := range d.Ports {
-		if c.Now.AffinitySeconds > 0 {
-			for _, ep := range c.Now.endpointsUsed() {
-				timeouts["affinity-"+nftEndpointName(c.Now.Name, ep)] = strconv.Itoa(int(c.Now.AffinitySeconds)) + "s"
-			}
-		}
-	}
-	for _, name := range left.chains {
-		w.line("flush chain", name, "")
-	}
-	for i := range left.sets {
-		s := &left.sets[i]
-		if s.timeout == "" {
-			w.line("flush "+s.what, s.name, "")
-		} else if timeouts[s.name] != s.timeout {
-			w.line("delete "+s.what, s.name, "")
-			s.deleted = true
-		}
-	}
-}
-
 // changes is text that writes a change. Chains, sets and elements refer to each other, so the order matters:
 // first everything new is declared and rules change, then elements are removed and added, and at last what
 // nothing refers to any more is deleted.
@@ -575,6 +506,9 @@ func (w *nftScript) line(verb, name, rest string) {
 	}
 	w.WriteByte('\n')
 }
+
+// table declares the table.
+func (w *nftScript) table() { w.line("add table", "", `{ comment "rules for kube-proxy" ; }`) }
 
 // chain declares a chain and adds its rules.
 func (w *nftScript) chain(c *nftChain) {

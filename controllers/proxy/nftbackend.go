@@ -99,23 +99,39 @@ func (b *nftBackend) Write(ctx context.Context, d *Delta) error {
 	return err
 }
 
-// writeAll writes over what is in the table, so that clients of sticky Services stay with their endpoints.
-// A table without such Services is deleted and made again in the same transaction, which takes less time than
-// to empty its parts; so is one that cannot be written over.
+// writeAll writes over what is in the table, so that clients of sticky Services stay with their endpoint. A
+// small table without such Services is deleted and made again in the same transaction, which takes less time
+// than to empty its parts; so is one that cannot be written over.
 func (b *nftBackend) writeAll(ctx context.Context, d *Delta) error {
 	left, err := b.leftovers(ctx)
 	if err != nil {
 		return err
 	}
-	if left != nil && !left.sticky() {
+	sticky := left != nil && left.sticky()
+	switch {
+	case len(d.Ports) > nftLimit && !sticky:
+		err = b.writeParts(ctx, d, left)
+	case sticky:
+		err = b.nft(ctx, b.r.all(d, left))
+	case left != nil:
 		return b.nft(ctx, b.remove()+b.r.all(d, nil))
+	default:
+		return b.nft(ctx, b.r.all(d, nil))
 	}
-	err = b.nft(ctx, b.r.all(d, left))
 	if err == nil || ctx.Err() != nil || left == nil {
 		return err
 	}
 	b.log.Warn("write rules over existing ones failed, replacing all: clients of sticky services may change endpoints", "family", b.family, "err", err)
 	return b.nft(ctx, b.remove()+b.r.all(d, nil))
+}
+
+func (b *nftBackend) writeParts(ctx context.Context, d *Delta, left *nftLeft) error {
+	for _, text := range b.r.parts(d, left) {
+		if err := b.nft(ctx, text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // remove is text that deletes the table. A table that does not exist cannot be deleted, so it is added first.
