@@ -44,7 +44,7 @@ func (a *authorization) flags(f *pflag.FlagSet) {
 	f.StringVar(&a.configFile, "authorization-config", "", "file of kind AuthorizationConfiguration (apiserver.config.k8s.io/v1), read again when it changes; excludes --authorization-mode, --authorization-policy-file and --authorization-webhook-*")
 	f.StringVar(&a.policyFile, "authorization-policy-file", "", "file of the authorizer ABAC: on each line a Policy of abac.authorization.kubernetes.io/v1beta1 as JSON")
 	f.StringVar(&a.webhookFile, "authorization-webhook-config-file", "", "kubeconfig of the server that the authorizer Webhook calls")
-	f.StringVar(&a.webhookVersion, "authorization-webhook-version", "v1", "version of the SubjectAccessReviews it gets (only v1 is supported)")
+	f.StringVar(&a.webhookVersion, "authorization-webhook-version", "v1beta1", "version of the SubjectAccessReviews it gets: v1 or v1beta1")
 	f.DurationVar(&a.authorizedTTL, "authorization-webhook-cache-authorized-ttl", 5*time.Minute, "how long its permissions are remembered")
 	f.DurationVar(&a.unauthorizedTTL, "authorization-webhook-cache-unauthorized-ttl", 30*time.Second, "how long its refusals are remembered")
 }
@@ -66,8 +66,8 @@ func (a *authorization) validate(given func(flag string) bool) error {
 	if slices.Contains(a.modes, webhookMode) != (a.webhookFile != "") {
 		errs = append(errs, errors.New("--authorization-mode=Webhook and --authorization-webhook-config-file belong together"))
 	}
-	if a.webhookVersion != "v1" {
-		errs = append(errs, fmt.Errorf("--authorization-webhook-version=%s: want v1", a.webhookVersion))
+	if a.webhookVersion != "v1" && a.webhookVersion != "v1beta1" {
+		errs = append(errs, fmt.Errorf("--authorization-webhook-version=%s: want v1 or v1beta1", a.webhookVersion))
 	}
 	if a.authorizedTTL < 0 || a.unauthorizedTTL < 0 {
 		errs = append(errs, errors.New("--authorization-webhook-cache-*-ttl: want no negative time"))
@@ -109,7 +109,7 @@ func (a *authorization) ofFlags(log *slog.Logger) (map[string]authz.Authorizer, 
 		}
 	}
 	if a.webhookFile != "" {
-		review, err := reviewer[authorizationv1.SubjectAccessReview](kubeconfig.Options{Path: a.webhookFile}, log)
+		review, err := accessReviewer(a.webhookVersion, kubeconfig.Options{Path: a.webhookFile}, log)
 		if err != nil {
 			return nil, fmt.Errorf("--authorization-webhook-config-file: %w", err)
 		}
@@ -119,6 +119,15 @@ func (a *authorization) ofFlags(log *slog.Logger) (map[string]authz.Authorizer, 
 		}
 	}
 	return own, nil
+}
+
+// accessReviewer sends SubjectAccessReviews of a version to the server of a kubeconfig.
+func accessReviewer(version string, from kubeconfig.Options, log *slog.Logger) (authz.ReviewFunc, error) {
+	if version == "v1" {
+		return reviewer[authorizationv1.SubjectAccessReview](from, log)
+	}
+	send, err := reviewer[authz.ReviewV1beta1](from, log)
+	return authz.V1beta1(send), err
 }
 
 // follow puts a changed file in force until ctx ends. What cannot be used changes nothing.
@@ -147,7 +156,7 @@ func authorizers(c *authz.Configuration, log *slog.Logger) (modes []string, own 
 		if f := a.Webhook.ConnectionInfo.KubeConfigFile; f != nil {
 			from = kubeconfig.Options{Path: *f}
 		}
-		review, err := reviewer[authorizationv1.SubjectAccessReview](from, log)
+		review, err := accessReviewer(a.Webhook.SubjectAccessReviewVersion, from, log)
 		if err != nil {
 			return nil, nil, fmt.Errorf("authorizer %s: %w", a.Name, err)
 		}

@@ -54,9 +54,10 @@ func allowing(status string) http.HandlerFunc {
 			http.Error(w, "wrong request", http.StatusBadRequest)
 			return
 		}
-		_, _ = io.Copy(io.Discard, r.Body)
+		var review struct{ APIVersion string }
+		_ = json.NewDecoder(r.Body).Decode(&review)
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","status":%s}`, status)
+		fmt.Fprintf(w, `{"apiVersion":%q,"kind":"SubjectAccessReview","status":%s}`, review.APIVersion, status)
 	}
 }
 
@@ -118,6 +119,44 @@ func TestAuthorizationWebhook(t *testing.T) {
 	}
 }
 
+// The server gets reviews of the version of the flag, which is v1beta1 without, or of the file.
+func TestAuthorizationWebhookVersions(t *testing.T) {
+	var sent struct {
+		APIVersion string
+		Spec       struct{ Group, Groups []string }
+	}
+	server := reviewServer(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		sent.Spec.Group, sent.Spec.Groups = nil, nil
+		_ = json.Unmarshal(body, &sent)
+		fmt.Fprintf(w, `{"apiVersion":%q,"kind":"SubjectAccessReview","status":{"allowed":true}}`, sent.APIVersion)
+	})
+	file := filepath.Join(t.TempDir(), "authorization.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(configuration(server, "3s", "Deny"), "Version: v1,", "Version: v1beta1,", 1)), 0o600))
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	require.NoError(t, os.WriteFile(tokens, []byte("secret,ann,1\n"), 0o600))
+	hook := []string{"--authorization-mode=Webhook", "--authorization-webhook-config-file=" + server}
+	for _, c := range []struct {
+		flags []string
+		want  string
+	}{
+		{hook, "v1beta1"}, {append(hook, "--authorization-webhook-version=v1"), "v1"}, {append(hook, "--authorization-webhook-version=v1beta1"), "v1beta1"},
+		{[]string{"--authorization-config=" + file}, "v1beta1"},
+	} {
+		o, err := parse(append([]string{"--storage-backend=memory", "--token-auth-file=" + tokens}, c.flags...))
+		require.NoError(t, err)
+		post := startInMemory(t, o)
+		require.Equal(t, http.StatusCreated, post("/api/v1/namespaces/default/configmaps", map[string]any{"metadata": map[string]any{"name": "a"}}).Code)
+		require.Equal(t, "authorization.k8s.io/"+c.want, sent.APIVersion)
+		groups, none := sent.Spec.Groups, sent.Spec.Group
+		if c.want == "v1beta1" {
+			groups, none = none, groups
+		}
+		require.Contains(t, groups, "system:authenticated")
+		require.Empty(t, none)
+	}
+}
+
 // A changed file is in force a moment later; one that cannot be used is reported, and the last good one
 // stays.
 func TestAuthorizationReload(t *testing.T) {
@@ -171,7 +210,7 @@ func TestRefusedAuthorizationFlags(t *testing.T) {
 		"--authorization-mode=ABAC and --authorization-policy-file belong":     {"--authorization-mode=ABAC"},
 		"ABAC and --authorization-policy-file belong together":                 {"--authorization-policy-file=x"},
 		"--authorization-policy-file does not go with":                         {"--authorization-config=x", "--authorization-policy-file=x"},
-		"--authorization-webhook-version=v1beta1: want v1":                     {"--authorization-webhook-version=v1beta1"},
+		"--authorization-webhook-version=v2: want v1 or v1beta1":               {"--authorization-webhook-version=v2"},
 	} {
 		_, err := parse(append([]string{"--storage-backend=memory"}, args...))
 		require.ErrorContains(t, err, want)

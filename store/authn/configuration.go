@@ -2,10 +2,10 @@ package authn
 
 import (
 	"fmt"
-	"slices"
 
-	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/validation"
+	"github.com/keelson-dev/keelson/store/internal/configfile"
 )
 
 // Configuration is the file AuthenticationConfiguration of apiserver.config.k8s.io: the issuers of JSON web
@@ -103,32 +103,21 @@ type UserValidationRule struct {
 	Message    string `json:"message,omitempty"`
 }
 
-const (
-	configurationGroup = "apiserver.config.k8s.io"
-	maxConfiguration   = 1 << 20
-)
-
-// configurationVersions have the same fields.
-var configurationVersions = []string{configurationGroup + "/v1", configurationGroup + "/v1beta1", configurationGroup + "/v1alpha1"}
+// configurationKind has versions with the same fields.
+var configurationKind = configfile.Kind{Kind: "AuthenticationConfiguration",
+	Versions: []string{"apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1beta1", "apiserver.config.k8s.io/v1alpha1"}}
 
 // ParseConfiguration reads a Configuration, YAML or JSON, of version v1, v1beta1 or v1alpha1, and checks it.
 // accountIssuers are those of service account tokens, whose URLs no issuer may have. Unknown and repeated
-// fields are errors; all errors name the field.
+// fields are errors; all errors name line and field.
 func ParseConfiguration(data []byte, accountIssuers []string) (*Configuration, error) {
 	c := &Configuration{}
-	issues, err := codec.UnmarshalYAML(data, c, codec.DecodeOptions{Strict: true, MaxBytes: maxConfiguration})
+	err := configfile.Read(data, configurationKind, c, func() validation.ErrorList {
+		_, wrong := c.compile(accountIssuers)
+		return wrong
+	})
 	if err != nil {
-		return nil, fmt.Errorf("authn: AuthenticationConfiguration: %w", err)
-	}
-	if len(issues) > 0 {
-		return nil, fmt.Errorf("authn: AuthenticationConfiguration: %v", issues[0])
-	}
-	if !slices.Contains(configurationVersions, c.APIVersion) || c.Kind != "AuthenticationConfiguration" {
-		return nil, fmt.Errorf("authn: want kind AuthenticationConfiguration of %s, got %q of %q", configurationVersions[0], c.Kind, c.APIVersion)
-	}
-	_, wrong := c.compile(accountIssuers)
-	if err := wrong.Err(); err != nil {
-		return nil, fmt.Errorf("authn: AuthenticationConfiguration: %w", err)
+		return nil, fmt.Errorf("authn: %w", err)
 	}
 	return c, nil
 }

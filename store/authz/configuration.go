@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
+	"github.com/keelson-dev/keelson/store/internal/configfile"
 )
 
-// Configuration is the file AuthorizationConfiguration of apiserver.config.k8s.io/v1: the authorizers of a
-// server, in their order.
+// Configuration is the file AuthorizationConfiguration of apiserver.config.k8s.io: the authorizers of a server,
+// in their order.
 type Configuration struct {
 	metav1.TypeMeta `json:",inline"`
 	Authorizers     []AuthorizerConfiguration `json:"authorizers"`
@@ -52,30 +52,23 @@ type MatchCondition struct {
 	Expression string `json:"expression"`
 }
 
-const (
-	configurationVersion = "apiserver.config.k8s.io/v1"
-	maxConfiguration     = 1 << 20
-	maxConditions        = 64
-)
+const maxConditions = 64
 
-// ParseConfiguration reads a Configuration, YAML or JSON, sets defaults and checks everything but what the
-// connections lead to. types are the types of authorizers beside Webhook, which may each be there once.
-// Unknown and repeated fields are errors; all errors name the field.
+// configurationKind has versions with the same fields.
+var configurationKind = configfile.Kind{Kind: "AuthorizationConfiguration",
+	Versions: []string{"apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1beta1", "apiserver.config.k8s.io/v1alpha1"}}
+
+// ParseConfiguration reads a Configuration, YAML or JSON, of version v1, v1beta1 or v1alpha1, sets defaults
+// and checks everything but what the connections lead to. types are the types of authorizers beside Webhook,
+// which may each be there once. Unknown and repeated fields are errors; all errors name line and field.
 func ParseConfiguration(data []byte, types []string) (*Configuration, error) {
 	c := &Configuration{}
-	issues, err := codec.UnmarshalYAML(data, c, codec.DecodeOptions{Strict: true, MaxBytes: maxConfiguration})
+	err := configfile.Read(data, configurationKind, c, func() validation.ErrorList {
+		c.setDefaults()
+		return c.validate(types)
+	})
 	if err != nil {
-		return nil, fmt.Errorf("authz: AuthorizationConfiguration: %w", err)
-	}
-	if len(issues) > 0 {
-		return nil, fmt.Errorf("authz: AuthorizationConfiguration: %v", issues[0])
-	}
-	if c.APIVersion != configurationVersion || c.Kind != "AuthorizationConfiguration" {
-		return nil, fmt.Errorf("authz: want kind AuthorizationConfiguration of %s, got %q of %q", configurationVersion, c.Kind, c.APIVersion)
-	}
-	c.setDefaults()
-	if err := c.validate(types).Err(); err != nil {
-		return nil, fmt.Errorf("authz: AuthorizationConfiguration: %w", err)
+		return nil, fmt.Errorf("authz: %w", err)
 	}
 	return c, nil
 }
@@ -149,11 +142,11 @@ func (w *WebhookConfiguration) validate(p *validation.Path) (errs validation.Err
 		errs = append(errs, validation.Invalid(p.Child("unauthorizedTTL"), d.String(), "must be > 0s"))
 	}
 	switch w.SubjectAccessReviewVersion {
-	case "v1":
+	case "v1", "v1beta1":
 	case "":
 		errs = append(errs, validation.Required(p.Child("subjectAccessReviewVersion"), ""))
 	default:
-		errs = append(errs, validation.NotSupported(p.Child("subjectAccessReviewVersion"), w.SubjectAccessReviewVersion, []string{"v1"}))
+		errs = append(errs, validation.NotSupported(p.Child("subjectAccessReviewVersion"), w.SubjectAccessReviewVersion, []string{"v1", "v1beta1"}))
 	}
 	switch v := w.MatchConditionSubjectAccessReviewVersion; {
 	case v == "" && len(w.MatchConditions) > 0:
@@ -212,7 +205,8 @@ func (w *WebhookConfiguration) validateConditions(p *validation.Path) (errs vali
 	return errs
 }
 
-// Options are those of the authorizer that calls the server by review.
+// Options are those of the authorizer that calls the server by review, which sends reviews of version
+// SubjectAccessReviewVersion: see [V1beta1].
 func (w *WebhookConfiguration) Options(review ReviewFunc) WebhookOptions {
 	o := WebhookOptions{Review: review, Timeout: w.Timeout.Duration, DenyOnFailure: w.FailurePolicy == "Deny"}
 	if w.CacheAuthorizedRequests == nil || *w.CacheAuthorizedRequests {

@@ -17,6 +17,35 @@ import (
 // ReviewFunc sends a SubjectAccessReview to a server and returns it with its status. ctx bounds it.
 type ReviewFunc func(ctx context.Context, r *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error)
 
+// ReviewV1beta1 is a SubjectAccessReview of version v1beta1, for servers that do not know v1.
+type ReviewV1beta1 struct {
+	metav1.TypeMeta `json:",inline"`
+	Spec            ReviewV1beta1Spec                         `json:"spec"`
+	Status          authorizationv1.SubjectAccessReviewStatus `json:"status"`
+}
+
+// ReviewV1beta1Spec is the spec of v1, but that the groups have another name.
+type ReviewV1beta1Spec struct {
+	// The Groups of this are empty.
+	authorizationv1.SubjectAccessReviewSpec `json:",inline"`
+	Group                                   []string `json:"group,omitempty"`
+}
+
+// V1beta1 returns the function that sends reviews by another one, in version v1beta1.
+func V1beta1(send func(context.Context, *ReviewV1beta1) (*ReviewV1beta1, error)) ReviewFunc {
+	return func(ctx context.Context, r *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
+		old := &ReviewV1beta1{TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1beta1", Kind: r.Kind}, Spec: ReviewV1beta1Spec{r.Spec, r.Spec.Groups}}
+		old.Spec.Groups = nil
+		reply, err := send(ctx, old)
+		if err != nil {
+			return nil, err
+		}
+		reviewed := *r
+		reviewed.Status = reply.Status
+		return &reviewed, nil
+	}
+}
+
 // WebhookOptions configure a Webhook.
 type WebhookOptions struct {
 	// Review calls the server. Required.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/authz"
 )
@@ -116,6 +117,30 @@ func TestWebhookFails(t *testing.T) {
 	}
 }
 
+// Servers of the older version get the groups under the name that this has there.
+func TestWebhookV1beta1(t *testing.T) {
+	var sent string
+	w, err := authz.NewWebhook(authz.WebhookOptions{Review: authz.V1beta1(func(_ context.Context, r *authz.ReviewV1beta1) (*authz.ReviewV1beta1, error) {
+		data, err := codec.Marshal(r)
+		sent = string(data)
+		return &authz.ReviewV1beta1{Status: authorizationv1.SubjectAccessReviewStatus{Allowed: true, Reason: "r"}}, err
+	}), MatchConditions: []string{"'dev' in request.groups"}})
+	require.NoError(t, err)
+	d, reason, err := w.Authorize(t.Context(), resource(&authn.User{Name: "ann", Groups: []string{"dev"}}, "get", "ns", "", "pods", "", "p"))
+	require.NoError(t, err)
+	require.Equal(t, authz.Allow, d)
+	require.Equal(t, "r", reason)
+	require.JSONEq(t, `{"apiVersion":"authorization.k8s.io/v1beta1","kind":"SubjectAccessReview","spec":{"user":"ann","group":["dev"],
+		"resourceAttributes":{"namespace":"ns","verb":"get","resource":"pods","name":"p"}},"status":{"allowed":false}}`, sent)
+
+	w, err = authz.NewWebhook(authz.WebhookOptions{Review: authz.V1beta1(func(context.Context, *authz.ReviewV1beta1) (*authz.ReviewV1beta1, error) {
+		return nil, errors.New("500")
+	})})
+	require.NoError(t, err)
+	_, _, err = w.Authorize(t.Context(), resource(&authn.User{Name: "ann"}, "get", "ns", "", "pods", "", "p"))
+	require.ErrorContains(t, err, "500")
+}
+
 func TestMatchConditions(t *testing.T) {
 	v := &reviewer{}
 	list := resource(&authn.User{Name: "u", Groups: []string{"g"}}, "list", "ns", "", "pods", "", "")
@@ -177,16 +202,20 @@ func TestParseConfiguration(t *testing.T) {
 	require.NoError(t, err)
 	o := c.Authorizers[1].Webhook.Options(nil)
 	require.Equal(t, authz.WebhookOptions{Timeout: 3 * time.Second, UnauthorizedTTL: 10 * time.Second, DenyOnFailure: true, MatchConditions: []string{"request.user != 'a'"}}, o)
+	for _, version := range []string{"v1beta1", "v1alpha1"} {
+		_, err := authz.ParseConfiguration([]byte(strings.Replace(configurationText, "io/v1\n", "io/"+version+"\n", 1)), types)
+		require.NoError(t, err, version)
+	}
 	for old, c := range map[string]struct{ change, want string }{
 		"timeout: 3s":                  {"timeOut: 3s", `unknown field "authorizers[1].webhook.timeOut"`},
 		"timeout: 3":                   {"timeout: 31", "authorizers[1].webhook.timeout: Invalid value: \"31s\": must be > 0s and <= 30s"},
 		"type: Node":                   {"type: Nodes", `authorizers[0].type: Unsupported value: "Nodes": supported values: "Node", "RBAC", "Webhook"`},
 		"name: node":                   {"name: mine.example.com", `authorizers[1].name: Duplicate value: "mine.example.com"`},
 		"Version: v1\n    failure":     {"Version: v2\n    failure", `authorizers[1].webhook.matchConditionSubjectAccessReviewVersion: Unsupported value: "v2"`},
-		"failurePolicy: Deny":          {"failurePolicy: Fail", `authorizers[1].webhook.failurePolicy: Unsupported value: "Fail": supported values: "NoOpinion", "Deny"`},
+		"failurePolicy: Deny":          {"failurePolicy: Fail", `line 15: authorizers[1].webhook.failurePolicy: Unsupported value: "Fail": supported values: "NoOpinion", "Deny"`},
 		"kubeConfigFile: /k":           {"kubeConfigFile: k", "authorizers[1].webhook.connectionInfo.kubeConfigFile: Invalid value: \"k\": must be an absolute path"},
 		"request.user != 'a'":          {"request.usr", "authorizers[1].webhook.matchConditions[0].expression: Invalid value"},
-		"apiserver.config.k8s.io/v1":   {"apiserver.config.k8s.io/v2", `want kind AuthorizationConfiguration of apiserver.config.k8s.io/v1, got "AuthorizationConfiguration" of "apiserver.config.k8s.io/v2"`},
+		"apiserver.config.k8s.io/v1":   {"apiserver.config.k8s.io/v2", `want kind AuthorizationConfiguration of apiserver.config.k8s.io/v1 or apiserver.config.k8s.io/v1beta1 or apiserver.config.k8s.io/v1alpha1, got kind "AuthorizationConfiguration" of "apiserver.config.k8s.io/v2"`},
 		"type: Webhook":                {"type: RBAC", "authorizers[1].webhook: Invalid value: \"non-null\": may only be specified when type=Webhook"},
 		"- type: Node\n  name: node\n": {"- type: Node\n  name: node\n  name: again\n", `duplicate field "name"`},
 	} {
