@@ -12,8 +12,8 @@ import (
 	"github.com/keelson-dev/keelson/store/internal/configfile"
 )
 
-// Configuration is the file AuthorizationConfiguration of apiserver.config.k8s.io: the authorizers of a server,
-// in their order.
+// Configuration is the file AuthorizationConfiguration of apiserver.config.k8s.io: the authorizers of a
+// server, in their order.
 type Configuration struct {
 	metav1.TypeMeta `json:",inline"`
 	Authorizers     []AuthorizerConfiguration `json:"authorizers"`
