@@ -27,6 +27,7 @@ type ledger struct {
 	wake        func(types.UID)
 	log         *slog.Logger
 	devices     *devices // nil without plugins
+	placer      *placer  // nil if no container has CPUs or memory for itself
 
 	mu      sync.Mutex
 	open    bool
@@ -48,7 +49,7 @@ type tenant struct {
 }
 
 func newLedger(k *Kubelet) *ledger {
-	return &ledger{allocatable: k.node.allocatable, path: func(uid types.UID) string { return filepath.Join(k.podDir(uid), "allocation") }, wake: k.wake, log: k.log, devices: k.devices,
+	return &ledger{allocatable: k.node.allocatable, path: func(uid types.UID) string { return filepath.Join(k.podDir(uid), "allocation") }, wake: k.wake, log: k.log, devices: k.devices, placer: k.placer,
 		in: map[types.UID]*tenant{}, refused: map[types.UID]*verdict{}, waiting: map[types.UID]bool{}}
 }
 
@@ -103,6 +104,7 @@ func (l *ledger) enter(pod *corev1.Pod, v *view) {
 	t.need, t.ports = podquota.PodTotal(t.apply(pod), podquota.Requests), hostPorts(pod)
 	l.in[pod.UID] = t
 	l.devices.take(pod.UID, t.Grants)
+	l.placer.restore(pod.UID, t.Placed)
 	if t.sure && kept == nil {
 		if err := l.save(pod.UID, &t.allocation); err != nil {
 			l.log.Warn("keep the allocation of a pod failed", "namespace", pod.Namespace, "name", pod.Name, "err", err)
@@ -239,6 +241,7 @@ func (l *ledger) leave(uid types.UID) {
 	}
 	delete(l.in, uid)
 	l.devices.release(uid)
+	l.placer.release(uid)
 	l.wakeWaiting()
 }
 

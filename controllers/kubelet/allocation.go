@@ -7,6 +7,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/placement"
 )
 
 // allocation is what a pod was given when it was let in, and by the resizes that were accepted since. It is
@@ -20,6 +21,8 @@ type allocation struct {
 	Actuated map[string]actuated `json:"actuated,omitempty"`
 	// Grants are the devices of containers, by name.
 	Grants map[string][]grant `json:"grants,omitempty"`
+	// Placed are the CPUs and the memory that containers have for themselves; nil if none of them has any.
+	Placed *placement.Given `json:"placed,omitempty"`
 }
 
 // actuated are the resources that one run of a container has.

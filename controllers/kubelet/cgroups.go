@@ -41,6 +41,8 @@ type cgroups struct {
 	// huge are the sizes of huge pages that the machine has, by their resource.
 	huge map[corev1.ResourceName]string
 
+	placer *placer // nil if no container has CPUs for itself
+
 	mu sync.Mutex
 	// burstable is what the group of burstable pods was last given, in milli-CPUs; -1 if an earlier kubelet
 	// did it.
@@ -267,7 +269,7 @@ func (c *cgroups) settings(pod *corev1.Pod, t totals) cgroup.Settings {
 	s := cgroup.Settings{Shares: shares(t.cpuRequest), Memory: -1, PIDs: c.podPIDs, Quota: -1, Period: c.period, Huge: c.hugeLimits(pod, false)}
 	if c.period == 0 {
 		s.Period = defaultQuotaPeriod.Microseconds()
-	} else if t.cpuLimited && t.cpuLimit > 0 {
+	} else if t.cpuLimited && t.cpuLimit > 0 && !c.placer.pinnedPod(pod.UID) {
 		s.Quota = quota(t.cpuLimit, c.period)
 	}
 	if t.memoryLimited && t.memoryLimit > 0 {

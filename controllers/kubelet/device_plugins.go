@@ -16,6 +16,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/placement"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/pluginapi"
 )
 
@@ -175,31 +176,39 @@ func (l *ledger) grants(uid types.UID) map[string][]grant {
 	return nil
 }
 
-// grant gives a pod that has just been let in its devices, or says why it cannot have them.
-func (l *ledger) grant(ctx context.Context, pod *corev1.Pod, d *devices) *verdict {
+// grant gives a pod that has just been let in its devices, and CPUs and memory of its own, or says why it
+// cannot have them.
+func (l *ledger) grant(ctx context.Context, pod *corev1.Pod) *verdict {
 	l.mu.Lock()
 	t := l.in[pod.UID]
-	done := t == nil || t.Grants != nil
+	done := t == nil || t.Grants != nil || t.Placed != nil
 	l.mu.Unlock()
-	if done {
+	if done || l.devices == nil && l.placer == nil {
 		return nil
 	}
-	grants, err := d.grant(ctx, pod)
-	if err == nil && grants == nil {
+	pod = l.apply(pod)
+	placed, grants, err := l.placer.place(ctx, pod, l.devices)
+	if err == nil && grants == nil && placed == nil {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if t = l.in[pod.UID]; err == nil && t != nil {
-		t.Grants = grants
-		if err = l.save(pod.UID, &t.allocation); err != nil {
-			d.release(pod.UID)
-		}
+		t.Grants, t.Placed = grants, placed
+		err = l.save(pod.UID, &t.allocation)
 	}
-	if err == nil {
+	if err == nil && t != nil {
 		return nil
 	}
+	l.devices.release(pod.UID)
+	l.placer.release(pod.UID)
+	if err == nil {
+		return nil // it has left meanwhile
+	}
 	why := refusal("UnexpectedAdmissionError", err.Error())
+	if r, ok := errors.AsType[*placement.Refusal](err); ok {
+		why = refusal(r.Reason, r.Message)
+	}
 	l.leave(pod.UID)
 	l.refused[pod.UID] = why
 	return why

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"log/slog"
 	"maps"
 	"os"
@@ -19,9 +20,11 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	podquota "github.com/keelson-dev/keelson/apimachinery/quota"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/checkpoint"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/placement"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/pluginapi"
 )
 
@@ -239,45 +242,89 @@ func (d *devices) release(uid types.UID) {
 	}
 }
 
-// grant gives the containers of a pod the devices that they demand, with what their plugins add to them.
-// After an error the pod has none.
-func (d *devices) grant(ctx context.Context, pod *corev1.Pod) (grants map[string][]grant, err error) {
-	if d == nil {
-		return nil, nil
+// granting gives the containers of a pod the devices that they demand, with what their plugins add to them.
+// It is placement.Devices.
+type granting struct {
+	*devices
+	pod  *corev1.Pod
+	node placement.Nodes // of the machine
+	// again is what an init container had, which is free again when it has ended, but for sidecars.
+	again  map[corev1.ResourceName][]string
+	grants map[string][]grant
+}
+
+// grant prepares to give the containers of a pod their devices. d may be nil.
+func (d *devices) grant(pod *corev1.Pod, node placement.Nodes) *granting {
+	return &granting{devices: d, pod: pod, node: node, again: map[corev1.ResourceName][]string{}}
+}
+
+// all gives all containers their devices. After an error the pod has none.
+func (g *granting) all(ctx context.Context) error {
+	for c := range containersOf(g.pod) {
+		if err := g.Take(ctx, c.Name, 0); err != nil {
+			g.release(g.pod.UID)
+			return err
+		}
 	}
-	defer func() {
+	return nil
+}
+
+// passes reports whether a container is an init container that ends before the next one starts.
+func passes(pod *corev1.Pod, c *corev1.Container) bool {
+	return !isSidecar(c) && slices.ContainsFunc(pod.Spec.InitContainers, func(i corev1.Container) bool { return i.Name == c.Name })
+}
+
+// Take gives a container its devices, of those nodes first.
+func (g *granting) Take(ctx context.Context, name string, nodes placement.Nodes) error {
+	if g.devices == nil {
+		return nil
+	}
+	c := specOf(g.pod, name)
+	for _, name := range slices.Sorted(maps.Keys(c.Resources.Limits)) {
+		q := c.Resources.Limits[name]
+		p, ids, err := g.pick(ctx, g.pod.UID, name, int(q.Value()), g.again[name], nodes)
 		if err != nil {
-			d.release(pod.UID)
+			return err
 		}
-	}()
-	// What an init container had is free again when it has ended, but for sidecars.
-	again := map[corev1.ResourceName][]string{}
-	for c := range containersOf(pod) {
-		init := slices.ContainsFunc(pod.Spec.InitContainers, func(i corev1.Container) bool { return i.Name == c.Name }) && !isSidecar(c)
-		for _, name := range slices.Sorted(maps.Keys(c.Resources.Limits)) {
-			q := c.Resources.Limits[name]
-			p, ids, err := d.pick(ctx, pod.UID, name, int(q.Value()), again[name])
-			if err != nil {
-				return nil, err
-			}
-			if p == nil {
-				continue
-			}
-			again[name] = slices.DeleteFunc(again[name], func(id string) bool { return slices.Contains(ids, id) })
-			if init {
-				again[name] = append(again[name], ids...)
-			}
-			reply, err := p.allocate(ctx, ids)
-			if err != nil {
-				return nil, fmt.Errorf("Allocate failed due to %s, which is unexpected", describe(err))
-			}
-			if grants == nil {
-				grants = map[string][]grant{}
-			}
-			grants[c.Name] = append(grants[c.Name], grant{name, ids, *reply, p.options.PreStart})
+		if p == nil {
+			continue
+		}
+		g.again[name] = slices.DeleteFunc(g.again[name], func(id string) bool { return slices.Contains(ids, id) })
+		if passes(g.pod, c) {
+			g.again[name] = append(g.again[name], ids...)
+		}
+		reply, err := p.allocate(ctx, ids)
+		if err != nil {
+			return errors.New(describe(err))
+		}
+		if g.grants == nil {
+			g.grants = map[string][]grant{}
+		}
+		g.grants[c.Name] = append(g.grants[c.Name], grant{name, ids, *reply, p.options.PreStart})
+	}
+	return nil
+}
+
+// Hints returns where the devices of a container, or of all together, can come from.
+func (g *granting) Hints(name string) (lists [][]placement.Hint) {
+	if g.devices == nil {
+		return nil
+	}
+	demand := corev1.ResourceList{}
+	if name != "" {
+		demand = specOf(g.pod, name).Resources.Limits
+	} else {
+		demand = podquota.PodTotal(g.pod, podquota.Limits)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(demand)) {
+		q := demand[name]
+		if hints := g.hints(name, int(q.Value()), g.again[name], g.node); hints != nil {
+			lists = append(lists, hints)
 		}
 	}
-	return grants, nil
+	return lists
 }
 
 // describe is an error of a plugin in plain words.
@@ -288,9 +335,52 @@ func describe(err error) string {
 	return err.Error()
 }
 
-// pick reserves that many devices for a pod, those first that it has had already. The plugin is nil if the
-// resource is not one of devices.
-func (d *devices) pick(ctx context.Context, uid types.UID, name corev1.ResourceName, count int, again []string) (*devicePlugin, []string, error) {
+// at returns the NUMA nodes that a device is at; none if its plugin does not say.
+func (r *deviceResource) at(id string) placement.Nodes {
+	var n placement.Nodes
+	if t := r.devices[id].Topology; t != nil {
+		for _, one := range t.Nodes {
+			n |= placement.NodesOf(int(one.ID))
+		}
+	}
+	return n
+}
+
+// hints returns where that many devices can come from; nil if from anywhere. The lock is held.
+func (d *devices) hints(name corev1.ResourceName, count int, again []string, nodes placement.Nodes) []placement.Hint {
+	r := d.resources[name]
+	if r == nil || count == 0 {
+		return nil
+	}
+	var placed placement.Nodes
+	var free []string
+	for id, one := range r.devices {
+		placed |= r.at(id)
+		if _, used := d.used[name][id]; (!used || slices.Contains(again, id)) && one.Health == pluginapi.Healthy {
+			free = append(free, id)
+		}
+	}
+	if placed&nodes == 0 {
+		return nil
+	}
+	within := func(ids iter.Seq[string], n placement.Nodes) (count int) {
+		for id := range ids {
+			if r.at(id)&n != 0 {
+				count++
+			}
+		}
+		return count
+	}
+	return placement.Hints(placed&nodes,
+		func(n placement.Nodes) bool { return within(maps.Keys(r.devices), n) >= count },
+		func(n placement.Nodes) bool {
+			return within(slices.Values(free), n) >= count && within(slices.Values(again), n) == len(again)
+		})
+}
+
+// pick reserves that many devices for a pod: first those that it has had already, then those at the nodes,
+// others, and those that are nowhere in particular. The plugin is nil if the resource is not one of devices.
+func (d *devices) pick(ctx context.Context, uid types.UID, name corev1.ResourceName, count int, again []string, nodes placement.Nodes) (*devicePlugin, []string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r := d.resources[name]
@@ -305,14 +395,31 @@ func (d *devices) pick(ctx context.Context, uid types.UID, name corev1.ResourceN
 	}
 	must := again[:min(count, len(again))]
 	if len(must)+len(free) < count || r.plugin == nil {
-		return nil, nil, fmt.Errorf("Allocate failed due to requested number of devices unavailable for %s. Requested: %d, Available: %d, which is unexpected",
-			name, count, len(again)+len(free))
+		return nil, nil, fmt.Errorf("requested number of devices unavailable for %s. Requested: %d, Available: %d", name, count, len(again)+len(free))
+	}
+	near := 0 // how many are at the nodes
+	if nodes != 0 {
+		rank := func(id string) int {
+			switch at := r.at(id); {
+			case at&nodes != 0:
+				return 0
+			case at != 0:
+				return 1
+			}
+			return 2
+		}
+		slices.SortStableFunc(free, func(a, b string) int { return rank(a) - rank(b) })
+		near = len(slices.DeleteFunc(slices.Clone(free), func(id string) bool { return rank(id) > 0 }))
 	}
 	p := r.plugin
 	ids := slices.Concat(must, free[:count-len(must)])
 	if p.options.Preferred && len(must) < count && len(must)+len(free) > count {
+		choice := free
+		if len(must)+near >= count {
+			choice = free[:near]
+		}
 		d.mu.Unlock()
-		wanted, err := p.preferred(ctx, slices.Concat(must, free), must, count)
+		wanted, err := p.preferred(ctx, slices.Concat(must, choice), must, count)
 		d.mu.Lock()
 		if err != nil {
 			d.log.Warn("the preferred devices of a plugin are not known", "resource", name, "err", err)

@@ -55,6 +55,7 @@ type Kubelet struct {
 	status    *statuses
 	node      *node
 	devices   *devices // nil without plugins
+	placer    *placer  // nil if no container has CPUs or memory for itself
 	ledger    *ledger
 	rotation  *rotation
 	stats     *stats
@@ -132,12 +133,17 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 	if opts.Plugins != nil {
 		k.devices = newDevices(k)
 	}
+	k.evictor = &evictor{k: k, policy: policy, thresholds: thresholds, log: k.log}
+	if k.placer, err = newPlacer(k); err != nil {
+		rt.close()
+		return nil, err
+	}
+	k.limits.placer, k.cgroups.placer = k.placer, k.placer
 	k.ledger = newLedger(k)
 	k.views = newViews(rt)
 	k.pleg = newPleg(k)
 	k.rotation = &rotation{LogPolicy: opts.Logs, rt: rt, log: k.log}
 	k.stats = &stats{k: k, disks: newDiskMeter(k, opts.VolumeStatsInterval)}
-	k.evictor = &evictor{k: k, policy: policy, thresholds: thresholds, log: k.log}
 	k.imageGC = newImageGC(k)
 	return k, nil
 }
@@ -230,6 +236,9 @@ func (k *Kubelet) startLoops(ctx context.Context, loops *sync.WaitGroup, fail co
 	loops.Go(func() { k.limitPods(ctx) })
 	for _, run := range []func(context.Context){k.rotation.run, k.sweepLogLinks, k.stats.disks.run, k.imageGC.run, k.evictor.run} {
 		loops.Go(func() { run(ctx) })
+	}
+	if k.placer != nil {
+		loops.Go(func() { k.placer.run(ctx) })
 	}
 	if k.hasStatic() {
 		loops.Go(func() { k.watchStatic(ctx) })

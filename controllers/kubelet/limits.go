@@ -18,8 +18,9 @@ type limits struct {
 	period int64
 	// v2 is true with cgroup v2, where swap has a limit of its own. Swap is what burstable pods share, in
 	// bytes; 0 if no pod may swap.
-	v2   bool
-	swap int64
+	v2     bool
+	swap   int64
+	placer *placer // nil if no container has CPUs or memory for itself
 }
 
 func newLimits(opts Options, v2 bool) *limits {
@@ -87,7 +88,7 @@ func (l *limits) container(pod *corev1.Pod, c *corev1.Container) *cri.LinuxConta
 			r.MemorySwapLimitInBytes += swap
 		}
 	}
-	return r
+	return l.placer.pin(r, pod.UID, c.Name)
 }
 
 // swapOf is how much swap a container may use, in bytes: burstable ones that may use more memory than they
@@ -109,7 +110,7 @@ func (l *limits) swapOf(pod *corev1.Pod, c *corev1.Container) int64 {
 func (l *limits) pod(pod *corev1.Pod) *cri.LinuxContainerResources {
 	total := podTotals(pod)
 	r := &cri.LinuxContainerResources{CpuShares: shares(total.cpuRequest)}
-	if total.cpuLimited && l.period > 0 {
+	if total.cpuLimited && l.period > 0 && !l.placer.pinnedPod(pod.UID) {
 		r.CpuPeriod, r.CpuQuota = l.period, quota(total.cpuLimit, l.period)
 	}
 	if total.memoryLimited {

@@ -167,6 +167,8 @@ type Options struct {
 	// ContainerEvents uses the events of the runtime, which containerd has since 1.7. While they come, the
 	// runtime is listed once per minute only; without them, or if the runtime has none, every RelistInterval.
 	ContainerEvents bool
+	// Placement says which containers have CPUs and memory for themselves.
+	Placement PlacementPolicy
 	// Plugins lets device plugins register; nil means that there are none.
 	Plugins *PluginOptions
 	// Logs bounds the containers' log files. LogLinkDir contains a link to the log file of every container,
@@ -274,6 +276,9 @@ func (opts *Options) check() error {
 	case "", ObjectsCached, ObjectsWatched, ObjectsFetched:
 	default:
 		return fmt.Errorf("kubelet: Options.Objects: %q is no strategy", opts.Objects)
+	}
+	if err := opts.Placement.check(); err != nil {
+		return err
 	}
 	if p := opts.CPUQuotaPeriod; p != 0 && (p < time.Millisecond || p > time.Second) {
 		return fmt.Errorf("kubelet: Options.CPUQuotaPeriod: %v is not within 1ms and 1s", p)

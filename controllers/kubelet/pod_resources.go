@@ -16,7 +16,8 @@ import (
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/pluginapi"
 )
 
-// resourceServer serves the API of pod resources, v1: which devices the containers of the node have.
+// resourceServer serves the API of pod resources, v1: which devices, CPUs and memory the
+// containers of the node have.
 type resourceServer struct{ k *Kubelet }
 
 // serve serves until ctx ends.
@@ -68,9 +69,11 @@ func (p resourceServer) get(_ context.Context, q *pluginapi.PodName) (*pluginapi
 	return nil, status.Errorf(codes.NotFound, "pod %s in namespace %s not found", q.Name, q.Namespace)
 }
 
-// allocatable returns the devices that can be given to pods, used or not.
+// allocatable returns the devices, CPUs and memory that can be given to pods, used or not.
 func (p resourceServer) allocatable(context.Context, *pluginapi.Empty) (*pluginapi.AllocatableResources, error) {
-	return &pluginapi.AllocatableResources{Devices: p.k.devices.healthy()}, nil
+	all := &pluginapi.AllocatableResources{Devices: p.k.devices.healthy()}
+	all.CPUs, all.Memory = p.k.placer.all()
+	return all, nil
 }
 
 // of returns the resources of a pod: of its containers and sidecars.
@@ -83,6 +86,7 @@ func (p resourceServer) of(pod *corev1.Pod) *pluginapi.PodResources {
 			continue
 		}
 		one := pluginapi.ContainerResources{Name: c.Name}
+		one.CPUs, one.Memory = p.k.placer.placed(pod.UID, c.Name)
 		for _, g := range grants[c.Name] {
 			one.Devices = append(one.Devices, p.k.devices.placed(g.Resource, g.Devices)...)
 		}

@@ -180,6 +180,7 @@ func (n *realNode) startKubelet(stopPods bool) (stop func()) {
 		RuntimeEndpoint: n.runtime.Endpoint(), RuntimeDial: n.gate.dial, Plugins: &kubelet.PluginOptions{}, StaticPodDir: n.static, ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: "cluster.local",
 		CgroupRoot: n.cgroup(), PullFallback: true, Listener: l, TLS: &tls.Config{Certificates: []tls.Certificate{n.pki.node.TLS()}, ClientCAs: n.pki.pool},
 		StopPods: stopPods, SyncInterval: 2 * time.Second, Logger: log,
+		Placement: kubelet.PlacementPolicy{StaticCPUs: true, ReservedCPUs: "0"},
 		// The machine may be short of anything.
 		Eviction: kubelet.EvictionPolicy{Hard: map[string]string{}}, ImageGC: kubelet.ImageGCPolicy{HighPercent: 100},
 		Logs: kubelet.LogPolicy{MaxSize: 256 << 10, MaxFiles: 3, Interval: time.Second},
@@ -279,6 +280,7 @@ func testReal(t *testing.T) {
 	t.Run("subPath", func(t *testing.T) { n.testSubPathRace(t) })
 	t.Run("cgroups", func(t *testing.T) { n.testGroups(t) })
 	t.Run("resize", func(t *testing.T) { n.t = t; n.testResize() })
+	t.Run("CPUs", func(t *testing.T) { n.t = t; n.testCPUs() })
 	t.Run("devices", func(t *testing.T) { n.t = t; n.testDevices() })
 	t.Run("restarts", func(t *testing.T) { n.testRestarts(t) })
 	t.Run("images", func(t *testing.T) { n.testImages(t) })

@@ -72,6 +72,9 @@ func (l *ledger) unresizable(pod *corev1.Pod, t *tenant) *corev1.PodCondition {
 	if isStatic(pod.Annotations) {
 		return &corev1.PodCondition{Reason: string(corev1.PodResizeStatusInfeasible), Message: "In-place resize of static-pods is not supported"}
 	}
+	if why := l.placer.fixed(pod, &t.allocation); why != "" {
+		return &corev1.PodCondition{Reason: string(corev1.PodResizeStatusInfeasible), Message: why}
+	}
 	have := l.allocatable()
 	for name, q := range podquota.PodTotal(pod, podquota.Requests) {
 		room, ok := have[name]

@@ -168,7 +168,7 @@ func (w *worker) enter(ctx context.Context, pod *corev1.Pod, v *view, next *soon
 	if w.last == nil {
 		why, decided := w.admit(ctx, pod, v)
 		if why == nil && decided {
-			why = w.k.ledger.grant(ctx, pod, w.k.devices)
+			why = w.k.ledger.grant(ctx, pod)
 		}
 		if ctx.Err() != nil {
 			return pod, false

@@ -102,14 +102,15 @@ func bindResources(f *pflag.FlagSet, c *kubeletconfig.Configuration) {
 	f.Var(&pairs{to: &c.SystemReserved, sep: "="}, "system-reserved", "resources kept from pods for the system")
 	f.StringVar(&c.KubeReservedCgroup, "kube-reserved-cgroup", c.KubeReservedCgroup, "cgroup to limit to --kube-reserved, which exists")
 	f.StringVar(&c.SystemReservedCgroup, "system-reserved-cgroup", c.SystemReservedCgroup, "cgroup to limit to --system-reserved, which exists")
-	f.StringVar(&c.ReservedSystemCPUs, "reserved-cpus", c.ReservedSystemCPUs, "not supported: CPUs that pods may not use")
-	f.StringVar(&c.CPUManagerPolicy, "cpu-manager-policy", c.CPUManagerPolicy, "only none is supported")
-	f.Var(&pairs{to: &c.CPUManagerPolicyOptions, sep: "="}, "cpu-manager-policy-options", "not supported")
-	f.DurationVar(&c.CPUManagerReconcilePeriod.Duration, "cpu-manager-reconcile-period", c.CPUManagerReconcilePeriod.Duration, "of no effect with the policy none")
-	f.StringVar(&c.MemoryManagerPolicy, "memory-manager-policy", c.MemoryManagerPolicy, "only None is supported")
-	f.StringVar(&c.TopologyManagerPolicy, "topology-manager-policy", c.TopologyManagerPolicy, "only none is supported")
-	f.StringVar(&c.TopologyManagerScope, "topology-manager-scope", c.TopologyManagerScope, "only container is supported")
-	f.Var(&pairs{to: &c.TopologyManagerPolicyOptions, sep: "="}, "topology-manager-policy-options", "not supported")
+	f.StringVar(&c.ReservedSystemCPUs, "reserved-cpus", c.ReservedSystemCPUs, "CPUs, as 0,8-9, that no container has for itself; they replace the CPU of --kube-reserved and --system-reserved")
+	f.StringVar(&c.CPUManagerPolicy, "cpu-manager-policy", c.CPUManagerPolicy, "none, or static: containers of Guaranteed pods that request whole CPUs have them for themselves")
+	f.Var(&pairs{to: &c.CPUManagerPolicyOptions, sep: "="}, "cpu-manager-policy-options", "options of the policy static, as full-pcpus-only=true")
+	f.DurationVar(&c.CPUManagerReconcilePeriod.Duration, "cpu-manager-reconcile-period", c.CPUManagerReconcilePeriod.Duration, "time between comparisons of the CPUs that containers have with those that they should have")
+	f.StringVar(&c.MemoryManagerPolicy, "memory-manager-policy", c.MemoryManagerPolicy, "None, or Static: containers of Guaranteed pods have memory of as few NUMA nodes as possible; needs --reserved-memory")
+	f.StringVar(&c.TopologyManagerPolicy, "topology-manager-policy", c.TopologyManagerPolicy, "whether CPUs, memory and devices must be near each other: none, best-effort, restricted or single-numa-node")
+	f.StringVar(&c.TopologyManagerScope, "topology-manager-scope", c.TopologyManagerScope, "what must be near each other: the resources of a container, or of a pod")
+	f.Var(&pairs{to: &c.TopologyManagerPolicyOptions, sep: "="}, "topology-manager-policy-options", "prefer-closest-numa-nodes=true, max-allowable-numa-nodes=N")
+	f.Var(&reservations{to: &c.ReservedMemory}, "reserved-memory", "memory of NUMA nodes that is not given to containers, as 0:memory=1Gi,hugepages-1Gi=2Gi;1:memory=2Gi")
 	f.Var(&pairs{to: &c.QOSReserved, sep: "="}, "qos-reserved", "not supported: an alpha feature")
 	f.BoolVar(c.CPUCFSQuota, "cpu-cfs-quota", *c.CPUCFSQuota, "enforce CPU limits")
 	f.DurationVar(&c.CPUCFSQuotaPeriod.Duration, "cpu-cfs-quota-period", c.CPUCFSQuotaPeriod.Duration, "period of CPU limits; another one than 100ms needs the feature gate CustomCPUCFSQuotaPeriod")
@@ -155,7 +156,6 @@ var refused = []struct{ name, neutral, why string }{
 	{"minimum-container-ttl-duration", "0s", "deprecated; ended containers beyond the newest are removed at once"},
 	{"maximum-dead-containers-per-container", "1", "deprecated; one ended run of each container is kept"},
 	{"maximum-dead-containers", "-1", "deprecated; one ended run of each container is kept"},
-	{"reserved-memory", "", "this kubelet gives no container memory of one NUMA node"},
 }
 
 func bindRefused(f *pflag.FlagSet) (check func() error) {

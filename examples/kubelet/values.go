@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/controllers/kubelet/kubeletconfig"
 )
 
 // The first value of a flag replaces what the file says, further ones add to it, as those of pflag do.
@@ -156,6 +158,54 @@ func (h *headers) Set(text string) error {
 		}
 		k = strings.TrimSpace(k)
 		(*h.to)[k] = append((*h.to)[k], strings.TrimSpace(v))
+	}
+	return nil
+}
+
+// reservations is a flag of NODE:NAME=AMOUNT,... separated by semicolons.
+type reservations struct {
+	to      *[]kubeletconfig.MemoryReservation
+	changed bool
+}
+
+func (r *reservations) Type() string { return "reserved-memory" }
+
+func (r *reservations) String() string {
+	if r.to == nil {
+		return ""
+	}
+	var list []string
+	for _, one := range *r.to {
+		var limits []string
+		for _, name := range slices.Sorted(maps.Keys(one.Limits)) {
+			q := one.Limits[name]
+			limits = append(limits, string(name)+"="+q.String())
+		}
+		list = append(list, strconv.Itoa(int(one.NumaNode))+":"+strings.Join(limits, ","))
+	}
+	return strings.Join(list, ";")
+}
+
+func (r *reservations) Set(text string) error {
+	if !r.changed {
+		*r.to, r.changed = nil, true
+	}
+	for part := range strings.SplitSeq(text, ";") {
+		number, limits, ok := strings.Cut(part, ":")
+		node, err := strconv.ParseInt(strings.TrimSpace(number), 10, 32)
+		if !ok || err != nil || node < 0 {
+			return fmt.Errorf("%q: want NODE:NAME=AMOUNT,...", part)
+		}
+		one := kubeletconfig.MemoryReservation{NumaNode: int32(node), Limits: corev1.ResourceList{}}
+		for limit := range strings.SplitSeq(limits, ",") {
+			name, amount, ok := strings.Cut(limit, "=")
+			q, err := resource.Parse(strings.TrimSpace(amount))
+			if !ok || err != nil {
+				return fmt.Errorf("%q: want NODE:NAME=AMOUNT,...", part)
+			}
+			one.Limits[corev1.ResourceName(strings.TrimSpace(name))] = q
+		}
+		*r.to = append(*r.to, one)
 	}
 	return nil
 }

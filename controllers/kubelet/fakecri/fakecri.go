@@ -700,7 +700,8 @@ func (r *Runtime) ExecSync(ctx context.Context, q *cri.ExecSyncRequest) (*cri.Ex
 	}
 }
 
-// UpdateContainerResources implements CRI. The configuration of the container shows what it has afterwards.
+// UpdateContainerResources implements CRI. The configuration of the container shows what it has afterwards:
+// as with containerd, what the request leaves at zero stays as it was.
 func (r *Runtime) UpdateContainerResources(_ context.Context, q *cri.UpdateContainerResourcesRequest) (*cri.UpdateContainerResourcesResponse, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -715,7 +716,13 @@ func (r *Runtime) UpdateContainerResources(_ context.Context, q *cri.UpdateConta
 	if config.Linux == nil {
 		config.Linux = &cri.LinuxContainerConfig{}
 	}
-	config.Linux.Resources = q.Linux
+	if config.Linux.Resources == nil {
+		config.Linux.Resources = &cri.LinuxContainerResources{}
+	}
+	if len(q.Linux.GetHugepageLimits()) > 0 {
+		config.Linux.Resources.HugepageLimits = nil
+	}
+	proto.Merge(config.Linux.Resources, q.Linux)
 	c.config = config
 	return &cri.UpdateContainerResourcesResponse{}, nil
 }

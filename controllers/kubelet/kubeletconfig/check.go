@@ -160,6 +160,9 @@ func (c *Configuration) checkPods() error {
 	if _, err := c.eviction(); err != nil {
 		p = append(p, err)
 	}
+	if _, err := c.placement(); err != nil {
+		p = append(p, err)
+	}
 	return p.err()
 }
 
@@ -177,13 +180,9 @@ func (c *Configuration) refuse() error {
 		"this kubelet keeps no records of the credentials of pulls")
 	not(len(c.PreloadedImagesVerificationAllowlist) > 0, "preloadedImagesVerificationAllowlist", "this kubelet keeps no records of the credentials of pulls")
 	not(c.KubeletCgroups != "" || c.SystemCgroups != "", "kubeletCgroups and systemCgroups", "this kubelet moves no processes between cgroups; use the system's service manager")
-	not(c.CPUManagerPolicy != "none" || len(c.CPUManagerPolicyOptions) > 0, "cpuManagerPolicy", "this kubelet gives no container CPUs of its own; only none is supported")
-	not(c.MemoryManagerPolicy != "None" || len(c.ReservedMemory) > 0, "memoryManagerPolicy", "this kubelet gives no container memory of one NUMA node; only None is supported")
-	not(c.TopologyManagerPolicy != "none" || c.TopologyManagerScope != "container" || len(c.TopologyManagerPolicyOptions) > 0, "topologyManagerPolicy", "only none, in the scope container, is supported")
 	not(len(c.QOSReserved) > 0, "qosReserved", "an alpha feature that this kubelet does not have")
 	not(is(c.SingleProcessOOMKill), "singleProcessOOMKill", "the container runtime decides it")
 	not(!*c.EnableControllerAttachDetach, "enableControllerAttachDetach", "this kubelet attaches no volumes; set it to true")
-	not(c.ReservedSystemCPUs != "", "reservedSystemCPUs", "this kubelet gives no container CPUs of its own; use systemReserved")
 	not(c.ShowHiddenMetricsForVersion != "", "showHiddenMetricsForVersion", "this kubelet hides no metrics")
 	not(c.VolumePluginDir != defaultPluginDir, "volumePluginDir", "flexVolume plugins are not supported")
 	not(c.KernelMemcgNotification, "kernelMemcgNotification", "this kubelet measures memory periodically, see evictionHard")
@@ -197,7 +196,7 @@ func (c *Configuration) refuse() error {
 	not(c.ProtectKernelDefaults, "protectKernelDefaults", "this kubelet changes no kernel parameters of the machine and does not check them")
 	not(*c.IPTablesMasqueradeBit != 14 || *c.IPTablesDropBit != 15, "iptablesMasqueradeBit and iptablesDropBit", "this kubelet makes no iptables rules; see kube-proxy's")
 	for _, name := range slices.Sorted(maps.Keys(c.FeatureGates)) {
-		if name == gateEvents || name == gatePeriod {
+		if name == gateEvents || name == gatePeriod || name == gateCPUAlpha || name == gateCPUBeta {
 			continue
 		}
 		want := c.FeatureGates[name]
@@ -208,8 +207,8 @@ func (c *Configuration) refuse() error {
 	return p.err()
 }
 
-// The feature gates that may be on or off: the use of the runtime's events, and other periods of CPU quotas
-// than the kernel's.
+// The feature gates that may be on or off, besides those of options of cpuManagerPolicy: the use of the
+// runtime's events, and other periods of CPU quotas than the kernel's.
 const (
 	gateEvents = "EventedPLEG"
 	gatePeriod = "CustomCPUCFSQuotaPeriod"
@@ -228,6 +227,8 @@ var gates = map[string]bool{
 	"AllAlpha": false, "GracefulNodeShutdown": false, "GracefulNodeShutdownBasedOnPodPriority": false,
 	"ImageMaximumGCAge": true, "ImageVolume": false, "InPlacePodVerticalScaling": true, "KubeletCrashLoopBackOffMax": true, "KubeletFineGrainedAuthz": true,
 	"KubeletEnsureSecretPulledImages": false, "KubeletPSI": false, "KubeletPodResources": true, "LocalStorageCapacityIsolation": true, "MemoryQoS": false, "NodeLogQuery": false,
+	"CPUManagerPolicyOptions": true, "TopologyManagerPolicyOptions": true, "TopologyManagerPolicyBetaOptions": true, "DisableCPUQuotaWithExclusiveCPUs": true,
+	"PodLevelResourceManagers": false, "InPlacePodVerticalScalingExclusiveCPUs": false, "InPlacePodVerticalScalingExclusiveMemory": false,
 	"NodeSwap": true, "PodLevelResources": true, "PodLifecycleSleepAction": true, "RotateKubeletServerCertificate": false, "SidecarContainers": true,
 	"UserNamespacesSupport": false, "DynamicResourceAllocation": false, "ContainerStopSignals": false, "ContainerRestartRules": true,
 }

@@ -11,7 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/controllers/kubelet"
 	"github.com/keelson-dev/keelson/controllers/kubelet/kubeletconfig"
 )
 
@@ -188,36 +191,49 @@ enforceNodeAllocatable: [pods, system-reserved-compressible, kube-reserved]
 func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{
-		"port: 70000":                                          "port: 70000 is no port",
-		"address: localhost":                                   `address: "localhost" is no IP address`,
-		"cpuManagerPolicy: static":                             "cpuManagerPolicy: this kubelet gives no container CPUs of its own",
-		"tlsMinVersion: VersionTLS10":                          "tlsMinVersion",
-		"tlsCipherSuites: [TLS_RSA_WITH_RC4]":                  "unknown or insecure",
-		"imageGCLowThresholdPercent: 85":                       "imageGCLowThresholdPercent",
-		"containerLogMaxFiles: 1":                              "must be greater than 1",
-		"evictionSoft: {memory.available: 1Gi}":                "needs a grace period",
-		"kubeReserved: {gpu: 1Gi}":                             "gpu cannot be reserved",
-		"enforceNodeAllocatable: [none, pods]":                 "none stands alone",
-		"maxParallelImagePulls: 3\nserializeImagePulls: true":  "needs serializeImagePulls: false",
-		"crashLoopBackOff: {maxContainerRestartPeriod: 10m}":   "not within 1s and 300s",
-		"featureGates: {EventedPLEG: true, NodeSwap: false}":   "featureGates.NodeSwap",
-		"cgroupDriver: runc":                                   "neither cgroupfs nor systemd",
-		"cpuCFSQuotaPeriod: 10ms":                              "needs the feature gate CustomCPUCFSQuotaPeriod",
-		"cpuCFSQuotaPeriod: 2s":                                "not within 1ms and 1s",
-		"memorySwap: {swapBehavior: UnlimitedSwap}":            "none of NoSwap and LimitedSwap",
-		"enforceNodeAllocatable: [system-reserved]":            "systemReservedCgroup: it is missing",
-		"enforceNodeAllocatable: [kube-reserved-compressible]": "kubeReservedCgroup: it is missing",
+		"port: 70000":               "port: 70000 is no port",
+		"address: localhost":        `address: "localhost" is no IP address`,
+		"cpuManagerPolicy: static":  "static needs a CPU for the system",
+		"cpuManagerPolicy: dynamic": `"dynamic" is neither none nor static`,
+		"cpuManagerPolicyOptions: {full-pcpus-only: \"true\"}":                                                                                                              "they need cpuManagerPolicy: static",
+		"cpuManagerPolicy: static\nreservedSystemCPUs: 0-x":                                                                                                                 "is no list of CPUs",
+		"cpuManagerPolicy: static\nreservedSystemCPUs: \"0\"\ncpuManagerPolicyOptions: {full-pcpus-only: maybe}":                                                            "neither true nor false",
+		"cpuManagerPolicy: static\nreservedSystemCPUs: \"0\"\ncpuManagerPolicyOptions: {near: \"true\"}":                                                                    `"near" is unknown`,
+		"cpuManagerPolicy: static\nreservedSystemCPUs: \"0\"\ncpuManagerPolicyOptions: {align-by-socket: \"true\"}":                                                         "needs the feature gate CPUManagerPolicyAlphaOptions",
+		"cpuManagerPolicy: static\nreservedSystemCPUs: \"0\"\ncpuManagerPolicyOptions: {prefer-align-cpus-by-uncorecache: \"true\", distribute-cpus-across-numa: \"true\"}": "excludes distribute-cpus-across-numa",
+		"memoryManagerPolicy: static": `"static" is neither None nor Static`,
+		"memoryManagerPolicy: Static": "Static needs reservedMemory",
+		"memoryManagerPolicy: Static\nreservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}, {numaNode: 0, limits: {memory: 1Gi}}]": "is there twice",
+		"memoryManagerPolicy: Static\nreservedMemory: [{numaNode: 0, limits: {cpu: 1}}]":                                            "neither memory nor huge pages",
+		"topologyManagerScope: node":                                      "neither container nor pod",
+		"topologyManagerPolicyOptions: {max-allowable-numa-nodes: \"4\"}": "no number of 8 or more",
+		"tlsMinVersion: VersionTLS10":                                     "tlsMinVersion",
+		"tlsCipherSuites: [TLS_RSA_WITH_RC4]":                             "unknown or insecure",
+		"imageGCLowThresholdPercent: 85":                                  "imageGCLowThresholdPercent",
+		"containerLogMaxFiles: 1":                                         "must be greater than 1",
+		"evictionSoft: {memory.available: 1Gi}":                           "needs a grace period",
+		"kubeReserved: {gpu: 1Gi}":                                        "gpu cannot be reserved",
+		"enforceNodeAllocatable: [none, pods]":                            "none stands alone",
+		"maxParallelImagePulls: 3\nserializeImagePulls: true":             "needs serializeImagePulls: false",
+		"crashLoopBackOff: {maxContainerRestartPeriod: 10m}":              "not within 1s and 300s",
+		"featureGates: {EventedPLEG: true, NodeSwap: false}":              "featureGates.NodeSwap",
+		"cgroupDriver: runc":                                              "neither cgroupfs nor systemd",
+		"cpuCFSQuotaPeriod: 10ms":                                         "needs the feature gate CustomCPUCFSQuotaPeriod",
+		"cpuCFSQuotaPeriod: 2s":                                           "not within 1ms and 1s",
+		"memorySwap: {swapBehavior: UnlimitedSwap}":                       "none of NoSwap and LimitedSwap",
+		"enforceNodeAllocatable: [system-reserved]":                       "systemReservedCgroup: it is missing",
+		"enforceNodeAllocatable: [kube-reserved-compressible]":            "kubeReservedCgroup: it is missing",
 		"enforceNodeAllocatable: [kube-reserved, kube-reserved-compressible]\nkubeReservedCgroup: /k": "exclude each other",
 		"featureGates: {NoSuchGate: true}":                              "unknown feature gate",
 		"shutdownGracePeriod: 30s":                                      "does not delay the shutdown",
 		"configMapAndSecretChangeDetectionStrategy: Poll":               "none of Get, Cache and Watch",
 		"allowedUnsafeSysctls: [vm.swappiness]":                         "not a sysctl of a namespace",
-		"reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]":        "only None is supported",
+		"reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]":        "it needs memoryManagerPolicy: Static",
 		"registerWithTaints: [{key: a}]":                                "needs a key and an effect",
 		"clusterDNS: [dns]":                                             "is no IP address",
 		"logging: {format: xml}":                                        "neither text nor json",
 		"imagePullCredentialsVerificationPolicy: AlwaysVerify":          "no records",
-		"topologyManagerPolicy: restricted":                             "only none",
+		"topologyManagerPolicy: strict":                                 "is none of",
 		"evictionHard: {memory.available: 10Mi}\nimageMaximumGCAge: 1m": "greater than imageMinimumGCAge",
 	} {
 		c, err := kubeletconfig.Load(file(t, dir, "c.yaml", text+"\n"), "")
@@ -257,7 +273,7 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "config.yaml")
-	err = os.WriteFile(path, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 20\ncpuManagerPolicy: static\n"), 0o600)
+	err = os.WriteFile(path, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 20\nmemoryManagerPolicy: Static\n"), 0o600)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -268,12 +284,12 @@ func Example() {
 		return
 	}
 	fmt.Println(c.Check())
-	c.CPUManagerPolicy = "none"
+	c.MemoryManagerPolicy = "None"
 	opts, err := c.Options()
 	pods := opts.Capacity["pods"]
 	fmt.Println(pods.String(), err)
 	// Output:
-	// cpuManagerPolicy: this kubelet gives no container CPUs of its own; only none is supported
+	// memoryManagerPolicy: Static needs reservedMemory
 	// 20 <nil>
 }
 
@@ -291,4 +307,31 @@ func TestStaticPodURL(t *testing.T) {
 	require.Equal(t, 5*time.Second, o.StaticPodURLInterval)
 	require.ErrorContains(t, load("staticPodURL: ftp://h/pods\n").Check(), "staticPodURL")
 	require.ErrorContains(t, load("staticPodURLHeader: {X-A: [b]}\n").Check(), "staticPodURLHeader")
+}
+
+// What the file says of CPUs and memory of containers becomes the kubelet's policy.
+func TestPlacement(t *testing.T) {
+	c, err := kubeletconfig.Load(file(t, t.TempDir(), "c.yaml", `
+cpuManagerPolicy: static
+cpuManagerReconcilePeriod: 3s
+cpuManagerPolicyOptions: {full-pcpus-only: "true", strict-cpu-reservation: "true", align-by-socket: "true", distribute-cpus-across-numa: "false"}
+featureGates: {CPUManagerPolicyAlphaOptions: true}
+reservedSystemCPUs: 0,8
+systemReserved: {cpu: "5", memory: 1Gi}
+memoryManagerPolicy: Static
+reservedMemory:
+- {numaNode: 0, limits: {memory: 1Gi}}
+- {numaNode: 1, limits: {memory: 100Mi, hugepages-2Mi: 4Mi}}
+topologyManagerPolicy: restricted
+topologyManagerScope: pod
+topologyManagerPolicyOptions: {prefer-closest-numa-nodes: "true", max-allowable-numa-nodes: "12"}
+`), "")
+	require.NoError(t, err)
+	o, err := c.Options()
+	require.NoError(t, err)
+	require.Equal(t, kubelet.PlacementPolicy{StaticCPUs: true, ReservedCPUs: "0,8", FullCores: true, StrictReserved: true, AlignSockets: true, Interval: 3 * time.Second,
+		StaticMemory: true, ReservedMemory: map[int]corev1.ResourceList{0: {"memory": resource.MustParse("1Gi")}, 1: {"memory": resource.MustParse("100Mi"), "hugepages-2Mi": resource.MustParse("4Mi")}},
+		Alignment: "restricted", PodScope: true, Closest: true, MaxNodes: 12}, o.Placement)
+	cpu := o.Reserved[corev1.ResourceCPU]
+	require.Equal(t, "2", cpu.String(), "the CPUs of reservedSystemCPUs, in place of an amount")
 }

@@ -25,6 +25,10 @@ func (c *Configuration) Options() (kubelet.Options, error) {
 	if err != nil {
 		return kubelet.Options{}, err
 	}
+	place, err := c.placement()
+	if err != nil {
+		return kubelet.Options{}, err
+	}
 	o := kubelet.Options{
 		LogDir: c.PodLogsDir, RuntimeEndpoint: c.ContainerRuntimeEndpoint, ImageEndpoint: c.ImageServiceEndpoint, RuntimeTimeout: c.RuntimeRequestTimeout.Duration,
 		StaticPodDir: c.StaticPodPath, StaticPodInterval: c.FileCheckFrequency.Duration,
@@ -44,7 +48,7 @@ func (c *Configuration) Options() (kubelet.Options, error) {
 		Logs: kubelet.LogPolicy{MaxSize: logSize.Value(), MaxFiles: int(*c.ContainerLogMaxFiles), Interval: c.ContainerLogMonitorInterval.Duration, Workers: int(*c.ContainerLogMaxWorkers)},
 		ImageGC: kubelet.ImageGCPolicy{HighPercent: int(*c.ImageGCHighThresholdPercent), LowPercent: int(*c.ImageGCLowThresholdPercent),
 			MinAge: c.ImageMinimumGCAge.Duration, MaxAge: c.ImageMaximumGCAge.Duration},
-		Eviction: evict, NoLocalStorageLimits: !*c.LocalStorageCapacityIsolation, VolumeStatsInterval: c.VolumeStatsAggPeriod.Duration,
+		Eviction: evict, Placement: place, NoLocalStorageLimits: !*c.LocalStorageCapacityIsolation, VolumeStatsInterval: c.VolumeStatsAggPeriod.Duration,
 	}
 	if o.MaxImages == 0 {
 		o.MaxImages = -2 // none at all
@@ -94,6 +98,9 @@ func (c *Configuration) reserved() corev1.ResourceList {
 			have.Add(q)
 			sum[corev1.ResourceName(name)] = have
 		}
+	}
+	if cpus, ok := c.reservedCPUs(); ok {
+		sum[corev1.ResourceCPU] = cpus // in place of what is reserved by amount
 	}
 	return sum
 }

@@ -182,8 +182,8 @@ func (g *merger) better(a, b Hint) bool {
 	if a.Preferred {
 		return g.nearer(a.Nodes, b.Nodes)
 	}
-	// Neither suits all resources: best are as many nodes as the largest demand needs, then the fewest of more
-	// nodes than that only if there are none with less, of which those with most nodes are best.
+	// Neither suits all resources: best are as many nodes as the largest demand needs, then the fewest of
+	// more nodes than that only if there are none with less, of which those with most nodes are best.
 	rank := func(n Nodes) int {
 		switch c := n.Count(); {
 		case c == g.wanted:

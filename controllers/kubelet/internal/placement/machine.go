@@ -34,8 +34,8 @@ type Node struct {
 	Distances []int
 }
 
-// Read reads the machine from the kernel's folder /sys/devices/system. A kernel without NUMA has one node with
-// that many bytes of memory.
+// Read reads the machine from the kernel's folder /sys/devices/system. A kernel without NUMA has one node
+// with that many bytes of memory.
 func Read(sys fs.FS, memory uint64) (*Machine, error) {
 	online, err := readSet(sys, "cpu/online")
 	if err != nil {

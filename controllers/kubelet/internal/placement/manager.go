@@ -2,6 +2,7 @@ package placement
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -29,7 +30,8 @@ type Options struct {
 	StaticMemory   bool
 	ReservedMemory map[int]map[corev1.ResourceName]uint64
 	// Alignment compares the places of the resources of a container, or with PodScope of a pod; empty means
-	// AlignNone. Closest prefers near nodes. MaxNodes is how many nodes a machine may have; 0 means 8. The work doubles with each.
+	// AlignNone. Closest prefers near nodes. MaxNodes is how many nodes a machine may have; 0 means 8. The
+	// work doubles with each.
 	Alignment Alignment
 	PodScope  bool
 	Closest   bool
@@ -66,8 +68,8 @@ type Container struct {
 	Name string
 	// Passing is true for an init container that ends before the next one starts, which uses what it had.
 	Passing bool
-	// CPUs is how many it has for itself; 0 if it shares those that are left. Memory is what it has of certain
-	// nodes; nil if of any.
+	// CPUs is how many it has for itself; 0 if it shares those that are left. Memory is what it has of
+	// certain nodes; nil if of any.
 	CPUs   int
 	Memory map[corev1.ResourceName]uint64
 }
@@ -84,11 +86,15 @@ type Devices interface {
 	// comes from anywhere is left out.
 	Hints(name string) [][]Hint
 	// Take gives a container its devices, of those nodes as far as possible.
-	Take(name string, nodes Nodes) error
+	Take(ctx context.Context, name string, nodes Nodes) error
 }
 
-// Refusal is why a pod cannot be placed: a reason of a pod's status and a sentence.
-type Refusal struct{ Reason, Message string }
+// Refusal is why a pod cannot be placed: a reason of a pod's status and a sentence. Resource is cpu or memory
+// if there is not enough of it.
+type Refusal struct {
+	Reason, Message string
+	Resource        corev1.ResourceName
+}
 
 // Error returns the sentence.
 func (r *Refusal) Error() string { return r.Message }
@@ -147,12 +153,19 @@ func (m *Manager) CPUs() Set {
 	return m.machine.all().Minus(m.reserved)
 }
 
-// Shared returns the CPUs of the containers that have none for themselves.
+// Shared returns the CPUs of the containers that have none for themselves; Spare those of them that can still
+// be given.
 func (m *Manager) Shared() Set {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.shared()
 }
+
+// Spare returns the CPUs that can be given to containers.
+func (m *Manager) Spare() Set { return m.Shared().Minus(m.reserved) }
+
+// Nodes returns the NUMA nodes of the machine.
+func (m *Manager) Nodes() Nodes { return m.machine.nodes() }
 
 func (m *Manager) shared() Set {
 	all := m.machine.all()
@@ -183,6 +196,13 @@ func (m *Manager) Release(uid types.UID) {
 	delete(m.pods, uid)
 }
 
+// Of returns what a pod has; nothing if it has nothing for itself.
+func (m *Manager) Of(uid types.UID) Given {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.pods[uid]
+}
+
 // Used returns how many CPUs containers have for themselves, by NUMA node.
 func (m *Manager) Used() map[int]int {
 	m.mu.Lock()
@@ -207,7 +227,7 @@ type admission struct {
 
 // Admit places the containers of a pod, which has nothing yet, and remembers it. An error is a [Refusal];
 // the pod has nothing then but the devices that Take gave it.
-func (m *Manager) Admit(pod Pod, devices Devices) (Given, error) {
+func (m *Manager) Admit(ctx context.Context, pod Pod, devices Devices) (Given, error) {
 	a := m.begin()
 	var at Hint
 	if m.opts.PodScope && m.opts.Alignment != AlignNone {
@@ -217,7 +237,7 @@ func (m *Manager) Admit(pod Pod, devices Devices) (Given, error) {
 		}
 	}
 	for _, c := range pod.Containers {
-		if err := m.admit(&a, pod.UID, c, at, devices); err != nil {
+		if err := m.admit(ctx, &a, pod.UID, c, at, devices); err != nil {
 			m.Release(pod.UID)
 			return Given{}, err
 		}
@@ -225,7 +245,10 @@ func (m *Manager) Admit(pod Pod, devices Devices) (Given, error) {
 	return a.given, nil
 }
 
-var unaligned = &Refusal{"TopologyAffinityError", "Resources cannot be allocated with Topology locality"}
+// Unaligned is the reason of a refusal because resources cannot come from the same nodes.
+const Unaligned = "TopologyAffinityError"
+
+var unaligned = &Refusal{Reason: Unaligned, Message: "Resources cannot be allocated with Topology locality"}
 
 // begin starts the placement of a pod.
 func (m *Manager) begin() admission {
@@ -243,7 +266,7 @@ func (a *admission) refresh() {
 }
 
 // admit places a container. The devices are taken without the lock, because their plugins are called.
-func (m *Manager) admit(a *admission, uid types.UID, c Container, at Hint, devices Devices) error {
+func (m *Manager) admit(ctx context.Context, a *admission, uid types.UID, c Container, at Hint, devices Devices) error {
 	m.mu.Lock()
 	a.refresh()
 	if !m.opts.PodScope && m.opts.Alignment != AlignNone {
@@ -257,12 +280,17 @@ func (m *Manager) admit(a *admission, uid types.UID, c Container, at Hint, devic
 	}
 	var g Grant
 	var err error
+	var lacks corev1.ResourceName
 	if m.opts.StaticCPUs && c.CPUs > 0 {
-		g.CPUs, err = a.cpus(c, at)
+		if g.CPUs, err = a.cpus(c, at); err != nil {
+			lacks = corev1.ResourceCPU
+		}
 	}
 	if err == nil && m.opts.StaticMemory {
 		g.Memory, err = a.mem.give(m.machine.nodes(), at, c.Memory, c.Passing)
-		a.given.Charges = a.mem.charged
+		if a.given.Charges = a.mem.charged; err != nil {
+			lacks = corev1.ResourceMemory
+		}
 	}
 	if err == nil && (len(g.CPUs) > 0 || len(g.Memory) > 0) {
 		a.given.Containers[c.Name] = g
@@ -270,12 +298,12 @@ func (m *Manager) admit(a *admission, uid types.UID, c Container, at Hint, devic
 	}
 	m.mu.Unlock()
 	if err == nil {
-		err = devices.Take(c.Name, at.Nodes)
+		err = devices.Take(ctx, c.Name, at.Nodes)
 	}
 	if r, ok := errors.AsType[*Refusal](err); ok {
 		return r
 	} else if err != nil {
-		return &Refusal{"UnexpectedAdmissionError", fmt.Sprintf("Allocate failed due to %v, which is unexpected", err)}
+		return &Refusal{"UnexpectedAdmissionError", fmt.Sprintf("Allocate failed due to %v, which is unexpected", err), lacks}
 	}
 	return nil
 }
@@ -376,11 +404,11 @@ func (a *admission) checkCores(need int, free Set) error {
 	}
 	threads := a.machine.threads()
 	if need%threads != 0 {
-		return &Refusal{"SMTAlignmentError", fmt.Sprintf("SMT Alignment Error: requested %d cpus not multiple cpus per core = %d", need, threads)}
+		return &Refusal{"SMTAlignmentError", fmt.Sprintf("SMT Alignment Error: requested %d cpus not multiple cpus per core = %d", need, threads), corev1.ResourceCPU}
 	}
 	if cores := free.Minus(a.machine.whole(a.reserved, byCore)); need > len(cores) {
 		return &Refusal{"SMTAlignmentError", fmt.Sprintf("SMT Alignment Error: not enough free physical CPUs: available physical CPUs = %d, requested CPUs = %d, CPUs per core = %d",
-			len(cores), need, threads)}
+			len(cores), need, threads), corev1.ResourceCPU}
 	}
 	return nil
 }

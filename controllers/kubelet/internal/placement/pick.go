@@ -169,8 +169,8 @@ func (p picker) pickSpread(free Set, need, unit int) (Set, error) {
 }
 
 // share divides CPUs among the chosen nodes, all the same number, and single units of what remains to those
-// that have most. It returns nothing if a node has too few, and otherwise how many each node gives and the sum
-// of the squares of what all nodes have left, which is smallest if they have equally many.
+// that have most. It returns nothing if a node has too few, and otherwise how many each node gives and the
+// sum of the squares of what all nodes have left, which is smallest if they have equally many.
 func share(nodes []group, chosen []int, need, unit int) (give map[int]int, sum int) {
 	each := need / len(chosen) / unit * unit
 	left := make([]int, len(nodes))

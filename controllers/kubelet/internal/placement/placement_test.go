@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -307,8 +308,8 @@ func TestAlignments(t *testing.T) {
 // none are no devices.
 type none struct{}
 
-func (none) Hints(string) [][]Hint    { return nil }
-func (none) Take(string, Nodes) error { return nil }
+func (none) Hints(string) [][]Hint                     { return nil }
+func (none) Take(context.Context, string, Nodes) error { return nil }
 
 // two are devices at two nodes, one each.
 type two struct {
@@ -318,7 +319,7 @@ type two struct {
 }
 
 func (d *two) Hints(string) [][]Hint { return [][]Hint{d.hints} }
-func (d *two) Take(name string, n Nodes) error {
+func (d *two) Take(_ context.Context, name string, n Nodes) error {
 	d.took[name] = n
 	return d.err
 }
@@ -328,12 +329,12 @@ func TestCPUsOfTheirOwn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "0-7", m.Shared().String())
 	require.Equal(t, "1-3,5-7", m.CPUs().String())
-	a, err := m.Admit(Pod{"a", []Container{{Name: "init", Passing: true, CPUs: 4}, {Name: "main", CPUs: 2}, {Name: "shares"}}}, none{})
+	a, err := m.Admit(t.Context(), Pod{"a", []Container{{Name: "init", Passing: true, CPUs: 4}, {Name: "main", CPUs: 2}, {Name: "shares"}}}, none{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]Grant{"init": {CPUs: Set{1, 2, 5, 6}}, "main": {CPUs: Set{1, 5}}}, a.Containers)
 	require.Equal(t, "0,3-4,7", m.Shared().String())
 	require.Equal(t, map[int]int{0: 4}, m.Used())
-	_, err = m.Admit(Pod{"b", []Container{{Name: "main", CPUs: 3}}}, none{})
+	_, err = m.Admit(t.Context(), Pod{"b", []Container{{Name: "main", CPUs: 3}}}, none{})
 	require.EqualError(t, err, "Allocate failed due to not enough cpus available to satisfy request: requested=3, available=2, which is unexpected")
 	require.Equal(t, "0,3-4,7", m.Shared().String(), "what was refused has nothing")
 
@@ -351,7 +352,7 @@ func TestOptionsOfCPUs(t *testing.T) {
 		m, err := New(box(2, 2, 4, 0), opts)
 		require.NoError(t, err)
 		m.Restore("others", Given{Containers: map[string]Grant{"c": {CPUs: m.machine.all().Minus(set(t, free))}}})
-		given, err := m.Admit(Pod{"p", []Container{{Name: "c", CPUs: need}}}, none{})
+		given, err := m.Admit(t.Context(), Pod{"p", []Container{{Name: "c", CPUs: need}}}, none{})
 		return given.Containers["c"].CPUs, err
 	}
 	static := func(change func(*Options)) Options {
@@ -361,9 +362,9 @@ func TestOptionsOfCPUs(t *testing.T) {
 	}
 	full := static(func(o *Options) { o.FullCores = true })
 	_, err := admit(full, "0-31", 3)
-	require.Equal(t, &Refusal{"SMTAlignmentError", "SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2"}, err)
+	require.Equal(t, &Refusal{"SMTAlignmentError", "SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2", "cpu"}, err)
 	_, err = admit(full, "0-1,16-17", 4)
-	require.Equal(t, &Refusal{"SMTAlignmentError", "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = 2, requested CPUs = 4, CPUs per core = 2"}, err)
+	require.Equal(t, &Refusal{"SMTAlignmentError", "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = 2, requested CPUs = 4, CPUs per core = 2", "cpu"}, err)
 	got, err := admit(full, "0-1,16-17", 2)
 	require.NoError(t, err)
 	require.Equal(t, "1,17", got.String(), "not the core of a reserved CPU")
@@ -383,16 +384,16 @@ func TestPlacesOfAllResourcesAreTheSame(t *testing.T) {
 	m, err := New(box(2, 1, 4, 0), opts)
 	require.NoError(t, err)
 	d := &two{hints: []Hint{{2, true}, {3, false}}, took: map[string]Nodes{}}
-	given, err := m.Admit(Pod{"a", []Container{{Name: "c", CPUs: 2}}}, d)
+	given, err := m.Admit(t.Context(), Pod{"a", []Container{{Name: "c", CPUs: 2}}}, d)
 	require.NoError(t, err)
 	require.Equal(t, "4,12", given.Containers["c"].CPUs.String(), "CPUs at the node of the device")
 	require.Equal(t, map[string]Nodes{"c": 2}, d.took)
 	d.hints = []Hint{{1, true}}
-	_, err = m.Admit(Pod{"b", []Container{{Name: "c", CPUs: 8}}}, d)
-	require.Equal(t, &Refusal{"TopologyAffinityError", "Resources cannot be allocated with Topology locality"}, err)
+	_, err = m.Admit(t.Context(), Pod{"b", []Container{{Name: "c", CPUs: 8}}}, d)
+	require.Equal(t, &Refusal{"TopologyAffinityError", "Resources cannot be allocated with Topology locality", ""}, err)
 	d.err = errors.New("a hiccup")
-	_, err = m.Admit(Pod{"c", []Container{{Name: "c", CPUs: 1}}}, d)
-	require.Equal(t, &Refusal{"UnexpectedAdmissionError", "Allocate failed due to a hiccup, which is unexpected"}, err)
+	_, err = m.Admit(t.Context(), Pod{"c", []Container{{Name: "c", CPUs: 1}}}, d)
+	require.Equal(t, &Refusal{"UnexpectedAdmissionError", "Allocate failed due to a hiccup, which is unexpected", ""}, err)
 	require.Equal(t, "0-3,5-11,13-15", m.Shared().String())
 
 	// Of a pod, all containers are at one place.
@@ -400,11 +401,11 @@ func TestPlacesOfAllResourcesAreTheSame(t *testing.T) {
 	m, err = New(box(2, 1, 4, 0), opts)
 	require.NoError(t, err)
 	pod := Pod{"a", []Container{{Name: "x", CPUs: 4}, {Name: "y", CPUs: 4}}}
-	given, err = m.Admit(pod, none{})
+	given, err = m.Admit(t.Context(), pod, none{})
 	require.NoError(t, err)
 	require.Equal(t, "4-7,12-15", given.Containers["x"].CPUs.Union(given.Containers["y"].CPUs).String())
 	pod.UID = "b"
-	_, err = m.Admit(pod, none{})
+	_, err = m.Admit(t.Context(), pod, none{})
 	require.EqualError(t, err, "Resources cannot be allocated with Topology locality")
 }
 
@@ -414,7 +415,7 @@ func TestSocketsCountAsOnePlace(t *testing.T) {
 		require.NoError(t, err)
 		m.Restore("others", Given{Containers: map[string]Grant{"c": {CPUs: set(t, "4,6,2")}}})
 		// No node has four free CPUs, though each has four; both nodes of a socket have six.
-		_, err = m.Admit(Pod{"p", []Container{{Name: "c", CPUs: 4}}}, none{})
+		_, err = m.Admit(t.Context(), Pod{"p", []Container{{Name: "c", CPUs: 4}}}, none{})
 		if want == "" {
 			require.NoError(t, err)
 			continue
@@ -433,7 +434,7 @@ func TestMemoryOfNodes(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []Block{{[]int{0}, "hugepages-2Mi", gib}, {[]int{0}, "memory", 6 * gib}, {[]int{1}, "memory", 8 * gib}}, m.Memory())
 	admit := func(uid types.UID, containers ...Container) (Given, error) {
-		return m.Admit(Pod{uid, containers}, none{})
+		return m.Admit(t.Context(), Pod{uid, containers}, none{})
 	}
 	need := func(n uint64) map[corev1.ResourceName]uint64 {
 		return map[corev1.ResourceName]uint64{corev1.ResourceMemory: n * gib}
@@ -484,7 +485,7 @@ func TestRandomPods(t *testing.T) {
 					p.Containers = append(p.Containers, Container{Name: fmt.Sprint(j), Passing: j == 0 && r.IntN(2) == 0, CPUs: r.IntN(4),
 						Memory: map[corev1.ResourceName]uint64{corev1.ResourceMemory: uint64(1 + r.IntN(500))}})
 				}
-				if _, err := m.Admit(p, none{}); err == nil {
+				if _, err := m.Admit(t.Context(), p, none{}); err == nil {
 					live[p.UID] = p
 				}
 			}
@@ -549,7 +550,7 @@ func BenchmarkAdmit(b *testing.B) {
 	require.NoError(b, err)
 	pod := Pod{"p", []Container{{Name: "c", CPUs: 4, Memory: map[corev1.ResourceName]uint64{corev1.ResourceMemory: 1 << 30}}}}
 	for b.Loop() {
-		_, err := m.Admit(pod, none{})
+		_, err := m.Admit(b.Context(), pod, none{})
 		require.NoError(b, err)
 		m.Release("p")
 	}

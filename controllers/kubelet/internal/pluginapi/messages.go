@@ -136,6 +136,14 @@ type ContainerResources struct {
 	Name    string             `protobuf:"bytes,1,opt,name=name"`
 	Devices []ContainerDevices `protobuf:"bytes,2,rep,name=devices"`
 	CPUs    []int64            `protobuf:"varint,3,rep,name=cpu_ids"`
+	Memory  []ContainerMemory  `protobuf:"bytes,4,rep,name=memory"`
+}
+
+// ContainerMemory is memory of one place, in bytes.
+type ContainerMemory struct {
+	Type     string    `protobuf:"bytes,1,opt,name=memory_type"`
+	Size     uint64    `protobuf:"varint,2,opt,name=size"`
+	Topology *Topology `protobuf:"bytes,3,opt,name=topology"`
 }
 
 // ContainerDevices are devices of one resource and one place.
@@ -149,6 +157,7 @@ type ContainerDevices struct {
 type AllocatableResources struct {
 	Devices []ContainerDevices `protobuf:"bytes,1,rep,name=devices"`
 	CPUs    []int64            `protobuf:"varint,2,rep,name=cpu_ids"`
+	Memory  []ContainerMemory  `protobuf:"bytes,3,rep,name=memory"`
 }
 
 // PodName names a pod.

@@ -1,0 +1,126 @@
+package kubelet
+
+import (
+	"cmp"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/placement"
+)
+
+// placementCounts are the metrics of a placer, with the names of k8s.io/kubernetes/pkg/kubelet/metrics.
+type placementCounts struct {
+	pinned, unpinned       prometheus.Counter // containers with CPUs of their own, and that failed
+	remembered, forgotten  prometheus.Counter // the same with memory
+	aligned, unaligned     prometheus.Counter // pods whose resources were compared, and that were refused
+	alignedTogether, apart *prometheus.CounterVec
+	duration               prometheus.Histogram
+}
+
+// newPlacementCounts registers the metrics of a placer.
+func newPlacementCounts(p *placer, m *metrics) placementCounts {
+	var n placementCounts
+	counter := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_" + name, Help: help})
+		m.registry.MustRegister(c)
+		return c
+	}
+	n.pinned = counter("cpu_manager_pinning_requests_total", "The number of cpu core allocations which required pinning.")
+	n.unpinned = counter("cpu_manager_pinning_errors_total", "The number of cpu core allocations which required pinning failed.")
+	n.remembered = counter("memory_manager_pinning_requests_total", "The number of memory pages allocations which required pinning.")
+	n.forgotten = counter("memory_manager_pinning_errors_total", "The number of memory pages allocations which required pinning that failed.")
+	n.aligned = counter("topology_manager_admission_requests_total", "The number of admission requests where resources have to be aligned.")
+	n.unaligned = counter("topology_manager_admission_errors_total", "The number of admission request failures where resources could not be aligned.")
+	n.duration = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kubelet_topology_manager_admission_duration_ms", Help: "Duration in milliseconds to serve a pod admission request.",
+		Buckets: prometheus.ExponentialBuckets(.05, 2, 15)})
+	n.alignedTogether = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kubelet_container_aligned_compute_resources_count",
+		Help: "Cumulative number of aligned compute resources allocated to containers by alignment type."}, []string{"scope", "boundary"})
+	n.apart = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kubelet_container_aligned_compute_resources_failure_count",
+		Help: "Cumulative number of failures to allocate aligned compute resources to containers by alignment type."}, []string{"scope", "boundary"})
+	m.registry.MustRegister(n.duration, n.alignedTogether, n.apart, placements{p})
+	return n
+}
+
+// placed counts the placement of a pod.
+func (n *placementCounts) placed(policy *PlacementPolicy, demand placement.Pod, err error, took time.Duration) {
+	r, _ := errors.AsType[*placement.Refusal](err)
+	for _, c := range demand.Containers {
+		if r != nil && r.Reason == placement.Unaligned {
+			break // before any allocation
+		}
+		if policy.StaticCPUs && c.CPUs > 0 {
+			n.pinned.Inc()
+			n.cores(policy, err)
+		}
+		if policy.StaticMemory && len(c.Memory) > 0 {
+			n.remembered.Inc()
+		}
+	}
+	switch {
+	case r != nil && r.Resource == corev1.ResourceCPU:
+		n.unpinned.Inc()
+	case r != nil && r.Resource == corev1.ResourceMemory:
+		n.forgotten.Inc()
+	}
+	if cmp.Or(policy.Alignment, "none") == "none" {
+		return
+	}
+	n.aligned.Inc()
+	n.duration.Observe(float64(took.Microseconds()) / 1000)
+	if err != nil {
+		n.unaligned.Inc()
+	}
+	if policy.Alignment == string(placement.AlignSingleNode) {
+		scope := map[bool]string{false: "container", true: "pod"}[policy.PodScope]
+		if err == nil {
+			n.alignedTogether.WithLabelValues(scope, "numa_node").Inc()
+		} else if r != nil && r.Reason == placement.Unaligned {
+			n.apart.WithLabelValues(scope, "numa_node").Inc()
+		}
+	}
+}
+
+// cores counts containers with whole cores.
+func (n *placementCounts) cores(policy *PlacementPolicy, err error) {
+	switch {
+	case !policy.FullCores:
+	case err == nil:
+		n.alignedTogether.WithLabelValues("container", "physical_cpu").Inc()
+	default:
+		n.apart.WithLabelValues("container", "physical_cpu").Inc()
+	}
+}
+
+// placements shows who has the CPUs at the moment.
+type placements struct{ p *placer }
+
+var (
+	sharedPool = prometheus.NewDesc("kubelet_cpu_manager_shared_pool_size_millicores", "The size of the shared CPU pool for non-guaranteed QoS pods, in millicores.", nil, nil)
+	ownCPUs    = prometheus.NewDesc("kubelet_cpu_manager_exclusive_cpu_allocation_count", "The total number of CPUs exclusively allocated to containers running on this node", nil, nil)
+	perNUMA    = prometheus.NewDesc("kubelet_cpu_manager_allocation_per_numa", "Number of CPUs allocated per NUMA node", []string{"numa_node"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (placements) Describe(ch chan<- *prometheus.Desc) {
+	ch <- sharedPool
+	ch <- ownCPUs
+	ch <- perNUMA
+}
+
+// Collect implements prometheus.Collector.
+func (c placements) Collect(ch chan<- prometheus.Metric) {
+	if !c.p.policy.StaticCPUs {
+		return
+	}
+	all := 0
+	for node, n := range c.p.Used() {
+		all += n
+		ch <- prometheus.MustNewConstMetric(perNUMA, prometheus.GaugeValue, float64(n), strconv.Itoa(node))
+	}
+	ch <- prometheus.MustNewConstMetric(ownCPUs, prometheus.GaugeValue, float64(all))
+	ch <- prometheus.MustNewConstMetric(sharedPool, prometheus.GaugeValue, float64(1000*len(c.p.Spare())))
+}
