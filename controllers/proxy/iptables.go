@@ -28,17 +28,24 @@ const (
 
 // iptJump is a rule in a chain of the kernel that leads to one of ours.
 type iptJump struct {
-	table, from, to, comment string
-	match                    []string
+	table, from, to string
+	comment         string // empty means none
+	match           []string
 }
 
 // rule is the jump in the syntax of iptables-restore.
 func (j iptJump) rule() string {
-	return strings.Join(append(slices.Clone(j.match), "-m", "comment", "--comment", strconv.Quote(j.comment), "-j", j.to), " ")
+	words := slices.Clone(j.match)
+	if j.comment != "" {
+		words = append(words, "-m", "comment", "--comment", strconv.Quote(j.comment))
+	}
+	return strings.Join(append(words, "-j", j.to), " ")
 }
 
 // is reports whether a rule with the target of the jump is the jump.
-func (j iptJump) is(rule string) bool { return strings.Contains(rule, strconv.Quote(j.comment)) }
+func (j iptJump) is(rule string) bool {
+	return j.comment == "" || strings.Contains(rule, strconv.Quote(j.comment))
+}
 
 var fresh = []string{"-m", "conntrack", "--ctstate", "NEW"}
 
@@ -53,8 +60,8 @@ var iptJumps = []iptJump{
 	{tableFilter, "INPUT", iptFirewall, "kubernetes load balancer firewall", fresh},
 	{tableFilter, "OUTPUT", iptFirewall, "kubernetes load balancer firewall", fresh},
 	{tableFilter, "FORWARD", iptFirewall, "kubernetes load balancer firewall", fresh},
-	{tableFilter, "INPUT", iptLocalnet, "kubernetes localnet firewall", nil},
-	{tableFilter, "OUTPUT", iptLocalnet, "kubernetes localnet firewall", nil},
+	{tableFilter, "INPUT", iptLocalnet, "", nil},
+	{tableFilter, "OUTPUT", iptLocalnet, "", nil},
 	{tableNAT, "OUTPUT", iptServices, "kubernetes service portals", nil},
 	{tableNAT, "PREROUTING", iptServices, "kubernetes service portals", nil},
 	{tableNAT, "POSTROUTING", iptPostrouting, "kubernetes postrouting rules", nil},

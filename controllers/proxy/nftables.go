@@ -14,7 +14,6 @@ const nftTable = "kube-proxy"
 // The chains, maps and sets all Services share.
 const (
 	nftServices       = "services"
-	nftMarkMasq       = "mark-for-masquerade"
 	nftMasquerading   = "masquerading"
 	nftReject         = "reject-chain"
 	nftEndpointsCheck = "service-endpoints-check"
@@ -41,7 +40,7 @@ type nftRenderer struct {
 	rules int
 }
 
-// nftBlock is what belongs to one port. Chains refer to earlier ones only.
+// nftBlock is what belongs to one port. Chains refer to earlier ones of it only.
 type nftBlock struct {
 	sets     []nftSet
 	chains   []nftChain
@@ -50,9 +49,9 @@ type nftBlock struct {
 
 type nftSet struct{ name, decl string }
 
-// nftChain is a list of rules; a base chain has a hook.
+// nftChain is a list of rules. Its declaration is empty, a comment, or what calls a base chain.
 type nftChain struct {
-	name, hook string
+	name, decl string
 	rules      []string
 }
 
@@ -121,17 +120,20 @@ func (r *nftRenderer) shared() (sets []nftSet, maps []nftSet) {
 // base are the shared chains. They refer to each other in their order only.
 func (r *nftRenderer) base() *nftBlock {
 	b, ip, mark := &nftBlock{}, r.ip(), r.cfg.mark()
+	declare := func(name, decl string, rules ...string) {
+		b.chains = append(b.chains, nftChain{name: name, decl: decl, rules: rules})
+	}
 	lookup := func(m string) string { return fmt.Sprintf("%s daddr . meta l4proto . th dport vmap @%s", ip, m) }
 	nodePort := fmt.Sprintf("%s daddr @%s", ip, nftNodePortIPs)
 	if r.cfg.AllNodePortAddrs {
 		nodePort = "fib daddr type local " + ip + " daddr != " + map[string]string{"ip": "127.0.0.0/8", "ip6": "::1"}[ip]
 	}
 	byPort := func(m string) string { return nodePort + " meta l4proto . th dport vmap @" + m }
-	b.chain(nftServices, lookup(nftServiceIPs), byPort(nftServiceNodePorts))
+	b.chain(nftServices, append(r.masqueradeClusterIPs(), lookup(nftServiceIPs), byPort(nftServiceNodePorts))...)
 	b.chain(nftEndpointsCheck, lookup(nftNoEndpoints))
 	b.chain(nftNodePortCheck, byPort(nftNoEndpointsOfNode))
 	b.chain(nftFirewallCheck, lookup(nftFirewallIPs))
-	b.chain(nftReject, "reject")
+	declare(nftReject, fmt.Sprintf("comment %q ;", "helper for @no-endpoint-services / @no-endpoint-nodeports"), "reject")
 	check := []string{fmt.Sprintf("%s daddr @%s reject comment %q", ip, nftClusterIPs, "Reject traffic to invalid ports of ClusterIPs")}
 	var ranges []string
 	for _, p := range disjoint(r.cfg.ServiceCIDRs) { // nft refuses ranges that overlap
@@ -143,26 +145,37 @@ func (r *nftRenderer) base() *nftBlock {
 		check = append(check, fmt.Sprintf("%s daddr { %s } drop comment %q", ip, strings.Join(ranges, ", "), "Drop traffic to unallocated ClusterIPs"))
 	}
 	b.chain(nftClusterIPCheck, check...)
-	b.chain(nftMarkMasq, "mark set mark or "+mark)
-	// An endpoint that reaches itself must see another address, or it would answer itself past the node. The
-	// mark is cleared, so that a packet that is encapsulated and comes by again is not given an address
-	// twice.
-	b.chain(nftMasquerading, fmt.Sprintf("%s saddr . %s daddr . meta l4proto . th dport @%s jump %s", ip, ip, nftHairpins, nftMarkMasq),
-		"mark and "+mark+" == 0 return", "mark set mark xor "+mark, "masquerade fully-random")
+	// The mark is cleared, so that a packet that is encapsulated and comes by again is not given an address
+	// twice. An endpoint that reaches itself must see another address, or it would answer itself past the
+	// node.
+	b.chain(nftMasquerading, "mark and "+mark+" != 0 mark set mark xor "+mark+" masquerade fully-random",
+		fmt.Sprintf("ct status dnat %s saddr . %s daddr . meta l4proto . th dport @%s masquerade fully-random", ip, ip, nftHairpins))
 
-	hook := func(name, hook string, rules ...string) {
-		b.chains = append(b.chains, nftChain{name: name, hook: hook, rules: rules})
-	}
 	fresh := func(name string) string { return "ct state new jump " + name }
-	hook("filter-prerouting-pre-dnat", "type filter hook prerouting priority -110 ;", fresh(nftFirewallCheck))
-	hook("filter-output-pre-dnat", "type filter hook output priority -110 ;", fresh(nftFirewallCheck))
-	hook("filter-input", "type filter hook input priority 0 ;", fresh(nftNodePortCheck), fresh(nftEndpointsCheck))
-	hook("filter-forward", "type filter hook forward priority 0 ;", fresh(nftEndpointsCheck), fresh(nftClusterIPCheck))
-	hook("filter-output", "type filter hook output priority 0 ;", fresh(nftEndpointsCheck), fresh(nftClusterIPCheck))
-	hook("nat-prerouting", "type nat hook prerouting priority -100 ;", "jump "+nftServices)
-	hook("nat-output", "type nat hook output priority -100 ;", "jump "+nftServices)
-	hook("nat-postrouting", "type nat hook postrouting priority 100 ;", "jump "+nftMasquerading)
+	declare("filter-prerouting-pre-dnat", "type filter hook prerouting priority -110 ;", fresh(nftFirewallCheck))
+	declare("filter-output-pre-dnat", "type filter hook output priority -110 ;", fresh(nftFirewallCheck))
+	declare("filter-input", "type filter hook input priority 0 ;", fresh(nftNodePortCheck), fresh(nftEndpointsCheck))
+	declare("filter-forward", "type filter hook forward priority 0 ;", fresh(nftEndpointsCheck), fresh(nftClusterIPCheck))
+	declare("filter-output", "type filter hook output priority 0 ;", fresh(nftEndpointsCheck), fresh(nftClusterIPCheck))
+	declare("nat-prerouting", "type nat hook prerouting priority -100 ;", "jump "+nftServices)
+	declare("nat-output", "type nat hook output priority -100 ;", "jump "+nftServices)
+	declare("nat-postrouting", "type nat hook postrouting priority 100 ;", "jump "+nftMasquerading)
 	return b
+}
+
+// masquerade is the statement that marks a packet to be given the node's address.
+func (r *nftRenderer) masquerade() string { return "mark set mark or " + r.cfg.mark() }
+
+// masqueradeClusterIPs marks what is sent to cluster IPs from outside.
+func (r *nftRenderer) masqueradeClusterIPs() []string {
+	to := fmt.Sprintf("%s daddr @%s ", r.ip(), nftClusterIPs)
+	if r.cfg.MasqueradeAll {
+		return []string{to + r.masquerade() + ` comment "masquerade all clusterIP traffic"`}
+	}
+	if from := r.isLocal(true); from != "" {
+		return []string{to + from + " " + r.masquerade() + ` comment "masquerade clusterIP traffic from outside cluster"`}
+	}
+	return nil
 }
 
 // nodePorts are the elements of the addresses of node ports.
@@ -212,10 +225,10 @@ func (r *nftRenderer) port(p *ServicePort) *nftBlock {
 		}
 	}
 	if p.usesCluster() {
-		b.chain(cluster, r.balance(p, p.Cluster, internal == cluster)...)
+		b.chain(cluster, r.balance(p, p.Cluster)...)
 	}
 	if p.usesLocal() {
-		b.chain(local, r.balance(p, p.Local, internal == local)...)
+		b.chain(local, r.balance(p, p.Local)...)
 	}
 	if p.External() && p.reachable() {
 		b.chain(external, r.external(p, cluster, local)...)
@@ -231,7 +244,11 @@ func (r *nftRenderer) elements(b *nftBlock, p *ServicePort, base, internal, exte
 		comment = comment[:120]
 	}
 	put := func(in, key, verdict string) {
-		b.elements = append(b.elements, nftElement{in, key, verdict, comment})
+		e := nftElement{in: in, key: key, verdict: verdict}
+		if in == nftNoEndpoints || in == nftNoEndpointsOfNode { // elsewhere the verdict has the name
+			e.comment = comment
+		}
+		b.elements = append(b.elements, e)
 	}
 	at := func(a netip.Addr) string {
 		return a.String() + " . " + p.Name.protocol() + " . " + strconv.Itoa(int(p.Port))
@@ -295,14 +312,14 @@ func (r *nftRenderer) isLocal(not bool) string {
 // external is where traffic from outside goes.
 func (r *nftRenderer) external(p *ServicePort, cluster, local string) (rules []string) {
 	if !p.ExternalLocal {
-		return []string{"jump " + nftMarkMasq, "goto " + cluster}
+		return []string{r.masquerade() + ` comment "masquerade"`, "goto " + cluster}
 	}
 	// Pods and the node itself are inside, whatever address they use: they get any endpoint.
 	if len(p.Cluster) > 0 {
 		if from := r.isLocal(false); from != "" {
 			rules = append(rules, fmt.Sprintf("%s goto %s comment %q", from, cluster, "short-circuit pod traffic"))
 		}
-		rules = append(rules, fmt.Sprintf("fib saddr type local jump %s comment %q", nftMarkMasq, "masquerade local traffic"),
+		rules = append(rules, fmt.Sprintf("fib saddr type local %s comment %q", r.masquerade(), "masquerade local traffic"),
 			fmt.Sprintf("fib saddr type local goto %s comment %q", cluster, "short-circuit local traffic"))
 	}
 	// Others keep their address, because the endpoint is here.
@@ -312,7 +329,7 @@ func (r *nftRenderer) external(p *ServicePort, cluster, local string) (rules []s
 	return rules
 }
 
-func (r *nftRenderer) firewall(p *ServicePort) (rules []string) {
+func (r *nftRenderer) firewall(p *ServicePort) []string {
 	list := slices.Clone(p.SourceRanges)
 	if r.cfg.holdsNode(list) {
 		// The node may be given the balancer's own address as source when it uses it.
@@ -320,23 +337,15 @@ func (r *nftRenderer) firewall(p *ServicePort) (rules []string) {
 			list = append(list, netip.PrefixFrom(a, a.BitLen()))
 		}
 	}
-	for _, rg := range list { // not one set: ranges may overlap
-		rules = append(rules, fmt.Sprintf("%s saddr %s return", r.ip(), rg))
+	ranges := make([]string, 0, len(list))
+	for _, rg := range disjoint(list) {
+		ranges = append(ranges, rg.String())
 	}
-	return append(rules, "drop")
+	return []string{fmt.Sprintf("%s saddr != { %s } drop", r.ip(), strings.Join(ranges, ", "))}
 }
 
-// balance spreads traffic over endpoints; with internal set it is where the cluster IP leads.
-func (r *nftRenderer) balance(p *ServicePort, eps []netip.AddrPort, internal bool) (rules []string) {
-	proto := p.Name.protocol()
-	if internal && p.ClusterIP.IsValid() {
-		to := fmt.Sprintf("%s daddr %s %s dport %d", r.ip(), p.ClusterIP, proto, p.Port)
-		if r.cfg.MasqueradeAll {
-			rules = append(rules, to+" jump "+nftMarkMasq)
-		} else if from := r.isLocal(true); from != "" {
-			rules = append(rules, to+" "+from+" jump "+nftMarkMasq)
-		}
-	}
+// balance spreads traffic over endpoints.
+func (r *nftRenderer) balance(p *ServicePort, eps []netip.AddrPort) (rules []string) {
 	out := make([]byte, 0, 80+40*len(eps))
 	if p.AffinitySeconds > 0 {
 		out = fmt.Appendf(out, "numgen random mod %d vmap {", len(eps))
@@ -347,7 +356,7 @@ func (r *nftRenderer) balance(p *ServicePort, eps []netip.AddrPort, internal boo
 		}
 		return append(rules, string(append(out, " }"...)))
 	}
-	out = fmt.Appendf(out, "meta l4proto %s dnat %s to numgen random mod %d map {", proto, r.ip(), len(eps))
+	out = fmt.Appendf(out, "meta l4proto %s dnat %s to numgen random mod %d map {", p.Name.protocol(), r.ip(), len(eps))
 	for i, ep := range eps {
 		out = append(out, comma(i)...)
 		out = append(out, ' ')
@@ -512,11 +521,11 @@ func (w *nftScript) table() { w.line("add table", "", `{ comment "rules for kube
 
 // chain declares a chain and adds its rules.
 func (w *nftScript) chain(c *nftChain) {
-	hook := ""
-	if c.hook != "" {
-		hook = "{ " + c.hook + " }"
+	decl := ""
+	if c.decl != "" {
+		decl = "{ " + c.decl + " }"
 	}
-	w.line("add chain", c.name, hook)
+	w.line("add chain", c.name, decl)
 	for _, rule := range c.rules {
 		w.line("add rule", c.name, rule)
 	}

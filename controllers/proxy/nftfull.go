@@ -53,27 +53,17 @@ func (r *nftRenderer) all(d *Delta, left *nftLeft) string {
 //
 // What is left must have no sets of clients: see nftLeft.sticky.
 func (r *nftRenderer) parts(d *Delta, left *nftLeft) (texts []string) {
-	f, base, there := r.full(), r.base(), map[string]bool{}
+	f, there := r.full(), map[string]bool{}
 	if left == nil {
 		left = &nftLeft{}
 	}
 	for _, name := range left.chains {
 		there[name] = true
 	}
-	w := &nftScript{family: r.ip()}
-	w.table()
-	f.declare(w)
-	for i := range base.chains {
-		if c := &base.chains[i]; c.hook == "" {
-			w.line("add chain", c.name, "") // rules of ports refer to it
-		}
-	}
-	texts = append(texts, w.String())
-
-	last := &nftScript{family: r.ip()}
-	on := &nftScript{family: r.ip()}
+	last, on := &nftScript{family: r.ip()}, &nftScript{family: r.ip()}
 	for group := range slices.Chunk(d.Ports, nftLimit) {
 		w := &nftScript{family: r.ip()}
+		w.table()
 		for _, c := range group {
 			b := r.port(c.Now)
 			f.chains(w, b, there)
@@ -91,7 +81,8 @@ func (r *nftRenderer) parts(d *Delta, left *nftLeft) (texts []string) {
 	for _, s := range left.sets {
 		last.line("flush "+s.what, s.name, "")
 	}
-	f.chains(last, base, nil)
+	f.declare(last)
+	f.chains(last, r.base(), nil)
 	f.members(last, d)
 	last.WriteString(on.String())
 	left.deleteUnwanted(last, f.wanted)

@@ -39,9 +39,11 @@ const masqueraded = " masqueraded"
 type state struct {
 	Packet
 	mark, masq bool
-	node       netip.Addr
-	kernel     *Kernel
-	verdict    string // what happened: "", "drop" or "reject"
+	// dnat reports that the packet was redirected.
+	dnat    bool
+	node    netip.Addr
+	kernel  *Kernel
+	verdict string // what happened: "", "drop" or "reject"
 }
 
 func (s *state) local(a netip.Addr) bool {
@@ -62,7 +64,7 @@ func (s *state) outcome() string {
 // redirect sends the packet to an address and port.
 func (s *state) redirect(to string) {
 	ap := netip.MustParseAddrPort(to)
-	s.Dst, s.Port = ap.Addr(), ap.Port()
+	s.Dst, s.Port, s.dnat = ap.Addr(), ap.Port(), true
 }
 
 // split is a packet with the probability that it is this one.

@@ -85,8 +85,10 @@ func nftMatch(t *table, w []string, s *state) (n int, match bool) {
 		return 4, s.local(nftAddr(w[1], s))
 	case strings.HasPrefix(text, "ct state new "):
 		return 3, true
-	case strings.HasPrefix(text, "mark and 0x4000 == 0 "):
-		return 5, !s.mark
+	case strings.HasPrefix(text, "ct status dnat "):
+		return 3, s.dnat
+	case strings.HasPrefix(text, "mark and 0x4000 != 0 "):
+		return 5, s.mark
 	case strings.HasPrefix(text, "meta l4proto "):
 		return 3, w[2] == s.Protocol
 	case len(w) > 2 && w[1] == "dport":
@@ -137,9 +139,9 @@ func nftStatement(t *table, w []string, s split, next func(split), done func(spl
 	case text == "mark set mark or 0x4000":
 		s.mark = true
 		next(s)
-	case text == "mark set mark xor 0x4000":
+	case strings.HasPrefix(text, "mark set mark xor 0x4000 "):
 		s.mark = !s.mark
-		next(s)
+		nftStatement(t, w[5:], s, next, done)
 	case w[0] == "update":
 		next(s)
 	case text == "masquerade fully-random":
@@ -200,7 +202,7 @@ func balanced(text string, s split, done func(split, int)) {
 		if err != nil {
 			panic(text)
 		}
-		s.Port = uint16(p)
+		s.Port, s.dnat = uint16(p), true
 		done(s, stop)
 	}
 }
