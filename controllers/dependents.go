@@ -32,9 +32,19 @@ func ControlledIn[T metav1.Object](set *informers.Set) Controlled[T] {
 		if ref := metav1.ControllerOf(obj); ref != nil {
 			return []string{string(ref.UID)}
 		}
-		return []string{"/" + obj.GetNamespace()}
+		return orphanPlaces(obj)
 	}))
 	return Controlled[T]{informers.For[T](set).Index(definition.(*informers.IndexDefinition[T]))}
+}
+
+// orphanPlaces returns the places of an object without a controller: its namespace and each of its labels.
+// They begin with a slash, unlike uids.
+func orphanPlaces[T metav1.Object](obj T) []string {
+	out := []string{"/" + obj.GetNamespace()}
+	for _, place := range labelPlaces(obj) {
+		out = append(out, "/"+place)
+	}
+	return out
 }
 
 // ControlledBy returns the objects whose controller has the uid, in all namespaces, shared and read-only.
@@ -42,6 +52,22 @@ func (c Controlled[T]) ControlledBy(uid types.UID) ([]T, error) { return c.all(s
 
 // Orphans returns the objects of a namespace without a controller, shared and read-only.
 func (c Controlled[T]) Orphans(namespace string) ([]T, error) { return c.all("/" + namespace) }
+
+// orphansOf returns orphans of a namespace, among which are all that selector selects.
+func (c Controlled[T]) orphansOf(namespace string, selector labels.Selector) (out []T, err error) {
+	places, ok := rarest(c.byController, "/"+namespace, selector)
+	if !ok {
+		return c.Orphans(namespace)
+	}
+	for _, place := range places {
+		list, err := c.all(place)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, list...)
+	}
+	return out, nil
+}
 
 func (c Controlled[T]) all(value string) ([]T, error) {
 	var out []T
@@ -106,7 +132,7 @@ func (d Dependents[O, T]) Claim(ctx context.Context, owner O, opts ClaimOptions[
 	for _, obj := range strangers {
 		keep(d.release(ctx, owner, obj, opts.Finalizers))
 	}
-	orphans, err := d.Orphans(meta.Namespace)
+	orphans, err := d.orphansOf(meta.Namespace, opts.Selector)
 	if err != nil {
 		return mine, err
 	}

@@ -339,6 +339,18 @@ func (x Index[T]) Keys(value string) ([]types.NamespacedName, error) {
 	return keys, left.err()
 }
 
+// Len returns how many objects are filed under value, which is what reading them costs. It is 0 before the
+// informer has synced, and objects whose values are unknown are not counted.
+func (x Index[T]) Len(value string) int {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	b := x.ix.byValue[value]
+	if b == nil {
+		return 0
+	}
+	return len(b.members)
+}
+
 // Values returns all values under which there are objects, in order.
 func (x Index[T]) Values() ([]string, error) {
 	c := x.core

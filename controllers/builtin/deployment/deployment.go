@@ -17,6 +17,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
@@ -38,10 +39,20 @@ type Options struct {
 
 var kind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 
+// selectors are those by which Deployments adopt; an empty one adopts nothing.
+var selectors = controllers.DefineSelector(func(d *appsv1.Deployment) (labels.Selector, error) {
+	s, err := d.Spec.Selector.Selector()
+	if s.Empty() {
+		return labels.Nothing(), err
+	}
+	return s, err
+})
+
 type deployments struct {
 	list       informers.Lister[*appsv1.Deployment]
 	sets       informers.Lister[*appsv1.ReplicaSet]
 	dependents controllers.Dependents[*appsv1.Deployment, *appsv1.ReplicaSet]
+	selectors  controllers.Selectors[*appsv1.Deployment]
 	pods       podindex.Pods
 	client     *client.Client[*appsv1.Deployment]
 	setsAPI    *client.Client[*appsv1.ReplicaSet]
@@ -55,8 +66,8 @@ func Add(m *manager.Manager, opts Options) error {
 	}
 	d := &deployments{
 		list: informers.For[*appsv1.Deployment](m.Informers()).Lister(), sets: informers.For[*appsv1.ReplicaSet](m.Informers()).Lister(),
-		dependents: controllers.NewDependents[*appsv1.Deployment, *appsv1.ReplicaSet](m),
-		pods:       podindex.Of(m.Informers()), client: client.For[*appsv1.Deployment](m.Conn()),
+		dependents: controllers.NewDependents[*appsv1.Deployment, *appsv1.ReplicaSet](m), selectors: controllers.SelectorsIn(m.Informers(), selectors),
+		pods: podindex.Of(m.Informers()), client: client.For[*appsv1.Deployment](m.Conn()),
 		setsAPI: client.For[*appsv1.ReplicaSet](m.Conn()), recorder: m.Recorder("deployment-controller"),
 	}
 	_, err := controllers.Add(m, "deployment", reconcile.Func(d.reconcile), controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}},
@@ -72,14 +83,8 @@ func (d *deployments) adopters(e informers.Event[*appsv1.ReplicaSet]) []reconcil
 	if e.Type == informers.Deleted || metav1.ControllerOf(e.New()) != nil {
 		return nil
 	}
-	var out []reconcile.Request
 	// A Deployment that cannot be read now is reconciled when it can.
-	deps, _ := d.list.List(informers.ListOptions{Namespace: e.Key.Namespace})
-	for _, dep := range deps {
-		if sel, err := dep.Spec.Selector.Selector(); err == nil && !sel.Empty() && sel.Matches(e.Labels) {
-			out = append(out, dep.Key())
-		}
-	}
+	out, _ := d.selectors.Of(e.Key.Namespace, e.Labels)
 	return out
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/policyv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/discovery"
@@ -36,18 +37,23 @@ type Options struct {
 
 type budgets struct {
 	list     informers.Lister[*policyv1.PodDisruptionBudget]
-	pods     informers.Lister[*corev1.Pod]
+	selects  controllers.Selectors[*policyv1.PodDisruptionBudget]
+	pods     controllers.Labelled[*corev1.Pod]
 	api      *client.Client[*policyv1.PodDisruptionBudget]
 	recorder *events.Recorder
 	owners   owners
 }
 
+var selectors = controllers.DefineSelector(func(pdb *policyv1.PodDisruptionBudget) (labels.Selector, error) {
+	return pdb.Spec.Selector.Selector()
+})
+
 // Add adds the controllers "disruption" and "stale-pod-disruption" to m.
 func Add(m *manager.Manager, opts Options) error {
 	set := m.Informers()
 	b := &budgets{
-		list: informers.For[*policyv1.PodDisruptionBudget](set).Lister(), pods: informers.For[*corev1.Pod](set).Lister(),
-		api: client.For[*policyv1.PodDisruptionBudget](m.Conn()), recorder: m.Recorder("controllermanager"),
+		list: informers.For[*policyv1.PodDisruptionBudget](set).Lister(), selects: controllers.SelectorsIn(set, selectors),
+		pods: controllers.LabelledIn[*corev1.Pod](set), api: client.For[*policyv1.PodDisruptionBudget](m.Conn()), recorder: m.Recorder("controllermanager"),
 		owners: owners{
 			conn: m.Conn(), find: discovery.New(m.Conn(), discovery.Options{}),
 			sets:        informers.For[*appsv1.ReplicaSet](set).Lister(),
@@ -65,19 +71,18 @@ func Add(m *manager.Manager, opts Options) error {
 
 // selecting returns the budgets that select a pod, or did before it changed.
 func (b *budgets) selecting(e informers.Event[*corev1.Pod]) []reconcile.Request {
-	var out []reconcile.Request
 	// A budget that cannot be read now is reconciled when it can.
-	_ = b.list.ViewAll(informers.ListOptions{Namespace: e.Key.Namespace}, func(pdb *policyv1.PodDisruptionBudget) bool {
-		sel, err := pdb.Spec.Selector.Selector()
-		if err != nil {
-			return true
-		}
-		if sel.Matches(e.Labels) || e.Type == informers.Updated && sel.Matches(e.Old().Labels) {
-			out = append(out, pdb.Key())
-		}
-		return true
-	})
+	out, _ := b.selects.Of(e.Key.Namespace, labelsOf(e)...)
 	return out
+}
+
+// labelsOf returns the labels of a pod, and those that it had before it was changed.
+func labelsOf(e informers.Event[*corev1.Pod]) []map[string]string {
+	sets := []map[string]string{e.Labels}
+	if e.Type == informers.Updated {
+		sets = append(sets, e.OldLabels())
+	}
+	return sets
 }
 
 func (b *budgets) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
@@ -104,7 +109,7 @@ func (b *budgets) sync(ctx context.Context, pdb *policyv1.PodDisruptionBudget) (
 	if err != nil {
 		return 0, err
 	}
-	pods, err := b.pods.List(informers.ListOptions{Namespace: pdb.Namespace, LabelSelector: selector})
+	pods, err := b.pods.Select(pdb.Namespace, selector)
 	if err != nil {
 		return 0, err
 	}

@@ -35,7 +35,7 @@ const maxEndpoints = 1000
 // endpoints is the controller of Endpoints.
 type endpoints struct {
 	services informers.Lister[*corev1.Service]
-	pods     informers.Lister[*corev1.Pod]
+	pods     controllers.Labelled[*corev1.Pod]
 	list     informers.Lister[*corev1.Endpoints]
 	api      *client.Client[*corev1.Endpoints]
 	recorder *events.Recorder
@@ -55,13 +55,13 @@ func AddEndpoints(m *manager.Manager, opts EndpointsOptions) error {
 	}
 	set := m.Informers()
 	c := &endpoints{
-		services: informers.For[*corev1.Service](set).Lister(), pods: informers.For[*corev1.Pod](set).Lister(),
+		services: informers.For[*corev1.Service](set).Lister(), pods: controllers.LabelledIn[*corev1.Pod](set),
 		list: informers.For[*corev1.Endpoints](set).Lister(), api: client.For[*corev1.Endpoints](m.Conn()),
 		recorder: m.Recorder("endpoint-controller"),
 	}
 	_, err := controllers.Add(m, "endpoints", reconcile.Func(c.reconcile), controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}},
 		controllers.For[*corev1.Service](),
-		controllers.Watches(selecting(c.services)),
+		controllers.Watches(selecting(controllers.SelectorsIn(set, selectors))),
 		controllers.Watches(controllers.Self[*corev1.Endpoints]))
 	return err
 }
@@ -99,14 +99,10 @@ func (c *endpoints) remove(ctx context.Context, have *corev1.Endpoints) error {
 
 // selected returns the pods of a Service that have an address for it, by name.
 func (c *endpoints) selected(svc *corev1.Service) ([]*corev1.Pod, error) {
-	var out []*corev1.Pod
-	err := c.pods.ViewAll(informers.ListOptions{Namespace: svc.Namespace, LabelSelector: labels.SelectorFromSet(svc.Spec.Selector)}, func(p *corev1.Pod) bool {
-		if !ended(p) && (p.DeletionTimestamp == nil || svc.Spec.PublishNotReadyAddresses) && addressOf(p, families(svc)[0]) != "" {
-			out = append(out, p)
-		}
-		return true
-	})
-	return out, err
+	pods, err := c.pods.Select(svc.Namespace, labels.SelectorFromSet(svc.Spec.Selector))
+	return slices.DeleteFunc(pods, func(p *corev1.Pod) bool {
+		return ended(p) || p.DeletionTimestamp != nil && !svc.Spec.PublishNotReadyAddresses || addressOf(p, families(svc)[0]) == ""
+	}), err
 }
 
 // write writes the Endpoints of a Service unless they are so already.

@@ -46,9 +46,9 @@ var serviceKind = schema.GroupVersionKind{Version: "v1", Kind: "Service"}
 
 type endpointSlices struct {
 	services informers.Lister[*corev1.Service]
-	pods     informers.Lister[*corev1.Pod]
+	pods     controllers.Labelled[*corev1.Pod]
 	nodes    informers.Lister[*corev1.Node]
-	slices   informers.Lister[*discoveryv1.EndpointSlice]
+	slices   controllers.Labelled[*discoveryv1.EndpointSlice]
 	writer
 }
 
@@ -65,19 +65,27 @@ func Add(m *manager.Manager, opts Options) error {
 	}
 	set := m.Informers()
 	e := &endpointSlices{
-		services: informers.For[*corev1.Service](set).Lister(), pods: informers.For[*corev1.Pod](set).Lister(),
-		nodes: informers.For[*corev1.Node](set).Lister(), slices: informers.For[*discoveryv1.EndpointSlice](set).Lister(),
+		services: informers.For[*corev1.Service](set).Lister(), pods: controllers.LabelledIn[*corev1.Pod](set),
+		nodes: informers.For[*corev1.Node](set).Lister(), slices: controllers.LabelledIn[*discoveryv1.EndpointSlice](set),
 		writer: writer{client.For[*discoveryv1.EndpointSlice](m.Conn()), opts.MaxEndpoints},
 	}
 	_, err := controllers.Add(m, "endpointslice", reconcile.Func(e.reconcile), controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}},
 		controllers.For[*corev1.Service](),
-		controllers.Watches(selecting(e.services)),
+		controllers.Watches(selecting(controllers.SelectorsIn(set, selectors))),
 		controllers.Watches(ofSlice(ManagedBy)))
 	return err
 }
 
+// selectors are those of Services; one without selects nothing.
+var selectors = controllers.DefineSelector(func(svc *corev1.Service) (labels.Selector, error) {
+	if len(svc.Spec.Selector) == 0 {
+		return labels.Nothing(), nil
+	}
+	return labels.SelectorFromSet(svc.Spec.Selector), nil
+})
+
 // selecting maps a pod to the Services that select it, or did before its labels changed.
-func selecting(services informers.Lister[*corev1.Service]) func(informers.Event[*corev1.Pod]) []reconcile.Request {
+func selecting(services controllers.Selectors[*corev1.Service]) func(informers.Event[*corev1.Pod]) []reconcile.Request {
 	return func(e informers.Event[*corev1.Pod]) (out []reconcile.Request) {
 		if e.Type == informers.Updated && !relevant(e.Old(), e.New()) {
 			return nil
@@ -87,12 +95,7 @@ func selecting(services informers.Lister[*corev1.Service]) func(informers.Event[
 			sets = append(sets, e.OldLabels())
 		}
 		// A Service that cannot be read now is reconciled when it can.
-		_ = services.ViewAll(informers.ListOptions{Namespace: e.Key.Namespace}, func(svc *corev1.Service) bool {
-			if len(svc.Spec.Selector) > 0 && slices.ContainsFunc(sets, labels.SelectorFromSet(svc.Spec.Selector).Matches) {
-				out = append(out, svc.Key())
-			}
-			return true
-		})
+		out, _ = services.Of(e.Key.Namespace, sets...)
 		return out
 	}
 }
@@ -114,10 +117,10 @@ func ofSlice(by string) func(informers.Event[*discoveryv1.EndpointSlice]) []reco
 	}
 }
 
-// managed returns the slices of a Service that a controller manages.
-func managed(list informers.Lister[*discoveryv1.EndpointSlice], service types.NamespacedName, by string) ([]*discoveryv1.EndpointSlice, error) {
-	return list.List(informers.ListOptions{Namespace: service.Namespace, LabelSelector: labels.SelectorFromSet(labels.Set{
-		discoveryv1.LabelServiceName: service.Name, discoveryv1.LabelManagedBy: by})})
+// managed returns the slices of a Service that a controller manages, shared and read-only.
+func managed(all controllers.Labelled[*discoveryv1.EndpointSlice], service types.NamespacedName, by string) ([]*discoveryv1.EndpointSlice, error) {
+	return all.Select(service.Namespace, labels.SelectorFromSet(labels.Set{
+		discoveryv1.LabelServiceName: service.Name, discoveryv1.LabelManagedBy: by}))
 }
 
 func (c *endpointSlices) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
@@ -136,7 +139,7 @@ func (c *endpointSlices) reconcile(ctx context.Context, req reconcile.Request) (
 	case svc.Spec.Type == corev1.ServiceTypeExternalName || len(svc.Spec.Selector) == 0:
 		return reconcile.Result{}, nil // its endpoints are managed elsewhere
 	default:
-		pods, err := c.pods.List(informers.ListOptions{Namespace: req.Namespace, LabelSelector: labels.SelectorFromSet(svc.Spec.Selector)})
+		pods, err := c.pods.Select(req.Namespace, labels.SelectorFromSet(svc.Spec.Selector))
 		if err != nil {
 			return reconcile.Result{}, err
 		}

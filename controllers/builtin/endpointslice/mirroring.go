@@ -38,7 +38,7 @@ type mirrors struct {
 	writer
 	services  informers.Lister[*corev1.Service]
 	endpoints informers.Lister[*corev1.Endpoints]
-	slices    informers.Lister[*discoveryv1.EndpointSlice]
+	slices    controllers.Labelled[*discoveryv1.EndpointSlice]
 	recorder  *events.Recorder
 }
 
@@ -58,7 +58,7 @@ func AddMirroring(m *manager.Manager, opts MirroringOptions) error {
 	c := &mirrors{
 		writer:    writer{client.For[*discoveryv1.EndpointSlice](m.Conn()), maxMirrored},
 		services:  informers.For[*corev1.Service](set).Lister(),
-		endpoints: informers.For[*corev1.Endpoints](set).Lister(), slices: informers.For[*discoveryv1.EndpointSlice](set).Lister(),
+		endpoints: informers.For[*corev1.Endpoints](set).Lister(), slices: controllers.LabelledIn[*discoveryv1.EndpointSlice](set),
 		recorder: m.Recorder("endpoint-slice-mirroring-controller"),
 	}
 	_, err := controllers.Add(m, "endpointslice-mirroring", reconcile.Func(c.reconcile), controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}},

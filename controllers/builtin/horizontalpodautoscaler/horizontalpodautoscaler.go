@@ -62,7 +62,7 @@ type autoscalers struct {
 	opts     Options
 	list     informers.Lister[*autoscalingv2.HorizontalPodAutoscaler]
 	api      *client.Client[*autoscalingv2.HorizontalPodAutoscaler]
-	pods     informers.Lister[*corev1.Pod]
+	pods     controllers.Labelled[*corev1.Pod]
 	conn     client.Conn
 	find     *discovery.Client
 	recorder *events.Recorder
@@ -85,7 +85,7 @@ func Add(m *manager.Manager, opts Options) error {
 	}
 	a := &autoscalers{opts: opts, conn: m.Conn(), find: discovery.New(m.Conn(), discovery.Options{}), recorder: m.Recorder("horizontal-pod-autoscaler"),
 		list: informers.For[*autoscalingv2.HorizontalPodAutoscaler](m.Informers()).Lister(), api: client.For[*autoscalingv2.HorizontalPodAutoscaler](m.Conn()),
-		pods: informers.For[*corev1.Pod](m.Informers()).Lister(), histories: map[types.NamespacedName]*history{}, selectors: map[string]map[string]labels.Selector{}}
+		pods: controllers.LabelledIn[*corev1.Pod](m.Informers()), histories: map[types.NamespacedName]*history{}, selectors: map[string]map[string]labels.Selector{}}
 	_, err := controllers.Add(m, "horizontal-pod-autoscaler", reconcile.Func(a.reconcile),
 		controllers.Options{Options: controller.Options{Concurrency: cmp.Or(opts.Concurrency, 5)}},
 		controllers.For(specChanged), controllers.Reads[*corev1.Pod]())

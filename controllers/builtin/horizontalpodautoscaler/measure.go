@@ -16,7 +16,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/controllers/internal/podcontrol"
-	"github.com/keelson-dev/keelson/informers"
 )
 
 // note is an event to write.
@@ -122,10 +121,7 @@ func (a *autoscalers) selectPods(s *step, text string) error {
 		return invalid("InvalidSelector", "InvalidSelector", err.Error(), err)
 	}
 	s.selector = selector
-	if err := a.pods.ViewAll(informers.ListOptions{Namespace: s.hpa.Namespace, LabelSelector: selector}, func(p *corev1.Pod) bool {
-		s.pods = append(s.pods, p)
-		return true
-	}); err != nil {
+	if s.pods, err = a.pods.Select(s.hpa.Namespace, selector); err != nil {
 		return err
 	}
 	if others := a.others(s.hpa, selector, s.pods); len(others) > 0 {

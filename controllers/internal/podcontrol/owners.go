@@ -29,7 +29,7 @@ type Owners[T metav1.Object] struct {
 
 	name       string
 	dependents controllers.Dependents[T, *corev1.Pod]
-	selector   func(T) *metav1.LabelSelector
+	selectors  controllers.Selectors[T]
 }
 
 // NewOwners returns the Owners of type T, whose selector selects the pods of an owner. The controller is
@@ -38,7 +38,14 @@ func NewOwners[T metav1.Object](m *manager.Manager, name string, selector func(T
 	return &Owners[T]{
 		List: informers.For[T](m.Informers()).Lister(), Pods: podindex.Of(m.Informers()),
 		API: client.For[T](m.Conn()), PodsAPI: client.For[*corev1.Pod](m.Conn()), Recorder: m.Recorder(name + "-controller"),
-		name: name, dependents: controllers.NewDependents[T, *corev1.Pod](m), selector: selector,
+		name: name, dependents: controllers.NewDependents[T, *corev1.Pod](m),
+		selectors: controllers.SelectorsIn(m.Informers(), controllers.DefineSelector(func(owner T) (labels.Selector, error) {
+			s, err := selector(owner).Selector()
+			if s.Empty() {
+				return labels.Nothing(), err // such an owner adopts nothing
+			}
+			return s, err
+		})),
 	}
 }
 
@@ -58,14 +65,8 @@ func (o *Owners[T]) adopters(e informers.Event[*corev1.Pod]) []reconcile.Request
 	if e.Type == informers.Deleted || len(e.Labels) == 0 || metav1.ControllerOf(e.New()) != nil {
 		return nil
 	}
-	var out []reconcile.Request
 	// An owner that cannot be read now is reconciled when it can.
-	_ = o.List.ViewAll(informers.ListOptions{Namespace: e.Key.Namespace}, func(owner T) bool {
-		if sel, err := o.selector(owner).Selector(); err == nil && !sel.Empty() && sel.Matches(e.Labels) {
-			out = append(out, metav1.KeyOf(owner))
-		}
-		return true
-	})
+	out, _ := o.selectors.Of(e.Key.Namespace, e.Labels)
 	return out
 }
 
