@@ -58,10 +58,11 @@ func AddVolumes(m *manager.Manager, opts Options) error {
 
 // AddClaims adds the controller that protects PersistentVolumeClaims.
 func AddClaims(m *manager.Manager, opts Options) error {
-	pods := informers.For[*corev1.Pod](m.Informers())
+	all := informers.For[*corev1.PersistentVolumeClaim](m.Informers())
 	c := &claims{
-		api: client.For[*corev1.PersistentVolumeClaim](m.Conn()), list: informers.For[*corev1.PersistentVolumeClaim](m.Informers()).Lister(),
-		pods: pods.Index(byClaim), podsAPI: client.For[*corev1.Pod](m.Conn()),
+		api: client.For[*corev1.PersistentVolumeClaim](m.Conn()), list: all.Lister(),
+		pods: informers.For[*corev1.Pod](m.Informers()).Index(byClaim),
+		live: &reviews{pods: client.For[*corev1.Pod](m.Conn()), deleting: all.Index(byDeletion), of: map[string]*review{}},
 	}
 	_, err := controllers.Add(m, "persistentvolumeclaim-protection", reconcile.Func(c.reconcile), opts.controllers(),
 		controllers.For(lacks[*corev1.PersistentVolumeClaim](ClaimFinalizer)), controllers.Watches(c.released))
@@ -69,10 +70,10 @@ func AddClaims(m *manager.Manager, opts Options) error {
 }
 
 type claims struct {
-	api     *client.Client[*corev1.PersistentVolumeClaim]
-	list    informers.Lister[*corev1.PersistentVolumeClaim]
-	pods    informers.Index[*corev1.Pod]
-	podsAPI *client.Client[*corev1.Pod]
+	api  *client.Client[*corev1.PersistentVolumeClaim]
+	list informers.Lister[*corev1.PersistentVolumeClaim]
+	pods informers.Index[*corev1.Pod]
+	live *reviews
 }
 
 func (c *claims) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
@@ -83,8 +84,7 @@ func (c *claims) reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	return reconcile.Result{}, protect(ctx, c.api, claim, ClaimFinalizer, func() (bool, error) { return c.unused(ctx, claim) })
 }
 
-// unused reports whether no pod uses a claim. The copy here may be old, so that a pod it does not know is
-// looked for on the server.
+// unused reports whether no pod uses a claim, first by the copy of pods.
 func (c *claims) unused(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	used := false
 	err := c.pods.View(claim.Key().String(), func(p *corev1.Pod) bool {
@@ -94,15 +94,7 @@ func (c *claims) unused(ctx context.Context, claim *corev1.PersistentVolumeClaim
 	if used || err != nil {
 		return false, err
 	}
-	for p, err := range c.podsAPI.All(ctx, client.ListOptions{Namespace: claim.Namespace}) {
-		if err != nil {
-			return false, err
-		}
-		if uses(p, claim) {
-			return false, nil
-		}
-	}
-	return true, nil
+	return c.live.unused(ctx, claim)
 }
 
 // released has the claims looked at that a pod has let go: it is gone, has been replaced, or is shut down.

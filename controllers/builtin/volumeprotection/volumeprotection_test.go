@@ -158,3 +158,50 @@ func TestANamespaceWithAClaim(t *testing.T) {
 		require.False(t, controllertest.Exists[*corev1.Namespace](c, "", "ns"))
 	})
 }
+
+// Many claims that are deleted together need few lists of the pods of their namespace, and one in use stays.
+func TestManyClaimsNeedFewLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{})
+		c.Run(c.Manager("controllers", addClaims))
+		for i := range 100 {
+			controllertest.Create(c, claim("default", fmt.Sprint("data-", i)))
+		}
+		pod(c, "user", "node", onClaim("data-7"))
+		c.Settle()
+		lists := c.Record(controllertest.Requests{Verbs: []string{"list"}, Resource: "pods"})
+		require.NoError(t, client.For[*corev1.PersistentVolumeClaim](c.Admin()).DeleteCollection(t.Context(), client.ListOptions{Namespace: "default"}, client.DeleteOptions{}))
+		c.Settle()
+		left := controllertest.List[*corev1.PersistentVolumeClaim](c, "default")
+		require.Len(t, left, 1)
+		require.Equal(t, "data-7", left[0].Name)
+		require.Less(t, len(lists.Calls()), 20)
+		kill(c, "user")
+		c.Settle()
+		require.False(t, there(c, "data-7"))
+	})
+}
+
+// A pod that the controller's copy does not have yet keeps its claim.
+func TestClaimsOfUnseenPods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{})
+		controllertest.Create(c, claim("default", "data"))
+		c.Run(c.Manager("controllers", addClaims))
+		c.Settle()
+		// Its copy of pods gets nothing for a while.
+		pods := controllertest.Requests{Verbs: []string{"watch"}, Resource: "pods"}
+		late := c.Inject(controllertest.Fault{Requests: pods, Effect: controllertest.Delay(time.Minute)})
+		require.Positive(t, c.Break(pods))
+		pod(c, "user", "node", onClaim("data"))
+		controllertest.Delete[*corev1.PersistentVolumeClaim](c, "default", "data")
+		c.Sleep(30 * time.Second)
+		require.True(t, there(c, "data"))
+		late.Remove()
+		c.Sleep(2 * time.Minute)
+		require.True(t, there(c, "data"))
+		kill(c, "user")
+		c.Settle()
+		require.False(t, there(c, "data"))
+	})
+}
