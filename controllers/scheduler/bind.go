@@ -29,6 +29,9 @@ const (
 // minute (--request-timeout of kube-apiserver).
 const lateBinding = time.Minute
 
+// lateRoom begins the UIDs of what keeps the room of late bindings.
+const lateRoom = "late binding "
+
 // binding is what became of a binding.
 type binding int
 
@@ -129,7 +132,7 @@ func (s *Scheduler) undo(ctx context.Context, t *try, o *outcome, st *Status) {
 	s.queue.happened(&Event{Kind: AssignedPodDelete, OldPod: pod})
 }
 
-// bindTo binds with the first plugin that does, or as the API does by itself.
+// bindTo binds with the first extender or plugin that does.
 func (s *Scheduler) bindTo(ctx context.Context, t *try, o *outcome) (binding, error) {
 	for _, x := range s.extendersOf(t.pod) {
 		if x.Bind == "" {
@@ -147,6 +150,9 @@ func (s *Scheduler) bindTo(ctx context.Context, t *try, o *outcome) (binding, er
 		s.log.Warn("extender does not bind", "url", x.URL, "namespace", t.pod.Namespace, "name", t.pod.Name, "err", err)
 	}
 	for _, p := range o.profile.bind {
+		if _, own := p.(DefaultBinder); own {
+			return s.settle(ctx, t.pod, o.Node)
+		}
 		st, returned := leave(ctx, s.opts.PluginTimeout, p, func(ctx context.Context) *Status { return p.Bind(ctx, t.Pod, o.Node) })
 		if returned != nil {
 			s.keepRoom(ctx, t, o.Node, returned)
@@ -160,8 +166,19 @@ func (s *Scheduler) bindTo(ctx context.Context, t *try, o *outcome) (binding, er
 			return unbound, &pluginError{st}
 		}
 	}
-	return s.settle(ctx, t.pod, o.Node)
+	last := o.profile.bind[len(o.profile.bind)-1]
+	return unbound, &pluginError{&Status{Code: Error, Plugin: last.Name(), Reasons: []string{"no plugin has bound the pod: all of them skipped it"}}}
 }
+
+// DefaultBinder binds pods with the subresource binding of the API. It is the last to be called unless
+// [Profile.Order] says otherwise.
+type DefaultBinder struct{}
+
+// Name returns "DefaultBinder".
+func (DefaultBinder) Name() string { return "DefaultBinder" }
+
+// Bind implements BindPlugin. It skips the pod: the scheduler binds it itself where this plugin is.
+func (DefaultBinder) Bind(context.Context, *Pod, string) *Status { return NewStatus(Skip) }
 
 // keepRoom keeps the room of a binding that may still be written, by a plugin that was left behind or by an
 // extender without an answer, until over is closed: the pod is tried again meanwhile. It ends early when the
@@ -171,7 +188,7 @@ func (s *Scheduler) keepRoom(ctx context.Context, t *try, node string, over <-ch
 	s.rooms++
 	room := *t.Pod
 	room.pod = codec.DeepCopy(t.pod)
-	room.pod.UID = types.UID(fmt.Sprintf("late binding %d of %s", s.rooms, t.pod.UID))
+	room.pod.UID = types.UID(fmt.Sprintf(lateRoom+"%d of %s", s.rooms, t.pod.UID))
 	room.claims, room.devices, room.priority = nil, nil, math.MaxInt32 // it is no victim
 	s.cluster.place(&room, node)
 	s.lateRooms[t.pod.UID] = append(s.lateRooms[t.pod.UID], room.pod.UID)

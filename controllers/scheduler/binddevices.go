@@ -15,7 +15,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/internal/podclaims"
-	"github.com/keelson-dev/keelson/controllers/manager"
 )
 
 // deviceBinder writes device plans, and waits until binding conditions are true.
@@ -27,14 +26,13 @@ type deviceBinder struct {
 func deviceKey(key types.NamespacedName) string { return "resourceclaim " + key.String() }
 
 // followDevices lets the cluster hold what devices depend on, if a profile looks at it.
-func (s *Scheduler) followDevices(m *manager.Manager) {
-	s.devices = &deviceBinder{s: s, claims: client.For[*resourcev1.ResourceClaim](m.Conn())}
+func (s *Scheduler) followDevices() {
 	if !s.uses("DynamicResources") {
 		return
 	}
-	follow[*resourcev1.ResourceClaim](s, m, ResourceClaimEvent)
-	follow[*resourcev1.ResourceSlice](s, m, ResourceSliceEvent)
-	follow[*resourcev1.DeviceClass](s, m, DeviceClassEvent)
+	follow[*resourcev1.ResourceClaim](s, ResourceClaimEvent)
+	follow[*resourcev1.ResourceSlice](s, ResourceSliceEvent)
+	follow[*resourcev1.DeviceClass](s, DeviceClassEvent)
 }
 
 // unusable is a claim that the pod could not use on some node, and that could get other devices; nil if there

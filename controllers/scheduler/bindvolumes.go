@@ -14,7 +14,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/internal/volumematch"
-	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/informers"
 )
 
@@ -30,29 +29,28 @@ func volumeKey(name string) string             { return "volume " + name }
 func podKey(uid types.UID) string              { return "pod " + string(uid) }
 
 // followVolumes lets the cluster hold what volumes depend on, if a profile has a plugin that looks at it.
-func (s *Scheduler) followVolumes(m *manager.Manager) {
-	s.volumes = &volumeBinder{s: s, claims: client.For[*corev1.PersistentVolumeClaim](m.Conn()), volumes: client.For[*corev1.PersistentVolume](m.Conn())}
+func (s *Scheduler) followVolumes() {
 	if !s.uses("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone") {
 		return
 	}
-	follow[*corev1.PersistentVolumeClaim](s, m, ClaimEvent)
-	follow[*corev1.PersistentVolume](s, m, VolumeEvent)
-	follow[*storagev1.StorageClass](s, m, StorageClassEvent)
-	follow[*storagev1.CSINode](s, m, CSINodeEvent)
-	follow[*storagev1.CSIDriver](s, m, CSIDriverEvent)
-	follow[*storagev1.CSIStorageCapacity](s, m, StorageCapacityEvent)
-	follow[*storagev1.VolumeAttachment](s, m, VolumeAttachmentEvent)
+	follow[*corev1.PersistentVolumeClaim](s, ClaimEvent)
+	follow[*corev1.PersistentVolume](s, VolumeEvent)
+	follow[*storagev1.StorageClass](s, StorageClassEvent)
+	follow[*storagev1.CSINode](s, CSINodeEvent)
+	follow[*storagev1.CSIDriver](s, CSIDriverEvent)
+	follow[*storagev1.CSIStorageCapacity](s, StorageCapacityEvent)
+	follow[*storagev1.VolumeAttachment](s, VolumeAttachmentEvent)
 }
 
 // followGroupings lets the cluster hold what says which pods belong together.
-func (s *Scheduler) followGroupings(m *manager.Manager) {
+func (s *Scheduler) followGroupings() {
 	if !s.uses("PodTopologySpread") {
 		return
 	}
-	follow[*corev1.Service](s, m, 0)
-	follow[*corev1.ReplicationController](s, m, 0)
-	follow[*appsv1.ReplicaSet](s, m, 0)
-	follow[*appsv1.StatefulSet](s, m, 0)
+	follow[*corev1.Service](s, 0)
+	follow[*corev1.ReplicationController](s, 0)
+	follow[*appsv1.ReplicaSet](s, 0)
+	follow[*appsv1.StatefulSet](s, 0)
 }
 
 // uses reports whether a profile has one of the plugins.
@@ -70,8 +68,8 @@ func (s *Scheduler) uses(plugins ...string) bool {
 func follow[T interface {
 	metav1.Object
 	comparable
-}](s *Scheduler, m *manager.Manager, kind EventKind) {
-	s.handlers = append(s.handlers, informers.For[T](m.Informers()).AddHandler(func(e informers.Event[T]) {
+}](s *Scheduler, kind EventKind) {
+	s.handlers = append(s.handlers, informers.For[T](s.informers).AddHandler(func(e informers.Event[T]) {
 		obj, event := e.Object(), &Event{Kind: kind}
 		var none T
 		if obj == none {

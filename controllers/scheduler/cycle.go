@@ -134,24 +134,26 @@ func (cy *Cycle) begin(pod *Pod) {
 // prepare calls the PreFilter plugins. It is false if one refuses the pod.
 func (cy *Cycle) prepare() bool {
 	cy.shape = cy.shapes.of(cy.profile, cy.pod)
-	for _, p := range cy.profile.prefilter {
-		cy.running = p.Name()
-		f, st := p.PreFilter(cy)
+	for i := range cy.profile.filter {
+		k := &cy.profile.filter[i]
+		if k.pre == nil {
+			cy.checks = append(cy.checks, check{plugin: k.plugin, plain: k.plain})
+			continue
+		}
+		cy.running = k.plugin.Name()
+		f, st := k.pre.PreFilter(cy)
 		switch {
 		case st.OK() && f != nil:
 			_, grows := f.(monotone)
-			cy.checks = append(cy.checks, check{plugin: p, filter: f, monotone: grows})
+			cy.checks = append(cy.checks, check{plugin: k.plugin, filter: f, monotone: grows})
 		case st.OK() || st.Code == Skip:
 		case st.Code == Error:
-			cy.failed = named(st, p)
+			cy.failed = named(st, k.plugin)
 			return false
 		default:
-			cy.refused = named(st, p)
+			cy.refused = named(st, k.plugin)
 			return false
 		}
-	}
-	for _, p := range cy.profile.filter {
-		cy.checks = append(cy.checks, check{plugin: p, plain: p})
 	}
 	return true
 }

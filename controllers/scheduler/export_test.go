@@ -161,3 +161,13 @@ func (d *deviceState) dump(b *strings.Builder) {
 
 // TwiceAllocated are devices that are not to be shared and that several claims have.
 func (c *Cluster) TwiceAllocated() []string { return c.devices.allocated.Twice() }
+
+// Spoil changes what a scheduler holds.
+func (s *Scheduler) Spoil(f func(c *Cluster)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(s.cluster)
+}
+
+// SetUsed makes the sum of a node's requests one of CPU only, in thousandths.
+func (c *Cluster) SetUsed(node string, cpu int64) { c.byName[node].used = amounts{cpu: cpu} }

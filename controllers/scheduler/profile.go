@@ -1,7 +1,9 @@
 package scheduler
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -11,20 +13,22 @@ type Profile struct {
 	percentage int
 	plugins    []weighted
 
+	// order is that of the plugins at the points where it is not that of plugins.
+	order map[Point][]string
+
 	// The plugins of each point; see compile.
-	static    []staticFilter
-	prefilter []PreFilterPlugin
-	filter    []FilterPlugin
-	post      []PostFilterPlugin
-	score     []scorer
-	reserve   []ReservePlugin
-	enqueue   []PreEnqueuePlugin
-	permit    []PermitPlugin
-	prebind   []PreBindPlugin
-	bind      []BindPlugin
-	postbind  []PostBindPlugin
-	sort      QueueSortPlugin
-	hints     map[string]*hint
+	static   []staticFilter
+	filter   []filterer
+	post     []PostFilterPlugin
+	score    []scorer
+	reserve  []ReservePlugin
+	enqueue  []PreEnqueuePlugin
+	permit   []PermitPlugin
+	prebind  []PreBindPlugin
+	bind     []BindPlugin
+	postbind []PostBindPlugin
+	sort     QueueSortPlugin
+	hints    map[string]*hint
 }
 
 type weighted struct {
@@ -91,6 +95,13 @@ type staticFilter interface {
 	SignPlugin
 }
 
+// filterer is a plugin that filters, with or without preparation.
+type filterer struct {
+	plugin Plugin
+	pre    PreFilterPlugin
+	plain  FilterPlugin
+}
+
 // scorer is a plugin that scores, with or without preparation.
 type scorer struct {
 	plugin Plugin
@@ -106,7 +117,7 @@ func Default() *Profile {
 		{&NodeAffinity{}, 2, 0}, {NodePorts{}, 1, 0}, {&NodeResourcesFit{}, 1, 0}, {VolumeRestrictions{}, 1, 0},
 		{NodeVolumeLimits{}, 1, 0}, {&VolumeBinding{}, 1, 0}, {VolumeZone{}, 1, 0}, {&PodTopologySpread{}, 2, 0},
 		{&InterPodAffinity{HardPodAffinityWeight: 1}, 2, 0}, {&DynamicResources{}, 2, 0}, {&DefaultPreemption{}, 1, 0},
-		{&NodeResourcesBalancedAllocation{}, 1, 0}, {ImageLocality{}, 1, 0}, {NodeDeclaredFeatures{}, 1, 0},
+		{&NodeResourcesBalancedAllocation{}, 1, 0}, {ImageLocality{}, 1, 0}, {DefaultBinder{}, 1, 0}, {NodeDeclaredFeatures{}, 1, 0},
 	}}
 	p.compile()
 	return p
@@ -133,7 +144,7 @@ func (p *Profile) Percentage(percent int) *Profile {
 // With returns the profile with a plugin, instead of the one of that name if there is one. weight counts for
 // plugins that score; 0 means 1.
 func (p *Profile) With(plugin Plugin, weight int64) *Profile {
-	out := &Profile{name: p.name, percentage: p.percentage, plugins: slices.Clone(p.plugins)}
+	out := p.uncompiled(slices.Clone(p.plugins))
 	w := weighted{plugin, max(weight, 1), 0}
 	if i := out.index(plugin.Name()); i >= 0 {
 		out.plugins[i] = w
@@ -146,7 +157,7 @@ func (p *Profile) With(plugin Plugin, weight int64) *Profile {
 
 // Without returns the profile without the named plugins; "*" names all of them.
 func (p *Profile) Without(names ...string) *Profile {
-	out := &Profile{name: p.name, percentage: p.percentage}
+	out := p.uncompiled(nil)
 	for _, w := range p.plugins {
 		if !slices.Contains(names, w.Name()) && !slices.Contains(names, "*") {
 			out.plugins = append(out.plugins, w)
@@ -173,12 +184,36 @@ func (p *Profile) Plugins() (out []PluginWeight) {
 
 // Off returns the profile with a plugin that is not used at some points.
 func (p *Profile) Off(name string, at Point) *Profile {
-	out := &Profile{name: p.name, percentage: p.percentage, plugins: slices.Clone(p.plugins)}
+	out := p.uncompiled(slices.Clone(p.plugins))
 	if i := out.index(name); i >= 0 {
 		out.plugins[i].off |= at
 	}
 	out.compile()
 	return out
+}
+
+// Order returns the profile with the named plugins called first at some points, in that order; the others
+// follow in the order of [Profile.Plugins]. Without it, filters whose answers are remembered (see
+// [FilterPlugin]) are called before all others, and [DefaultBinder] after all others that bind. The order
+// decides which of several plugins says why a node is refused, and which binds.
+func (p *Profile) Order(at Point, names ...string) *Profile {
+	out := p.uncompiled(p.plugins)
+	out.order = maps.Clone(p.order)
+	if out.order == nil {
+		out.order = map[Point][]string{}
+	}
+	for point := AtPreEnqueue; point <= AtPostBind; point <<= 1 {
+		if at&point != 0 {
+			out.order[point] = slices.Clone(names)
+		}
+	}
+	out.compile()
+	return out
+}
+
+// uncompiled returns the profile with other plugins.
+func (p *Profile) uncompiled(plugins []weighted) *Profile {
+	return &Profile{name: p.name, percentage: p.percentage, order: p.order, plugins: plugins}
 }
 
 func (p *Profile) index(name string) int {
@@ -193,60 +228,95 @@ func (p *Profile) plugin(name string) Plugin {
 	return nil
 }
 
-// compile sorts the plugins by the points that they implement, which keep their order.
+// compile sorts the plugins by the points that they implement.
 func (p *Profile) compile() {
 	p.hints = map[string]*hint{}
-	for i := range p.plugins {
-		w := &p.plugins[i]
+	for _, w := range p.plugins {
 		p.hints[w.Name()] = hintOf(w.Plugin)
-		p.compileDecision(w)
-		if x, ok := w.Plugin.(PreEnqueuePlugin); ok && w.at(AtPreEnqueue) {
-			p.enqueue = append(p.enqueue, x)
-		}
-		if x, ok := w.Plugin.(QueueSortPlugin); ok && w.at(AtQueueSort) {
-			p.sort = x
-		}
-		if x, ok := w.Plugin.(ReservePlugin); ok && w.at(AtReserve) {
-			p.reserve = append(p.reserve, x)
-		}
-		if x, ok := w.Plugin.(PermitPlugin); ok && w.at(AtPermit) {
-			p.permit = append(p.permit, x)
-		}
-		if x, ok := w.Plugin.(PreBindPlugin); ok && w.at(AtPreBind) {
-			p.prebind = append(p.prebind, x)
-		}
-		if x, ok := w.Plugin.(BindPlugin); ok && w.at(AtBind) {
-			p.bind = append(p.bind, x)
-		}
-		if x, ok := w.Plugin.(PostBindPlugin); ok && w.at(AtPostBind) {
-			p.postbind = append(p.postbind, x)
-		}
+	}
+	p.enqueue = pluginsAt[PreEnqueuePlugin](p, AtPreEnqueue)
+	if sorters := pluginsAt[QueueSortPlugin](p, AtQueueSort); len(sorters) > 0 {
+		p.sort = sorters[len(sorters)-1]
+	}
+	p.compileFilters()
+	p.post = pluginsAt[PostFilterPlugin](p, AtPostFilter)
+	p.compileScores()
+	p.reserve = pluginsAt[ReservePlugin](p, AtReserve)
+	p.permit = pluginsAt[PermitPlugin](p, AtPermit)
+	p.prebind = pluginsAt[PreBindPlugin](p, AtPreBind)
+	p.bind = pluginsAt[BindPlugin](p, AtBind)
+	p.postbind = pluginsAt[PostBindPlugin](p, AtPostBind)
+	if _, ordered := p.order[AtBind]; !ordered {
+		slices.SortStableFunc(p.bind, func(a, b BindPlugin) int { return cmp.Compare(rankAtBind(a), rankAtBind(b)) })
 	}
 }
 
-func (w *weighted) at(point Point) bool { return w.off&point == 0 }
+// rankAtBind lets the default come after all others.
+func rankAtBind(p BindPlugin) int {
+	if _, last := p.(DefaultBinder); last {
+		return 1
+	}
+	return 0
+}
 
-func (p *Profile) compileDecision(w *weighted) {
-	if w.at(AtFilter) {
+// at returns the plugins that are used at a point, in the order of that point.
+func (p *Profile) at(point Point) (out []weighted) {
+	for _, w := range p.plugins {
+		if w.off&point == 0 && Points(w.Plugin)&point != 0 {
+			out = append(out, w)
+		}
+	}
+	rank := func(w weighted) int {
+		if i := slices.Index(p.order[point], w.Name()); i >= 0 {
+			return i
+		}
+		return len(p.order[point])
+	}
+	slices.SortStableFunc(out, func(a, b weighted) int { return cmp.Compare(rank(a), rank(b)) })
+	return out
+}
+
+func pluginsAt[T Plugin](p *Profile, point Point) (out []T) {
+	for _, w := range p.at(point) {
+		if x, ok := w.Plugin.(T); ok {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// compileFilters lets static filters come first. If the order is given, only those do that are before all
+// others; what the rest says is not remembered.
+func (p *Profile) compileFilters() {
+	_, ordered := p.order[AtFilter]
+	var plain []filterer
+	for _, w := range p.at(AtFilter) {
 		if x, ok := w.Plugin.(PreFilterPlugin); ok {
-			p.prefilter = append(p.prefilter, x)
+			p.filter = append(p.filter, filterer{plugin: x, pre: x})
 		}
-		if x, ok := w.Plugin.(staticFilter); ok {
-			p.static = append(p.static, x)
-		} else if x, ok := w.Plugin.(FilterPlugin); ok {
-			p.filter = append(p.filter, x)
+		x, ok := w.Plugin.(FilterPlugin)
+		static, isStatic := w.Plugin.(staticFilter)
+		switch {
+		case !ok:
+		case isStatic && (!ordered || len(p.filter) == 0):
+			p.static = append(p.static, static)
+		case ordered:
+			p.filter = append(p.filter, filterer{plugin: x, plain: x})
+		default:
+			plain = append(plain, filterer{plugin: x, plain: x})
 		}
 	}
-	if x, ok := w.Plugin.(PostFilterPlugin); ok && w.at(AtPostFilter) {
-		p.post = append(p.post, x)
-	}
-	s := scorer{plugin: w.Plugin, weight: w.weight}
-	if x, ok := w.Plugin.(PreScorePlugin); ok {
-		s.pre = x
-	} else if x, ok := w.Plugin.(ScorePlugin); ok {
-		s.plain = x
-	}
-	if (s.pre != nil || s.plain != nil) && w.at(AtScore) {
+	p.filter = append(p.filter, plain...)
+}
+
+func (p *Profile) compileScores() {
+	for _, w := range p.at(AtScore) {
+		s := scorer{plugin: w.Plugin, weight: w.weight}
+		if x, ok := w.Plugin.(PreScorePlugin); ok {
+			s.pre = x
+		} else {
+			s.plain = w.Plugin.(ScorePlugin)
+		}
 		p.score = append(p.score, s)
 	}
 }
@@ -258,6 +328,8 @@ func (p *Profile) check() error {
 		return fmt.Errorf("profile without a name: set it with Named")
 	case p.sort == nil:
 		return fmt.Errorf("profile %s: no plugin sorts the queue: add PrioritySort", p.name)
+	case len(p.bind) == 0:
+		return fmt.Errorf("profile %s: no plugin binds pods: add DefaultBinder", p.name)
 	case p.percentage < 0 || p.percentage > 100:
 		return fmt.Errorf("profile %s: percentage %d: want 0 to 100", p.name, p.percentage)
 	}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -50,6 +51,10 @@ type Options struct {
 	// 15 minutes. A plugin that does not return even so has failed. The points of decisions have no limit:
 	// their plugins must not block.
 	PluginTimeout time.Duration
+	// DelayCache lets the scheduler read the cluster only when Run begins, which is when this process becomes
+	// the leader: until then it needs no memory, and after that it decides later. [Scheduler.Explain] and
+	// [Scheduler.Simulate] see an empty cluster before.
+	DelayCache bool
 	// Metrics are called as things happen; nil functions are not.
 	Metrics Metrics
 }
@@ -78,7 +83,9 @@ type Scheduler struct {
 	profiles  map[string]*Profile
 	recorders map[string]*events.Recorder // by scheduler name
 	queue     *queue
+	informers *informers.Set
 	handlers  []*informers.Registration // what cluster is fed by
+	follows   atomic.Bool               // once handlers are there
 	waiting   waiting
 	first     *Profile
 	volumes   *volumeBinder
@@ -133,18 +140,29 @@ func New(m *manager.Manager, opts Options) (*Scheduler, error) {
 	}
 	s.cluster = NewCluster(opts.Random)
 	s.cluster.random, s.cluster.profile = opts.Random, s.first
-	set := m.Informers()
+	s.volumes = &volumeBinder{s: s, claims: client.For[*corev1.PersistentVolumeClaim](m.Conn()), volumes: client.For[*corev1.PersistentVolume](m.Conn())}
+	s.devices = &deviceBinder{s: s, claims: client.For[*resourcev1.ResourceClaim](m.Conn())}
+	s.informers = m.Informers()
+	if !opts.DelayCache {
+		s.follow()
+	}
+	m.Add(runnable, s)
+	return s, nil
+}
+
+// follow lets the cluster hold what the API has.
+func (s *Scheduler) follow() {
+	set := s.informers
 	s.handlers = []*informers.Registration{
 		informers.For[*corev1.Node](set).AddHandler(s.onNode, informers.HandlerOptions{}),
 		informers.For[*corev1.Pod](set).AddHandler(s.onPod, informers.HandlerOptions{}),
 		informers.For[*corev1.Namespace](set).AddHandler(s.onNamespace, informers.HandlerOptions{}),
 		informers.For[*policyv1.PodDisruptionBudget](set).AddHandler(s.onBudget, informers.HandlerOptions{}),
 	}
-	s.followVolumes(m)
-	s.followDevices(m)
-	s.followGroupings(m)
-	m.Add(runnable, s)
-	return s, nil
+	s.followVolumes()
+	s.followDevices()
+	s.followGroupings()
+	s.follows.Store(true)
 }
 
 // setProfiles collects the profiles and makes the queue that they share.
@@ -403,6 +421,9 @@ func (s *Scheduler) Wait(context.Context) error { return nil }
 
 // Run implements manager.Runnable: one goroutine decides, several write.
 func (s *Scheduler) Run(ctx context.Context) error {
+	if s.opts.DelayCache {
+		s.follow()
+	}
 	// The cluster must hold all pods there are before the first decision: that the informers do is not
 	// enough.
 	for _, h := range s.handlers {

@@ -39,11 +39,7 @@ func TestExtenderOfTheFile(t *testing.T) {
 	require.Equal(t, 30*time.Second, opts.Extenders[0].Timeout)
 	c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{func(m *manager.Manager) error { return scheduler.Add(m, opts) }}})
 	for _, name := range []string{"a", "b", "c"} {
-		controllertest.Create(c, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
-		controllertest.UpdateStatus(c, "", name, func(n *corev1.Node) {
-			n.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("8Gi"), "pods": resource.MustParse("10")}
-		})
-		controllertest.Update(c, "", name, func(n *corev1.Node) { n.Spec.Taints = nil })
+		addNode(c, name)
 	}
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}}
 	gpu := corev1.ResourceList{"example.com/gpu": resource.MustParse("1")}

@@ -4,11 +4,13 @@ package main
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/keelson-dev/keelson/apimachinery/featuregate"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/scheduler"
@@ -20,34 +22,45 @@ const protobuf = "application/vnd.kubernetes.protobuf"
 
 func main() { component.Exit("kube-scheduler", run(os.Args[1:])) }
 
+// options are what the flags and the file say.
+type options struct {
+	component.Options
+	configFile, writeTo string
+	// config is the file, with the defaults once complete has returned.
+	config *schedulerconfig.Configuration
+}
+
 // newFlags registers the flags.
-func newFlags(o *component.Options, config *string) *pflag.FlagSet {
+func newFlags(o *options) *pflag.FlagSet {
 	f := pflag.NewFlagSet("kube-scheduler", pflag.ContinueOnError)
 	o.Flags(f)
-	f.StringVar(config, "config", "", "KubeSchedulerConfiguration file; flags override it")
+	f.StringVar(&o.configFile, "config", "", "KubeSchedulerConfiguration file; flags override it")
+	f.StringVar(&o.writeTo, "write-config-to", "", "write the KubeSchedulerConfiguration of --config and the flags to this file, with all defaults, and exit")
 	f.Var(featuregate.New(featuregate.MajorMinor(1, 36)), "feature-gates", "features to switch, as name=true,...: this scheduler has none")
 	component.Fix(f, map[string]component.Fixed{"pod-max-in-unschedulable-pods-duration": {Values: []string{"5m0s", "5m", "300s"},
 		Why: "a pod that no event concerns is tried again after five minutes"}})
-	component.Refuse(f, map[string]string{"write-config-to": "defaults are not written: the file of --config is all that is read"})
 	return f
 }
 
 func run(args []string) error {
-	o := component.Options{Name: "kube-scheduler", SecurePort: 10259}
-	var config string
-	f := newFlags(&o, &config)
+	o := options{Options: component.Options{Name: "kube-scheduler", SecurePort: 10259}}
+	f := newFlags(&o)
 	if err := component.Parse(f, "Gives pods nodes.", args); err != nil {
 		return err
 	}
 	if o.PrintVersion(os.Stdout) {
 		return nil
 	}
-	var opts scheduler.Options
-	if config != "" {
-		var err error
-		if opts, err = apply(config, &o, f); err != nil {
-			return fmt.Errorf("%s: %w", config, err)
+	opts, err := o.complete(f)
+	if err != nil {
+		return err
+	}
+	if o.writeTo != "" {
+		data, err := o.config.YAML()
+		if err != nil {
+			return err
 		}
+		return os.WriteFile(o.writeTo, data, 0o644)
 	}
 	measured := newMetrics()
 	opts.Metrics, o.Collectors = measured.functions(), measured.all
@@ -57,36 +70,74 @@ func run(args []string) error {
 		s, err := scheduler.New(m, opts)
 		if err == nil {
 			measured.follow(s)
+			m.AddWithoutLeaderElection("dump", newDumper(s, m.Logger()))
 		}
 		return err
 	})
 }
 
-// apply reads the file into o where no flag was given, and returns the options of the scheduler.
-func apply(file string, o *component.Options, f *pflag.FlagSet) (opts scheduler.Options, err error) {
-	data, err := os.ReadFile(file)
+// complete reads the file, and returns the options of the scheduler.
+func (o *options) complete(f *pflag.FlagSet) (opts scheduler.Options, err error) {
+	o.config = schedulerconfig.New()
+	if o.configFile != "" {
+		if opts, err = o.read(f); err != nil {
+			return opts, fmt.Errorf("%s: %w", o.configFile, err)
+		}
+	}
+	if err := o.config.Complete(); err != nil {
+		return opts, fmt.Errorf("%s: %w", o.configFile, err)
+	}
+	o.inForce(f)
+	o.Configz = func() map[string]any { return map[string]any{configzName: o.config} }
+	return opts, nil
+}
+
+// read reads the file into o where no flag was given, and returns the options of the scheduler.
+func (o *options) read(f *pflag.FlagSet) (opts scheduler.Options, err error) {
+	data, err := os.ReadFile(o.configFile)
 	if err != nil {
 		return opts, err
 	}
-	c, err := schedulerconfig.Read(data)
-	if err != nil {
+	if o.config, err = schedulerconfig.Read(data); err != nil {
 		return opts, err
 	}
-	if c.Parallelism != nil {
-		o.Logger().Warn("parallelism has no effect: one goroutine decides")
-	}
-	unset := func(flag string) bool { return !f.Changed(flag) }
+	c, unset := o.config, func(flag string) bool { return !f.Changed(flag) }
 	if c.ClientConnection.Kubeconfig != "" && unset("kubeconfig") {
 		o.Kubeconfig = c.ClientConnection.Kubeconfig
 	}
-	if err := rate(c, o, unset); err != nil {
+	if err := rate(c, &o.Options, unset); err != nil {
 		return opts, err
 	}
-	elect(c, o, unset)
-	if c.EnableProfiling != nil {
-		o.NoProfiling = !*c.EnableProfiling
+	elect(c, &o.Options, unset)
+	for flag, v := range map[string]*bool{"profiling": c.EnableProfiling, "contention-profiling": c.EnableContentionProfiling} {
+		if v != nil && unset(flag) {
+			if err := f.Lookup(flag).Value.Set(strconv.FormatBool(*v)); err != nil {
+				return opts, err
+			}
+		}
 	}
 	return c.Options()
+}
+
+// configzName is the name of the configuration at /configz, as upstream.
+const configzName = "componentconfig"
+
+// inForce lets the configuration say what the flags make of it.
+func (o *options) inForce(f *pflag.FlagSet) {
+	c := o.config
+	c.ClientConnection.Kubeconfig = o.Kubeconfig
+	c.ClientConnection.QPS, c.ClientConnection.Burst = &o.QPS, &o.Burst
+	if o.QPS == 0 {
+		c.ClientConnection.QPS = new(-1.0) // no limit
+	}
+	le := &c.LeaderElection
+	le.LeaderElect = &o.LeaderElect
+	le.LeaseDuration = &metav1.Duration{Duration: o.LeaseDuration}
+	le.RenewDeadline = &metav1.Duration{Duration: o.RenewDeadline}
+	le.RetryPeriod = &metav1.Duration{Duration: o.RetryPeriod}
+	le.ResourceNamespace, le.ResourceName = o.LeaseNamespace, o.LeaseName
+	c.EnableProfiling = new(!o.NoProfiling)
+	c.EnableContentionProfiling = new(f.Lookup("contention-profiling").Value.String() == "true")
 }
 
 // elect reads how the leader is elected.

@@ -18,13 +18,13 @@ import (
 )
 
 // read parses flags and then a configuration with the given fields.
-func read(t *testing.T, fields string, args ...string) (component.Options, scheduler.Options, error) {
+func read(t *testing.T, fields string, args ...string) (options, scheduler.Options, error) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+fields), 0o600))
-	o := component.Options{Name: "kube-scheduler"}
-	f := newFlags(&o, new(string))
-	require.NoError(t, f.Parse(args))
-	opts, err := apply(file, &o, f)
+	o := options{Options: component.Options{Name: "kube-scheduler"}}
+	f := newFlags(&o)
+	require.NoError(t, f.Parse(append(args, "--config="+file)))
+	opts, err := o.complete(f)
 	return o, opts, err
 }
 
@@ -32,7 +32,7 @@ func read(t *testing.T, fields string, args ...string) (component.Options, sched
 func TestEveryFlagIsKnown(t *testing.T) {
 	upstream, err := os.ReadFile("testdata/flags-1.36.txt")
 	require.NoError(t, err)
-	page, unknown := component.FlagTable(newFlags(&component.Options{Name: "kube-scheduler"}, new(string)), strings.Fields(string(upstream)),
+	page, unknown := component.FlagTable(newFlags(&options{Options: component.Options{Name: "kube-scheduler"}}), strings.Fields(string(upstream)),
 		"KEELSON_UPDATE=1 go test ./examples/kube-scheduler -run TestEveryFlagIsKnown")
 	require.Empty(t, unknown)
 	const file = "../../docs/kube-scheduler-flags.md"
@@ -48,11 +48,10 @@ func TestEveryFlagIsKnown(t *testing.T) {
 // effect here is refused with the reason.
 func TestFlags(t *testing.T) {
 	parse := func(args ...string) error {
-		return component.Parse(newFlags(&component.Options{Name: "kube-scheduler"}, new(string)), "", args)
+		return component.Parse(newFlags(&options{Options: component.Options{Name: "kube-scheduler"}}), "", args)
 	}
 	require.NoError(t, parse("--authentication-kubeconfig=/etc/kubernetes/scheduler.conf", "--authorization-kubeconfig=/etc/kubernetes/scheduler.conf",
 		"--bind-address=127.0.0.1", "--kubeconfig=/etc/kubernetes/scheduler.conf", "--leader-elect=true"))
-	require.ErrorContains(t, parse("--write-config-to=x"), "defaults are not written")
 	require.ErrorContains(t, parse("--pod-max-in-unschedulable-pods-duration=1m"), "after five minutes")
 	require.Error(t, parse("--feature-gates=GangScheduling=true"))
 }
@@ -111,7 +110,7 @@ func TestProfilesOfTheFile(t *testing.T) {
 		"packed by a shape":         {"profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: RequestedToCapacityRatio, resources: [{name: cpu, weight: 1}], requestedToCapacityRatio: {shape: [{utilization: 0, score: 0}, {utilization: 100, score: 10}]}}}}], plugins: {multiPoint: {disabled: [{name: NodeResourcesBalancedAllocation}]}}}]", "used"},
 		"added affinity":            {"profiles: [{pluginConfig: [{name: NodeAffinity, args: {addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: In, values: [ssd]}]}]}}}}]}]", "tainted"},
 		"taints are not looked at":  {"profiles: [{plugins: {filter: {disabled: [{name: TaintToleration}]}, preScore: {disabled: [{name: '*'}]}, score: {disabled: [{name: '*'}], enabled: [{name: NodeAffinity, weight: 7}]}}}]", "tainted"},
-		"one plugin instead of all": {"profiles: [{plugins: {multiPoint: {disabled: [{name: '*'}], enabled: [{name: PrioritySort}, {name: NodeResourcesFit}]}}}]", "tainted"},
+		"one plugin instead of all": {"profiles: [{plugins: {multiPoint: {disabled: [{name: '*'}], enabled: [{name: PrioritySort}, {name: NodeResourcesFit}, {name: DefaultBinder}]}}}]", "tainted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, opts, err := read(t, v.fields)
@@ -143,28 +142,37 @@ func TestProfilesOfTheFile(t *testing.T) {
 // A wrong configuration is refused with the path of what is wrong.
 func TestWrongProfiles(t *testing.T) {
 	for fields, text := range map[string]string{
-		"enableContentionProfiling: true":                                                                   "enableContentionProfiling",
-		"parallelism: 0":                                                                                    "parallelism: 0",
-		"percentageOfNodesToScore: 101":                                                                     "percentageOfNodesToScore: 101",
-		"podInitialBackoffSeconds: 0":                                                                       "podInitialBackoffSeconds: 0",
-		"podMaxBackoffSeconds: 1\npodInitialBackoffSeconds: 2":                                              "podMaxBackoffSeconds: 1",
-		"leaderElection: {resourceLock: endpoints}":                                                         "leaderElection.resourceLock",
-		"profiles: [{}, {}]":                                                                                `profiles[1].schedulerName: "default-scheduler"`,
-		"profiles: [{plugins: {score: {enabled: [{name: Other}]}}}]":                                        "profiles[0].plugins.score.enabled[0]: no plugin is called \"Other\"",
-		"profiles: [{plugins: {multiPoint: {enabled: [{name: VolumeZones}]}}}]":                             "profiles[0].plugins.multiPoint.enabled[0]: no plugin is called \"VolumeZones\"",
-		"profiles: [{pluginConfig: [{name: DynamicResources, args: {filterTimeout: -1s}}]}]":                "profiles[0].pluginConfig[0].args: filterTimeout: -1s",
-		"profiles: [{pluginConfig: [{name: DynamicResources, args: {bindingTimeout: 1ms}}]}]":               "profiles[0].pluginConfig[0].args: bindingTimeout: 1ms",
-		"profiles: [{pluginConfig: [{name: VolumeBinding, args: {bindTimeoutSeconds: 0}}]}]":                "bindTimeoutSeconds: 0",
-		"profiles: [{pluginConfig: [{name: VolumeBinding, args: {shape: [{utilization: 0, score: 0}]}}]}]":  "shape",
-		"profiles: [{plugins: {permit: {enabled: [{name: NodeName}]}}}]":                                    "profiles[0].plugins.permit.enabled[0]: plugin NodeName has no such point",
-		"profiles: [{plugins: {preFilter: {disabled: [{name: NodePorts}]}}}]":                               "profiles[0].plugins.preFilter.disabled",
-		"profiles: [{plugins: {queueSort: {disabled: [{name: '*'}]}}}]":                                     "profiles[0]",
-		"profiles: [{pluginConfig: [{name: NodeName}]}]":                                                    "profiles[0].pluginConfig[0]: plugin NodeName has no arguments",
-		"profiles: [{pluginConfig: [{name: NodeAffinity, args: {wrong: 1}}]}]":                              "profiles[0].pluginConfig[0].args",
-		"profiles: [{pluginConfig: [{name: NodeAffinity, args: {kind: PodArgs}}]}]":                         "profiles[0].pluginConfig[0].args.kind",
-		"profiles: [{pluginConfig: [{name: NodeAffinity}, {name: NodeAffinity}]}]":                          "profiles[0].pluginConfig[1].name",
-		"profiles: [{pluginConfig: [{name: DefaultPreemption, args: {minCandidateNodesPercentage: 101}}]}]": "minCandidateNodesPercentage",
-		"profiles: [{pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeight: 101}}]}]":        "hardPodAffinityWeight",
+		"parallelism: 4":                                                        "parallelism: 4: one goroutine decides",
+		"parallelism: 0":                                                        "parallelism: 0",
+		"percentageOfNodesToScore: 101":                                         "percentageOfNodesToScore: 101",
+		"podInitialBackoffSeconds: 0":                                           "podInitialBackoffSeconds: 0",
+		"podMaxBackoffSeconds: 1\npodInitialBackoffSeconds: 2":                  "podMaxBackoffSeconds: 1",
+		"leaderElection: {resourceLock: endpoints}":                             "leaderElection.resourceLock",
+		"profiles: [{}, {}]":                                                    `profiles[1].schedulerName: "default-scheduler"`,
+		"profiles: [{plugins: {score: {enabled: [{name: Other}]}}}]":            "profiles[0].plugins.score.enabled[0]: no plugin is called \"Other\"",
+		"profiles: [{plugins: {multiPoint: {enabled: [{name: VolumeZones}]}}}]": "profiles[0].plugins.multiPoint.enabled[0]: no plugin is called \"VolumeZones\"",
+		"profiles: [{pluginConfig: [{name: DynamicResources, args: {filterTimeout: -1s}}]}]":                                                                     "profiles[0].pluginConfig[0].args: filterTimeout: -1s",
+		"profiles: [{pluginConfig: [{name: DynamicResources, args: {bindingTimeout: 1ms}}]}]":                                                                    "profiles[0].pluginConfig[0].args: bindingTimeout: 1ms",
+		"profiles: [{pluginConfig: [{name: VolumeBinding, args: {bindTimeoutSeconds: 0}}]}]":                                                                     "bindTimeoutSeconds: 0",
+		"profiles: [{pluginConfig: [{name: VolumeBinding, args: {shape: [{utilization: 0, score: 0}]}}]}]":                                                       "shape",
+		"profiles: [{plugins: {permit: {enabled: [{name: NodeName}]}}}]":                                                                                         "profiles[0].plugins.permit.enabled[0]: plugin NodeName has no such point",
+		"profiles: [{plugins: {preFilter: {disabled: [{name: NodePorts}]}}}]":                                                                                    "profiles[0].plugins.preFilter.disabled",
+		"profiles: [{plugins: {preFilter: {disabled: [{name: '*'}]}}}]":                                                                                          "profiles[0].plugins.preFilter.disabled",
+		"profiles: [{plugins: {preFilter: {enabled: [{name: NodeName}]}}}]":                                                                                      "plugin NodeName has no such point",
+		"profiles: [{plugins: {preFilter: {enabled: [{name: VolumeZone}, {name: NodePorts}]}}}]":                                                                 "NodePorts: want the order of the point filter",
+		"profiles: [{plugins: {reserve: {disabled: [{name: VolumeBinding}]}}}]":                                                                                  "VolumeBinding: disable it at the point filter too",
+		"profiles: [{plugins: {filter: {disabled: [{name: VolumeBinding}]}, preBind: {enabled: [{name: VolumeBinding}]}}}]":                                      "VolumeBinding: enable it at the point filter too",
+		"profiles: [{plugins: {filter: {disabled: [{name: NodePort}]}}}]":                                                                                        `profiles[0].plugins.filter.disabled[0]: no plugin is called "NodePort"`,
+		"profiles: [{plugins: {filter: {enabled: [{name: NodePorts}, {name: NodePorts}]}}}]":                                                                     "enabled[1]: NodePorts is enabled already",
+		"profiles: [{plugins: {placementScore: {enabled: [{name: NodeResourcesFit}]}}}]":                                                                         "profiles[0].plugins.placementScore.enabled[0]",
+		"profiles: [{plugins: {bind: {disabled: [{name: DefaultBinder}]}}}]":                                                                                     "profiles[0].plugins.bind: no plugin is enabled",
+		"profiles: [{plugins: {queueSort: {disabled: [{name: '*'}]}}}]":                                                                                          "profiles[0]",
+		"profiles: [{pluginConfig: [{name: NodeName}]}]":                                                                                                         "profiles[0].pluginConfig[0]: plugin NodeName has no arguments",
+		"profiles: [{pluginConfig: [{name: NodeAffinity, args: {wrong: 1}}]}]":                                                                                   "profiles[0].pluginConfig[0].args",
+		"profiles: [{pluginConfig: [{name: NodeAffinity, args: {kind: PodArgs}}]}]":                                                                              "profiles[0].pluginConfig[0].args.kind",
+		"profiles: [{pluginConfig: [{name: NodeAffinity}, {name: NodeAffinity}]}]":                                                                               "profiles[0].pluginConfig[1].name",
+		"profiles: [{pluginConfig: [{name: DefaultPreemption, args: {minCandidateNodesPercentage: 101}}]}]":                                                      "minCandidateNodesPercentage",
+		"profiles: [{pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeight: 101}}]}]":                                                             "hardPodAffinityWeight",
 		"profiles: [{pluginConfig: [{name: PodTopologySpread, args: {defaultConstraints: [{maxSkew: 1, topologyKey: z, whenUnsatisfiable: ScheduleAnyway}]}}]}]": "defaultingType",
 		"profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: Best}}}]}]":                                                          "scoringStrategy.type",
 	} {

@@ -1,12 +1,14 @@
 // Package schedulerconfig reads KubeSchedulerConfiguration files: profiles with their plugins and arguments,
-// extenders, and how the program connects and elects its leader. Its tests are those of
-// examples/kube-scheduler.
+// extenders, and how the program connects and elects its leader; and writes them with all defaults. Its tests
+// are those of examples/kube-scheduler.
 package schedulerconfig
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
+	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
@@ -27,14 +29,19 @@ func Read(data []byte) (*Configuration, error) {
 	return c, c.refuse()
 }
 
+// New returns the configuration of an empty file.
+func New() *Configuration {
+	return &Configuration{TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}}
+}
+
 // Configuration is KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1). An unknown field is an error,
 // and so is a value that this scheduler does not support; see refuse.
 type Configuration struct {
 	metav1.TypeMeta  `json:",inline"`
 	ClientConnection struct {
-		Kubeconfig         string   `json:"kubeconfig,omitempty"`
-		AcceptContentTypes string   `json:"acceptContentTypes,omitempty"`
-		ContentType        string   `json:"contentType,omitempty"`
+		Kubeconfig         string   `json:"kubeconfig"`
+		AcceptContentTypes string   `json:"acceptContentTypes"`
+		ContentType        string   `json:"contentType"`
 		QPS                *float64 `json:"qps,omitempty"`
 		Burst              *int     `json:"burst,omitempty"`
 	} `json:"clientConnection,omitempty"`
@@ -56,20 +63,61 @@ type Configuration struct {
 	Extenders                 []extender `json:"extenders,omitempty"`
 	DelayCacheUntilActive     bool       `json:"delayCacheUntilActive,omitempty"`
 	EnableProfiling           *bool      `json:"enableProfiling,omitempty"`
-	EnableContentionProfiling bool       `json:"enableContentionProfiling,omitempty"`
+	EnableContentionProfiling *bool      `json:"enableContentionProfiling,omitempty"`
 }
+
+// goroutines is how many decide; upstreamGoroutines is the default of parallelism upstream, which its
+// --write-config-to writes.
+const (
+	goroutines         = 1
+	upstreamGoroutines = 16
+)
 
 // refuse says what of a valid configuration this scheduler does not do.
 func (c *Configuration) refuse() error {
 	switch {
-	case c.DelayCacheUntilActive:
-		return errors.New("delayCacheUntilActive: a scheduler that is not the leader always keeps its cache, so that it can take over at once")
-	case c.EnableContentionProfiling:
-		return errors.New("enableContentionProfiling: the profile of locks is not turned on")
 	case c.LeaderElection.ResourceLock != "" && c.LeaderElection.ResourceLock != "leases":
 		return fmt.Errorf("leaderElection.resourceLock: %q: want leases", c.LeaderElection.ResourceLock)
-	case c.Parallelism != nil && *c.Parallelism < 1:
-		return fmt.Errorf("parallelism: %d: want a positive number", *c.Parallelism)
+	case c.Parallelism != nil && *c.Parallelism != goroutines && *c.Parallelism != upstreamGoroutines:
+		return fmt.Errorf("parallelism: %d: one goroutine decides, as others would cost more than a decision does: want %d, or %d, the default of kube-scheduler, which is taken as %d",
+			*c.Parallelism, goroutines, upstreamGoroutines, goroutines)
 	}
 	return nil
 }
+
+// Complete sets what the file leaves out to its defaults, except for how the program connects and elects its
+// leader, where flags count too. What is wrong in a profile is an error with its path.
+func (c *Configuration) Complete() error {
+	c.ClientConnection.ContentType = cmp.Or(c.ClientConnection.ContentType, "application/vnd.kubernetes.protobuf")
+	c.LeaderElection.ResourceLock = "leases"
+	c.Parallelism = new(goroutines)
+	setDefault(&c.PercentageOfNodesToScore, 0)
+	setDefault(&c.PodInitialBackoffSeconds, 1)
+	setDefault(&c.PodMaxBackoffSeconds, 10)
+	setDefault(&c.EnableProfiling, true)
+	setDefault(&c.EnableContentionProfiling, false)
+	if len(c.Profiles) == 0 {
+		c.Profiles = []profile{{}}
+	}
+	for i := range c.Profiles {
+		if err := c.Profiles[i].complete(); err != nil {
+			return fmt.Errorf("profiles[%d].%w", i, err)
+		}
+	}
+	for i := range c.Extenders {
+		c.Extenders[i].HTTPTimeout.Duration = cmp.Or(c.Extenders[i].HTTPTimeout.Duration, extenderTimeout)
+	}
+	return nil
+}
+
+// extenderTimeout is the default of an extender's httpTimeout.
+const extenderTimeout = 5 * time.Second
+
+func setDefault[T any](field **T, v T) {
+	if *field == nil {
+		*field = &v
+	}
+}
+
+// YAML returns the file with this configuration.
+func (c *Configuration) YAML() ([]byte, error) { return codec.MarshalYAML(c) }

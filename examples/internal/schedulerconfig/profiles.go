@@ -2,15 +2,13 @@ package schedulerconfig
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
-	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
-	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/controllers/scheduler"
 )
 
@@ -32,6 +30,9 @@ type profile struct {
 		PreBind    pluginSet `json:"preBind,omitempty"`
 		Bind       pluginSet `json:"bind,omitempty"`
 		PostBind   pluginSet `json:"postBind,omitempty"`
+		// Gangs have these two; what upstream writes has them too, empty.
+		PlacementGenerate pluginSet `json:"placementGenerate,omitempty"`
+		PlacementScore    pluginSet `json:"placementScore,omitempty"`
 	} `json:"plugins,omitempty"`
 	PluginConfig []pluginConfig `json:"pluginConfig,omitempty"`
 }
@@ -43,12 +44,7 @@ type pluginSet struct {
 
 type pluginRef struct {
 	Name   string `json:"name"`
-	Weight int64  `json:"weight,omitempty"`
-}
-
-type pluginConfig struct {
-	Name string         `json:"name"`
-	Args map[string]any `json:"args,omitempty"`
+	Weight int64  `json:"weight"`
 }
 
 // strict decodes YAML or JSON and refuses unknown fields.
@@ -85,6 +81,7 @@ func (c *Configuration) Options() (o scheduler.Options, err error) {
 	if len(c.Profiles) == 0 {
 		c.Profiles = []profile{{}}
 	}
+	o.DelayCache = c.DelayCacheUntilActive
 	for i := range c.Profiles {
 		p, err := c.Profiles[i].build(percent, ignored)
 		if err != nil {
@@ -108,13 +105,6 @@ func percentage(v *int) (int, error) {
 	return *v, nil
 }
 
-// choice is what a profile makes of one plugin.
-type choice struct {
-	plugin scheduler.Plugin
-	weight int64
-	on     scheduler.Point
-}
-
 // build returns the profile. Its plugins do not look at the ignored resources.
 func (p *profile) build(percent int, ignored []string) (*scheduler.Profile, error) {
 	if p.PercentageOfNodesToScore != nil {
@@ -130,71 +120,115 @@ func (p *profile) build(percent int, ignored []string) (*scheduler.Profile, erro
 	if fit, ok := plugins["NodeResourcesFit"].(*scheduler.NodeResourcesFit); ok && len(ignored) > 0 {
 		plugins["NodeResourcesFit"] = fit.Ignoring(ignored...)
 	}
-	chosen, err := p.choose(plugins)
+	placed, err := p.place(plugins)
 	if err != nil {
 		return nil, err
 	}
 	out := scheduler.Default().Without("*").Named(cmp.Or(p.SchedulerName, scheduler.DefaultName)).Percentage(percent)
-	sorts := 0
-	for _, c := range chosen {
-		out = out.With(c.plugin, c.weight).Off(c.plugin.Name(), ^c.on)
-		if c.on&scheduler.AtQueueSort != 0 {
-			sorts++
+	for _, name := range slices.Sorted(maps.Keys(plugins)) {
+		var on scheduler.Point
+		for at, names := range placed.names {
+			if slices.Contains(names, name) {
+				on |= at
+			}
+		}
+		if on != 0 {
+			out = out.With(plugins[name], placed.weight(name)).Off(name, ^on)
 		}
 	}
-	if sorts != 1 {
-		return nil, fmt.Errorf("plugins.queueSort: %d plugins are enabled: want one", sorts)
+	for at, names := range placed.names {
+		out = out.Order(at, names...)
+	}
+	if n := len(placed.names[scheduler.AtQueueSort]); n != 1 {
+		return nil, fmt.Errorf("plugins.queueSort: %d plugins are enabled: want one", n)
+	}
+	if len(placed.names[scheduler.AtBind]) == 0 {
+		return nil, errors.New("plugins.bind: no plugin is enabled: want one, such as DefaultBinder")
 	}
 	return out, nil
 }
 
-// choose applies the sets of plugins: multiPoint first, then those of each point, which win.
-func (p *profile) choose(plugins map[string]scheduler.Plugin) ([]*choice, error) {
-	var all []*choice
-	find := func(name string) *choice {
-		if i := slices.IndexFunc(all, func(c *choice) bool { return c.plugin.Name() == name }); i >= 0 {
-			return all[i]
-		}
-		return nil
-	}
-	for _, ref := range scheduler.Default().Plugins() {
-		all = append(all, &choice{plugins[ref.Name], ref.Weight, scheduler.Points(plugins[ref.Name])})
-	}
-	enable := func(set string, points scheduler.Point, refs []pluginRef) error {
-		for i, ref := range refs {
-			path := fmt.Sprintf("plugins.%s.enabled[%d]", set, i)
-			plugin := plugins[ref.Name]
-			switch {
-			case plugin == nil:
-				return fmt.Errorf("%s: no plugin is called %q", path, ref.Name)
-			case points&scheduler.Points(plugin) == 0:
-				return fmt.Errorf("%s: plugin %s has no such point", path, ref.Name)
-			case ref.Weight < 0:
-				return fmt.Errorf("%s.weight: %d: want no negative number", path, ref.Weight)
+// placement is which plugins are called at which point, in their order.
+type placement struct {
+	names   map[scheduler.Point][]string
+	weights [][]pluginRef
+}
+
+// weight is that of a plugin's score: the first that is given, or 1.
+func (p *placement) weight(name string) int64 {
+	for _, list := range p.weights {
+		for _, ref := range list {
+			if ref.Name == name {
+				return max(ref.Weight, 1)
 			}
-			c := find(ref.Name)
-			if c == nil {
-				c = &choice{plugin: plugin, weight: 1}
-				all = append(all, c)
-			}
-			c.on |= points & scheduler.Points(plugin)
-			c.weight = cmp.Or(ref.Weight, c.weight)
 		}
-		return nil
+	}
+	return 1
+}
+
+// place applies the sets of plugins as upstream does. At each point, first are those of multiPoint that the
+// point's own set enables too, in the order of that; then the other ones of multiPoint that the point does
+// not disable, and then the rest of its own.
+func (p *profile) place(plugins map[string]scheduler.Plugin) (*placement, error) {
+	multi := merged(p.Plugins.MultiPoint)
+	out := &placement{names: map[scheduler.Point][]string{}, weights: [][]pluginRef{p.Plugins.Score.Enabled, multi.Enabled}}
+	for _, s := range append(p.sets(), namedSet{"multiPoint", ^scheduler.Point(0), p.Plugins.MultiPoint}) {
+		if err := s.check(plugins); err != nil {
+			return nil, fmt.Errorf("plugins.%s.%w", s.name, err)
+		}
 	}
 	for _, s := range p.sets() {
-		for _, ref := range s.Disabled {
-			for _, c := range all {
-				if ref.Name == "*" || ref.Name == c.plugin.Name() {
-					c.on &^= s.points
-				}
+		if s.isPreparation() {
+			continue // see checkParts
+		}
+		var first, second, third []string
+		for _, ref := range multi.Enabled {
+			if s.points&scheduler.Points(plugins[ref.Name]) != 0 && !s.disables(ref.Name) && !s.enables(ref.Name) {
+				second = append(second, ref.Name)
 			}
 		}
-		if err := enable(s.name, s.points, s.Enabled); err != nil {
-			return nil, err
+		for _, ref := range s.Enabled {
+			if !s.disables("*") && multi.enables(ref.Name) && !s.disables(ref.Name) {
+				first = append(first, ref.Name)
+			} else {
+				third = append(third, ref.Name)
+			}
+		}
+		out.names[s.points] = slices.Concat(first, second, third)
+	}
+	return out, p.checkParts(out)
+}
+
+func (s *pluginSet) enables(name string) bool {
+	return slices.ContainsFunc(s.Enabled, func(r pluginRef) bool { return r.Name == name })
+}
+
+func (s *pluginSet) disables(name string) bool {
+	return slices.ContainsFunc(s.Disabled, func(r pluginRef) bool { return r.Name == name || r.Name == "*" })
+}
+
+// merged is the set multiPoint with the default plugins in it: those that are enabled again are in their
+// place, others come last.
+func merged(s pluginSet) pluginSet {
+	out := pluginSet{Disabled: s.Disabled}
+	for _, ref := range scheduler.Default().Plugins() {
+		r := pluginRef{Name: ref.Name}
+		if scheduler.Points(ref.Plugin)&scheduler.AtScore != 0 {
+			r.Weight = ref.Weight
+		}
+		if i := slices.IndexFunc(s.Enabled, func(own pluginRef) bool { return own.Name == ref.Name }); i >= 0 {
+			r = s.Enabled[i]
+		}
+		if !s.disables(ref.Name) {
+			out.Enabled = append(out.Enabled, r)
 		}
 	}
-	return all, p.checkPreparations()
+	for _, r := range s.Enabled {
+		if !out.enables(r.Name) {
+			out.Enabled = append(out.Enabled, r)
+		}
+	}
+	return out
 }
 
 type namedSet struct {
@@ -203,30 +237,105 @@ type namedSet struct {
 	pluginSet
 }
 
-// sets are those of all points. A plugin's preparation goes with what it prepares.
+// absent are plugins of upstream that are not there, because they are off by default: disabling them changes
+// nothing.
+var absent = []string{"GangScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount"}
+
+// check refuses names of plugins that do not exist, that have no such point, or that are there twice.
+func (s *namedSet) check(plugins map[string]scheduler.Plugin) error {
+	for i, ref := range s.Enabled {
+		path := fmt.Sprintf("enabled[%d]", i)
+		plugin := plugins[ref.Name]
+		switch {
+		case plugin == nil:
+			return fmt.Errorf("%s: no plugin is called %q", path, ref.Name)
+		case s.isPreparation() && !isPart(s.name, ref.Name), s.points&scheduler.Points(plugin) == 0 && !isPart(s.name, ref.Name):
+			return fmt.Errorf("%s: plugin %s has no such point", path, ref.Name)
+		case ref.Weight < 0:
+			return fmt.Errorf("%s.weight: %d: want no negative number", path, ref.Weight)
+		case slices.ContainsFunc(s.Enabled[:i], func(r pluginRef) bool { return r.Name == ref.Name }):
+			return fmt.Errorf("%s: %s is enabled already", path, ref.Name)
+		}
+	}
+	for i, ref := range s.Disabled {
+		if ref.Name != "*" && plugins[ref.Name] == nil && !slices.Contains(absent, ref.Name) {
+			return fmt.Errorf("disabled[%d]: no plugin is called %q", i, ref.Name)
+		}
+	}
+	return nil
+}
+
+func (s *namedSet) isPreparation() bool { return s.name == "preFilter" || s.name == "preScore" }
+
+// sets are those of all points.
 func (p *profile) sets() []namedSet {
 	s := &p.Plugins
 	return []namedSet{
-		{"multiPoint", ^scheduler.Point(0), s.MultiPoint}, {"preEnqueue", scheduler.AtPreEnqueue, s.PreEnqueue},
-		{"queueSort", scheduler.AtQueueSort, s.QueueSort}, {"filter", scheduler.AtFilter, s.Filter},
-		{"postFilter", scheduler.AtPostFilter, s.PostFilter}, {"score", scheduler.AtScore, s.Score},
+		{"preEnqueue", scheduler.AtPreEnqueue, s.PreEnqueue}, {"queueSort", scheduler.AtQueueSort, s.QueueSort},
+		{"preFilter", scheduler.AtFilter, s.PreFilter}, {"filter", scheduler.AtFilter, s.Filter},
+		{"postFilter", scheduler.AtPostFilter, s.PostFilter},
+		{"preScore", scheduler.AtScore, s.PreScore}, {"score", scheduler.AtScore, s.Score},
 		{"reserve", scheduler.AtReserve, s.Reserve}, {"permit", scheduler.AtPermit, s.Permit},
 		{"preBind", scheduler.AtPreBind, s.PreBind}, {"bind", scheduler.AtBind, s.Bind}, {"postBind", scheduler.AtPostBind, s.PostBind},
+		{"placementGenerate", 0, s.PlacementGenerate}, {"placementScore", 0, s.PlacementScore},
 	}
 }
 
-// checkPreparations refuses to disable only the preparation of a plugin, which this scheduler does not do:
-// the plugin could not be used.
-func (p *profile) checkPreparations() error {
-	for _, s := range []struct {
-		name         string
-		set, prepare pluginSet
-	}{{"preFilter", p.Plugins.Filter, p.Plugins.PreFilter}, {"preScore", p.Plugins.Score, p.Plugins.PreScore}} {
-		for i, ref := range s.prepare.Disabled {
-			if !slices.ContainsFunc(s.set.Disabled, func(o pluginRef) bool { return o.Name == ref.Name || o.Name == "*" }) {
-				return fmt.Errorf("plugins.%s.disabled[%d]: %s: disable it at the point that this prepares too", s.name, i, ref.Name)
+// parts are what plugins do at other points upstream, and here wherever they are enabled at their main point.
+// strict sets cannot be without the plugin even if they disable all: upstream fails then when it schedules.
+// What the others do without it is a matter of when, and not of whether, a pod is placed.
+var parts = []struct {
+	set, main string
+	at        scheduler.Point
+	plugins   []string
+	strict    bool
+}{
+	{"preEnqueue", "filter", scheduler.AtFilter, []string{"DynamicResources"}, false},
+	{"preEnqueue", "postFilter", scheduler.AtPostFilter, []string{"DefaultPreemption"}, false},
+	{"preFilter", "filter", scheduler.AtFilter, []string{"NodeVolumeLimits", "DynamicResources", "NodeResourcesFit", "InterPodAffinity", "NodeAffinity",
+		"NodeDeclaredFeatures", "NodePorts", "PodTopologySpread", "VolumeBinding", "VolumeRestrictions", "VolumeZone"}, true},
+	{"postFilter", "filter", scheduler.AtFilter, []string{"DynamicResources"}, false},
+	{"preScore", "score", scheduler.AtScore, []string{"NodeResourcesBalancedAllocation", "NodeResourcesFit", "InterPodAffinity", "NodeAffinity",
+		"PodTopologySpread", "TaintToleration"}, false},
+	{"preScore", "filter", scheduler.AtFilter, []string{"VolumeBinding"}, false},
+	{"score", "filter", scheduler.AtFilter, []string{"VolumeBinding"}, false},
+	{"reserve", "filter", scheduler.AtFilter, []string{"VolumeBinding", "DynamicResources"}, true},
+	{"preBind", "filter", scheduler.AtFilter, []string{"VolumeBinding", "DynamicResources"}, true},
+}
+
+func isPart(set, plugin string) bool {
+	for _, part := range parts {
+		if part.set == set && slices.Contains(part.plugins, plugin) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkParts refuses sets that separate a plugin's parts, or order them in another way than its main point,
+// which this scheduler does not do.
+func (p *profile) checkParts(placed *placement) error {
+	sets := p.sets()
+	for _, part := range parts {
+		s := sets[slices.IndexFunc(sets, func(s namedSet) bool { return s.name == part.set })]
+		main := placed.names[part.at]
+		for _, name := range part.plugins {
+			used, disabled := slices.Contains(main, name), s.disables(name) && (part.strict || !s.disables("*"))
+			switch {
+			case used && disabled && !s.enables(name):
+				return fmt.Errorf("plugins.%s.disabled: %s: disable it at the point %s too, which does not work without", s.name, name, part.main)
+			case !used && s.enables(name):
+				return fmt.Errorf("plugins.%s.enabled: %s: enable it at the point %s too, as it has no effect without", s.name, name, part.main)
 			}
 		}
+	}
+	last := -1
+	for i, ref := range p.Plugins.PreFilter.Enabled {
+		at := slices.Index(placed.names[scheduler.AtFilter], ref.Name)
+		if at < last {
+			return fmt.Errorf("plugins.preFilter.enabled[%d]: %s: want the order of the point filter", i, ref.Name)
+		}
+		last = at
 	}
 	return nil
 }
@@ -244,220 +353,37 @@ func (p *profile) configured() (map[string]scheduler.Plugin, error) {
 			return nil, fmt.Errorf("%s.name: %s has arguments already", path, c.Name)
 		}
 		seen[c.Name] = true
-		build := builders[c.Name]
-		switch {
-		case out[c.Name] == nil:
+		if out[c.Name] == nil {
 			return nil, fmt.Errorf("%s: no plugin is called %q", path, c.Name)
-		case build == nil:
-			return nil, fmt.Errorf("%s: plugin %s has no arguments", path, c.Name)
 		}
-		for field, want := range map[string]string{"kind": c.Name + "Args", "apiVersion": "kubescheduler.config.k8s.io/v1"} {
-			if v, ok := c.Args[field]; ok && v != want {
-				return nil, fmt.Errorf("%s.args.%s: %v: want %s", path, field, v, want)
-			}
-		}
-		data, err := json.Marshal(c.Args)
+		args, err := c.arguments()
 		if err != nil {
+			return nil, fmt.Errorf("%s%w", path, err)
+		}
+		if out[c.Name], err = args.plugin(); err != nil {
 			return nil, fmt.Errorf("%s.args: %w", path, err)
 		}
-		if out[c.Name], err = build(data); err != nil {
-			return nil, fmt.Errorf("%s.args: %w", path, err)
-		}
 	}
 	return out, nil
 }
 
-// builders make plugins of their arguments.
-var builders = map[string]func(data []byte) (scheduler.Plugin, error){
-	"DefaultPreemption":               newDefaultPreemption,
-	"DynamicResources":                newDynamicResources,
-	"InterPodAffinity":                newInterPodAffinity,
-	"NodeAffinity":                    newNodeAffinity,
-	"NodeResourcesFit":                newNodeResourcesFit,
-	"NodeResourcesBalancedAllocation": newBalancedAllocation,
-	"PodTopologySpread":               newPodTopologySpread,
-	"VolumeBinding":                   newVolumeBinding,
-}
-
-func newDefaultPreemption(data []byte) (scheduler.Plugin, error) {
-	args := struct {
-		metav1.TypeMeta             `json:",inline"`
-		MinCandidateNodesPercentage *int `json:"minCandidateNodesPercentage,omitempty"`
-		MinCandidateNodesAbsolute   *int `json:"minCandidateNodesAbsolute,omitempty"`
-	}{}
-	if err := strict(data, &args); err != nil {
-		return nil, err
+// complete sets what is left out of the profile to its defaults.
+func (p *profile) complete() error {
+	p.SchedulerName = cmp.Or(p.SchedulerName, scheduler.DefaultName)
+	p.Plugins.MultiPoint = merged(p.Plugins.MultiPoint)
+	known := func(name string) bool {
+		return slices.ContainsFunc(p.PluginConfig, func(c pluginConfig) bool { return c.Name == name })
 	}
-	out := &scheduler.DefaultPreemption{}
-	if v := args.MinCandidateNodesPercentage; v != nil {
-		if *v < 1 || *v > 100 {
-			return nil, fmt.Errorf("minCandidateNodesPercentage: %d: want 1 to 100", *v)
-		}
-		out.MinCandidateNodesPercentage = *v
-	}
-	if v := args.MinCandidateNodesAbsolute; v != nil {
-		if *v < 1 {
-			return nil, fmt.Errorf("minCandidateNodesAbsolute: %d: want at least 1", *v)
-		}
-		out.MinCandidateNodesAbsolute = *v
-	}
-	return out, nil
-}
-
-func newDynamicResources(data []byte) (scheduler.Plugin, error) {
-	args := struct {
-		metav1.TypeMeta `json:",inline"`
-		FilterTimeout   *metav1.Duration `json:"filterTimeout,omitempty"`
-		BindingTimeout  *metav1.Duration `json:"bindingTimeout,omitempty"`
-	}{}
-	if err := strict(data, &args); err != nil {
-		return nil, err
-	}
-	out := &scheduler.DynamicResources{}
-	if v := args.FilterTimeout; v != nil {
-		switch {
-		case v.Duration < 0:
-			return nil, fmt.Errorf("filterTimeout: %s: want no negative time", v.Duration)
-		case v.Duration == 0:
-			out.FilterTimeout = -1 // no limit
-		default:
-			out.FilterTimeout = v.Duration
+	for name := range arguments {
+		if !known(name) {
+			p.PluginConfig = append(p.PluginConfig, pluginConfig{Name: name})
 		}
 	}
-	if v := args.BindingTimeout; v != nil {
-		if v.Duration < time.Second {
-			return nil, fmt.Errorf("bindingTimeout: %s: want at least 1s", v.Duration)
+	slices.SortFunc(p.PluginConfig, func(a, b pluginConfig) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range p.PluginConfig {
+		if err := p.PluginConfig[i].complete(); err != nil {
+			return fmt.Errorf("pluginConfig %s%w", p.PluginConfig[i].Name, err)
 		}
-		out.BindingTimeout = v.Duration
 	}
-	return out, nil
-}
-
-func newInterPodAffinity(data []byte) (scheduler.Plugin, error) {
-	args := struct {
-		metav1.TypeMeta                    `json:",inline"`
-		HardPodAffinityWeight              *int64 `json:"hardPodAffinityWeight,omitempty"`
-		IgnorePreferredTermsOfExistingPods bool   `json:"ignorePreferredTermsOfExistingPods,omitempty"`
-	}{}
-	if err := strict(data, &args); err != nil {
-		return nil, err
-	}
-	out := &scheduler.InterPodAffinity{HardPodAffinityWeight: 1, IgnorePreferredTermsOfExistingPods: args.IgnorePreferredTermsOfExistingPods}
-	if v := args.HardPodAffinityWeight; v != nil {
-		if *v < 0 || *v > 100 {
-			return nil, fmt.Errorf("hardPodAffinityWeight: %d: want 0 to 100", *v)
-		}
-		out.HardPodAffinityWeight = *v
-	}
-	return out, nil
-}
-
-func newNodeAffinity(data []byte) (scheduler.Plugin, error) {
-	args := struct {
-		metav1.TypeMeta `json:",inline"`
-		AddedAffinity   *corev1.NodeAffinity `json:"addedAffinity,omitempty"`
-	}{}
-	if err := strict(data, &args); err != nil {
-		return nil, err
-	}
-	return scheduler.NewNodeAffinity(args.AddedAffinity)
-}
-
-// resourceSpec is a ResourceSpec; the weight is 1 if it is not given.
-type resourceSpec struct {
-	Name   corev1.ResourceName `json:"name"`
-	Weight *int64              `json:"weight,omitempty"`
-}
-
-func weights(list []resourceSpec) (out []scheduler.ResourceWeight) {
-	for _, r := range list {
-		w := scheduler.ResourceWeight{Name: r.Name, Weight: 1}
-		if r.Weight != nil {
-			w.Weight = *r.Weight
-		}
-		out = append(out, w)
-	}
-	return out
-}
-
-func newNodeResourcesFit(data []byte) (scheduler.Plugin, error) {
-	args := struct {
-		metav1.TypeMeta       `json:",inline"`
-		IgnoredResources      []string `json:"ignoredResources,omitempty"`
-		IgnoredResourceGroups []string `json:"ignoredResourceGroups,omitempty"`
-		ScoringStrategy       struct {
-			Type                     string         `json:"type,omitempty"`
-			Resources                []resourceSpec `json:"resources,omitempty"`
-			RequestedToCapacityRatio struct {
-				Shape []struct {
-					Utilization int64 `json:"utilization"`
-					Score       int64 `json:"score"`
-				} `json:"shape,omitempty"`
-			} `json:"requestedToCapacityRatio,omitempty"`
-		} `json:"scoringStrategy,omitempty"`
-	}{}
-	if err := strict(data, &args); err != nil {
-		return nil, err
-	}
-	s := &args.ScoringStrategy
-	o := scheduler.FitOptions{IgnoredResources: args.IgnoredResources, IgnoredResourceGroups: args.IgnoredResourceGroups,
-		Strategy: scheduler.ScoringStrategy(s.Type), Resources: weights(s.Resources)}
-	for _, p := range s.RequestedToCapacityRatio.Shape {
-		o.Shape = append(o.Shape, scheduler.ShapePoint{Utilization: p.Utilization, Score: p.Score})
-	}
-	return scheduler.NewNodeResourcesFit(o)
-}
-
-func newBalancedAllocation(data []byte) (scheduler.Plugin, error) {
-	args := struct {
-		metav1.TypeMeta `json:",inline"`
-		Resources       []resourceSpec `json:"resources,omitempty"`
-	}{}
-	if err := strict(data, &args); err != nil {
-		return nil, err
-	}
-	return scheduler.NewNodeResourcesBalancedAllocation(weights(args.Resources))
-}
-
-func newVolumeBinding(data []byte) (scheduler.Plugin, error) {
-	args := struct {
-		metav1.TypeMeta    `json:",inline"`
-		BindTimeoutSeconds *int64 `json:"bindTimeoutSeconds,omitempty"`
-		Shape              []any  `json:"shape,omitempty"`
-	}{}
-	if err := strict(data, &args); err != nil {
-		return nil, err
-	}
-	out := &scheduler.VolumeBinding{}
-	if v := args.BindTimeoutSeconds; v != nil {
-		if *v < 1 {
-			return nil, fmt.Errorf("bindTimeoutSeconds: %d: want at least 1", *v)
-		}
-		out.Timeout = time.Duration(*v) * time.Second
-	}
-	if len(args.Shape) > 0 {
-		return nil, errors.New("shape: nodes are not scored by the capacity of their storage")
-	}
-	return out, nil
-}
-
-func newPodTopologySpread(data []byte) (scheduler.Plugin, error) {
-	args := struct {
-		metav1.TypeMeta    `json:",inline"`
-		DefaultConstraints []corev1.TopologySpreadConstraint `json:"defaultConstraints,omitempty"`
-		DefaultingType     string                            `json:"defaultingType,omitempty"`
-	}{}
-	if err := strict(data, &args); err != nil {
-		return nil, err
-	}
-	switch args.DefaultingType {
-	case "", "System":
-		if len(args.DefaultConstraints) > 0 {
-			return nil, errors.New("defaultConstraints: they need the defaultingType List")
-		}
-		return &scheduler.PodTopologySpread{}, nil
-	case "List":
-		return scheduler.NewPodTopologySpread(args.DefaultConstraints)
-	}
-	return nil, fmt.Errorf("defaultingType: %q: want System or List", args.DefaultingType)
+	return nil
 }
