@@ -1,10 +1,96 @@
 package quota
 
 import (
+	"maps"
+
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
+
+// Claims computes the usage of the ResourceClaims of a namespace, which depends on other objects.
+type Claims struct {
+	// Classes are the device classes of the cluster.
+	Classes []*resourcev1.DeviceClass
+	// Pod returns a pod of the namespace, or nil if there is none or it cannot be read: claims are then
+	// charged in full.
+	Pod func(name string) *corev1.Pod
+	// Others returns the claims of the namespace, and false if they cannot be read.
+	Others func() ([]*resourcev1.ResourceClaim, bool)
+}
+
+// Usage returns that of the function Usage, and what quotas of extended resources count: the devices of each
+// class, as the implicit extended resource of the class and as the one that the class names. What a pod is
+// charged itself is left out, if the claim has been made for its extended resources.
+func (k *Claims) Usage(c *resourcev1.ResourceClaim) corev1.ResourceList {
+	out := Usage(resourcev1.GroupVersion.WithResource("resourceclaims").GroupResource().String(), c)
+	more := corev1.ResourceList{}
+	for class, n := range devices(c) {
+		q := resource.NewQuantity(n, resource.DecimalSI)
+		more[corev1.ResourceName(corev1.ResourceImplicitExtendedClaimsPerClass+class)] = q
+	}
+	for _, class := range k.Classes {
+		if q, ok := more[corev1.ResourceName(corev1.ResourceImplicitExtendedClaimsPerClass+class.Name)]; ok && class.Spec.ExtendedResourceName != nil {
+			name := corev1.ResourceName(corev1.DefaultResourceRequestsPrefix + *class.Spec.ExtendedResourceName)
+			q.Add(more[name])
+			more[name] = q
+		}
+	}
+	if pod := k.madeFor(c); pod != nil {
+		for name, charged := range Usage("pods", pod) {
+			if q, ok := more[name]; ok {
+				q.Sub(charged)
+				more[name] = q
+			}
+		}
+	}
+	maps.DeleteFunc(more, func(_ corev1.ResourceName, q resource.Quantity) bool { return q.Sign() <= 0 })
+	maps.Copy(out, more)
+	return out
+}
+
+// madeFor returns the pod for whose extended resources the claim has been made; nil if there is none. A pod
+// has one such claim: the one in its status or, until that is written, the oldest.
+func (k *Claims) madeFor(c *resourcev1.ResourceClaim) *corev1.Pod {
+	owner := extendedOwner(c)
+	if owner == nil {
+		return nil
+	}
+	pod := k.Pod(owner.Name)
+	if pod == nil || pod.UID != owner.UID {
+		return nil
+	}
+	if s := pod.Status.ExtendedResourceClaimStatus; s != nil {
+		if s.ResourceClaimName != c.Name {
+			return nil
+		}
+		return pod
+	}
+	others, ok := k.Others()
+	if !ok {
+		return nil
+	}
+	for _, other := range others {
+		if o := extendedOwner(other); o == nil || o.UID != pod.UID {
+			continue
+		}
+		if age := other.CreationTimestamp.Compare(c.CreationTimestamp.Time); age < 0 || age == 0 && other.Name < c.Name {
+			return nil
+		}
+	}
+	return pod
+}
+
+// extendedOwner returns the reference to the pod for whose extended resources a claim says that it has been
+// made; nil if it does not.
+func extendedOwner(c *resourcev1.ResourceClaim) *metav1.OwnerReference {
+	owner := metav1.ControllerOf(c)
+	if c.Annotations[resourcev1.ExtendedResourceClaimAnnotation] != "true" || owner == nil || owner.Kind != "Pod" || owner.APIVersion != "v1" {
+		return nil
+	}
+	return owner
+}
 
 // claimed is the storage of a claim in whole bytes: what it requests or, if that is more, what has been
 // allocated for it.

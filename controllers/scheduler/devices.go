@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -219,20 +218,15 @@ func devicesOf(pod *corev1.Pod) (out []deviceUse) {
 	return out
 }
 
-// mayHaveClass reports whether a class of devices may serve a resource.
-func mayHaveClass(name corev1.ResourceName) bool {
-	return corev1.IsExtendedResource(name) || strings.HasPrefix(string(name), resourcev1.ResourceDeviceClassPrefix)
-}
-
 // fromDevices reports whether a node has an extended resource by devices of a class, not by a device plugin.
 func (d *deviceState) fromDevices(name corev1.ResourceName, n *Node) bool {
-	return n.allocatable.others[name] == 0 && mayHaveClass(name) && d.classOf(name) != nil
+	return n.allocatable.others[name] == 0 && resourcev1.MayHaveClass(name) && d.classOf(name) != nil
 }
 
 // usedExtended are the resources of a pod that devices may serve, by name.
 func (d *deviceState) usedExtended(p *Pod) (out []corev1.ResourceName) {
 	for name, want := range p.need.others {
-		if want > 0 && mayHaveClass(name) && d.classOf(name) != nil {
+		if want > 0 && resourcev1.MayHaveClass(name) && d.classOf(name) != nil {
 			out = append(out, name)
 		}
 	}

@@ -179,7 +179,7 @@ func (a *NodeResourcesFit) QueueingHint(e *Event, p *Pod) bool {
 	n := &Node{obj: e.NewNode, allocatable: amountsOf(e.NewNode.Status.Allocatable), maxPods: podsAllowed(e.NewNode.Status.Allocatable)}
 	f := &fitFilter{need: p.need}
 	for name, want := range p.need.others {
-		mayHaveDevices := n.allocatable.others[name] == 0 && mayHaveClass(name)
+		mayHaveDevices := n.allocatable.others[name] == 0 && resourcev1.MayHaveClass(name)
 		if want > 0 && !a.ignores(string(name)) && !mayHaveDevices {
 			f.others = append(f.others, name)
 		}

@@ -8,10 +8,12 @@ import (
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/quota"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
 // resourceQuota charges the namespace's quotas with the usage that a request adds, and refuses a request that
@@ -53,10 +55,17 @@ func (p *resourceQuota) Validate(ctx context.Context, a *Attributes) error {
 	if err != nil || len(all) == 0 && len(p.limited) == 0 {
 		return err
 	}
-	usage := quota.Usage(a.Resource.GroupResource().String(), a.Object)
+	usage, err := p.usage(ctx, a, a.Object)
+	if err != nil {
+		return err
+	}
 	added := usage
 	if a.Operation == Update {
-		added = increase(usage, quota.Usage(a.Resource.GroupResource().String(), a.Old))
+		before, err := p.usage(ctx, a, a.Old)
+		if err != nil {
+			return err
+		}
+		added = increase(usage, before)
 	}
 	var charges []charge
 	consumes := len(added) > 0
@@ -83,6 +92,40 @@ func (p *resourceQuota) Validate(ctx context.Context, a *Attributes) error {
 		return err
 	}
 	return p.spend(ctx, a, charges)
+}
+
+// usage returns what an object of the request's resource uses.
+func (p *resourceQuota) usage(ctx context.Context, a *Attributes, obj metav1.Object) (corev1.ResourceList, error) {
+	claim, ok := obj.(*resourcev1.ResourceClaim)
+	if !ok {
+		return quota.Usage(a.Resource.GroupResource().String(), obj), nil
+	}
+	objs, err := p.access.List(ctx, resourcev1.GroupVersion.WithResource("deviceclasses"), "", labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	claims := quota.Claims{Classes: typed[*resourcev1.DeviceClass](objs),
+		Pod: func(name string) *corev1.Pod {
+			obj, err := p.access.Get(ctx, core("pods"), types.NamespacedName{Namespace: a.Namespace, Name: name})
+			if err != nil {
+				return nil
+			}
+			return obj.(*corev1.Pod)
+		},
+		Others: func() ([]*resourcev1.ResourceClaim, bool) {
+			objs, err := p.access.List(ctx, resourcev1.GroupVersion.WithResource("resourceclaims"), a.Namespace, labels.Everything())
+			return typed[*resourcev1.ResourceClaim](objs), err == nil
+		}}
+	return claims.Usage(claim), nil
+}
+
+// typed returns the objects as those of one kind.
+func typed[T metav1.Object](objs []metav1.Object) []T {
+	all := make([]T, len(objs))
+	for i, obj := range objs {
+		all[i] = obj.(T)
+	}
+	return all
 }
 
 // measurable returns an error if the object does not say what the quota needs, or the controller has not

@@ -186,6 +186,41 @@ func TestQuotaOfDeviceClasses(t *testing.T) {
 	require.ErrorContains(t, planetest.TryCreate(t, p.Admin(), claim("b", exactly, first)), "exceeded quota: devices, requested: gpu.deviceclass.resource.k8s.io/devices=3,nic.deviceclass.resource.k8s.io/devices=32, used: gpu")
 }
 
+// Devices of claims are extended resources too, if their class names one: a pod and the claim that a scheduler
+// makes for its extended resources are charged once, and no second claim is exempt by naming the pod.
+func TestQuotaOfExtendedResources(t *testing.T) {
+	p := planetest.StartForPods(t)
+	const named, implicit = "requests.example.com/gpu", "requests.deviceclass.resource.kubernetes.io/gpu"
+	planetest.Create(t, p.Admin(), &resourcev1.DeviceClass{ObjectMeta: planetest.Meta("", "gpu"), Spec: resourcev1.DeviceClassSpec{ExtendedResourceName: new("example.com/gpu")}})
+	planetest.Create(t, p.Admin(), &resourcev1.DeviceClass{ObjectMeta: planetest.Meta("", "nic")})
+	createQuota(t, p, "gpus", corev1.ResourceQuotaSpec{Hard: quantities(named, "5", implicit, "4")})
+	used := func() [2]string { return [2]string{usedQuota(t, p, "gpus", named), usedQuota(t, p, "gpus", implicit)} }
+	claim := func(name, class string, n int64, pod *corev1.Pod) *resourcev1.ResourceClaim {
+		c := &resourcev1.ResourceClaim{ObjectMeta: planetest.Meta("default", name)}
+		c.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "a", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: n}}}
+		if pod != nil {
+			c.Annotations = map[string]string{resourcev1.ExtendedResourceClaimAnnotation: "true"}
+			c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: new(true)}}
+		}
+		return c
+	}
+	planetest.Create(t, p.Admin(), claim("other-class", "nic", 3, nil))
+	planetest.Create(t, p.Admin(), claim("own", "gpu", 1, nil))
+	require.Equal(t, [2]string{"1", "1"}, used())
+	pod := planetest.Pod("a")
+	pod.Spec.Containers[0].Resources.Limits = quantities("example.com/gpu", "2")
+	pod = planetest.Create(t, p.Admin(), pod)
+	require.Equal(t, [2]string{"3", "1"}, used())
+	planetest.Create(t, p.Admin(), claim("made", "gpu", 2, pod))
+	require.Equal(t, [2]string{"3", "3"}, used(), "the pod is charged for the extended resource")
+	planetest.Create(t, p.Admin(), claim("z-second", "gpu", 1, pod))
+	require.Equal(t, [2]string{"4", "4"}, used(), "a pod has one such claim")
+	stranger := *pod
+	stranger.UID = "another"
+	err := planetest.TryCreate(t, p.Admin(), claim("forged", "gpu", 2, &stranger))
+	require.ErrorContains(t, err, "exceeded quota: gpus, requested: "+implicit+"=2,"+named+"=2, used: "+implicit+"=4,"+named+"=4, limited: "+implicit+"=4,"+named+"=5")
+}
+
 func TestQuotaUnderRacingCreators(t *testing.T) {
 	s := memory.New(memory.Options{})
 	t.Cleanup(func() { _ = s.Close() })

@@ -2,7 +2,9 @@ package resourcev1
 
 import (
 	"errors"
+	"strings"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
@@ -38,4 +40,9 @@ func nameOfClass(name string, prefix bool) []string {
 		return nil
 	}
 	return validation.NameIsSubdomain(name, false)
+}
+
+// MayHaveClass reports whether a class of devices may serve a resource that pods request.
+func MayHaveClass(name corev1.ResourceName) bool {
+	return corev1.IsExtendedResource(name) || strings.HasPrefix(string(name), ResourceDeviceClassPrefix)
 }

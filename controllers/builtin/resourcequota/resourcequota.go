@@ -21,6 +21,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/quota"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/discovery"
 	"github.com/keelson-dev/keelson/controllers"
@@ -145,17 +146,23 @@ func (q *quotas) count(ctx context.Context, rq *corev1.ResourceQuota) (corev1.Re
 	for name := range rq.Spec.Hard {
 		used[name] = resource.Quantity{} // reported even if nothing is used
 		needs[resourceOf(name)] = true
+		if request, ok := strings.CutPrefix(string(name), corev1.DefaultResourceRequestsPrefix); ok && resourcev1.MayHaveClass(corev1.ResourceName(request)) {
+			needs[resourceClaims] = true
+		}
 	}
-	charge := func(kind string, obj metav1.Object) {
+	add := func(obj metav1.Object, usage func() corev1.ResourceList) {
 		if !quota.Matches(rq, obj) {
 			return
 		}
-		for name, n := range quota.Usage(kind, obj) {
+		for name, n := range usage() {
 			if sum, limited := used[name]; limited {
 				sum.Add(n)
 				used[name] = sum
 			}
 		}
+	}
+	charge := func(kind string, obj metav1.Object) {
+		add(obj, func() corev1.ResourceList { return quota.Usage(kind, obj) })
 	}
 	in := informers.ListOptions{Namespace: rq.Namespace}
 	for gr := range needs {
@@ -168,7 +175,7 @@ func (q *quotas) count(ctx context.Context, rq *corev1.ResourceQuota) (corev1.Re
 		case schema.GroupResource{Resource: "persistentvolumeclaims"}:
 			err = q.claims.ViewAll(in, func(c *corev1.PersistentVolumeClaim) bool { charge("persistentvolumeclaims", c); return true })
 		case resourceClaims:
-			err = q.chargeClaims(ctx, rq.Namespace, charge)
+			err = q.chargeClaims(ctx, rq.Namespace, add)
 		default:
 			err = q.countObjects(ctx, gr, rq, used)
 		}
@@ -201,18 +208,31 @@ func resourceOf(name corev1.ResourceName) schema.GroupResource {
 
 var resourceClaims = resourcev1.GroupVersion.WithResource("resourceclaims").GroupResource()
 
-// chargeClaims charges the ResourceClaims of a namespace. Few clusters have any, so no copies of them are
-// kept: they are read when a quota that limits them is counted.
-func (q *quotas) chargeClaims(ctx context.Context, namespace string, charge func(kind string, obj metav1.Object)) error {
+// chargeClaims charges the ResourceClaims of a namespace. Few clusters have any, so no copies of them and of
+// the device classes are kept: they are read when a quota that limits them is counted.
+func (q *quotas) chargeClaims(ctx context.Context, namespace string, add func(metav1.Object, func() corev1.ResourceList)) error {
 	if inf, err := q.informer(ctx, resourceClaims); err != nil || inf == nil {
 		return err
 	}
-	claims, err := client.For[*resourcev1.ResourceClaim](q.conn).List(ctx, client.ListOptions{Namespace: namespace})
+	all, err := client.For[*resourcev1.ResourceClaim](q.conn).List(ctx, client.ListOptions{Namespace: namespace})
+	if err != nil || len(all.Items) == 0 {
+		return err
+	}
+	classes, err := client.For[*resourcev1.DeviceClass](q.conn).List(ctx, client.ListOptions{})
 	if err != nil {
 		return err
 	}
-	for _, c := range claims.Items {
-		charge(resourceClaims.String(), c)
+	claims := quota.Claims{Classes: classes.Items,
+		Pod: func(name string) *corev1.Pod {
+			pod, err := q.pods.Get(types.NamespacedName{Namespace: namespace, Name: name})
+			if err != nil {
+				return nil
+			}
+			return pod
+		},
+		Others: func() ([]*resourcev1.ResourceClaim, bool) { return all.Items, true }}
+	for _, c := range all.Items {
+		add(c, func() corev1.ResourceList { return claims.Usage(c) })
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/builtin/resourcequota"
@@ -112,6 +113,50 @@ func TestQuotaOfClaims(t *testing.T) {
 		c.Settle()
 		require.Equal(t, "0", used("devices", devices))
 		require.Equal(t, "0", used("devices", claims))
+	})
+}
+
+// Extended resources are counted of pods and of claims, once for a pod with the claim that was made for it.
+func TestQuotaOfExtendedResources(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{
+			func(m *manager.Manager) error { return resourcequota.Add(m, resourcequota.Options{}) }}})
+		const named, implicit = "requests.example.com/gpu", "requests.deviceclass.resource.kubernetes.io/gpu"
+		claim := func(name string, pod *corev1.Pod) {
+			r := &resourcev1.ResourceClaim{ObjectMeta: controllertest.Name("default", name)}
+			r.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 2}}}
+			if pod != nil {
+				r.Annotations = map[string]string{resourcev1.ExtendedResourceClaimAnnotation: "true"}
+				r.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: new(true)}}
+			}
+			controllertest.Create(c, r)
+		}
+		controllertest.Create(c, &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}, Spec: resourcev1.DeviceClassSpec{ExtendedResourceName: new("example.com/gpu")}})
+		p := pod("p", "100m")
+		p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"example.com/gpu": resource.MustParse("1")}
+		controllertest.Create(c, p)
+		p = controllertest.Get[*corev1.Pod](c, "default", "p")
+		claim("own", nil)
+		claim("made", p)
+		c.Sleep(time.Second)
+		claim("a-later", p)
+		controllertest.Create(c, &corev1.ResourceQuota{ObjectMeta: controllertest.Name("default", "q"), Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{named: resource.MustParse("9"), implicit: resource.MustParse("9")}}})
+		used := func() [2]string {
+			status := controllertest.Get[*corev1.ResourceQuota](c, "default", "q").Status.Used
+			return [2]string{new(status[named]).String(), new(status[implicit]).String()}
+		}
+		c.Settle()
+		require.Equal(t, [2]string{"6", "6"}, used(), "1 of the pod, 1 of its claim beyond that, and 2 of each other claim")
+		// What the pod's status names is its claim, whatever is older.
+		controllertest.UpdateStatus(c, "default", "p", func(p *corev1.Pod) {
+			p.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "own"}
+		})
+		c.Sleep(6 * time.Minute)
+		require.Equal(t, [2]string{"7", "6"}, used(), "own does not say that it was made for the pod, so none is exempt")
+		controllertest.Delete[*corev1.Pod](c, "default", "p")
+		controllertest.Delete[*resourcev1.ResourceClaim](c, "default", "own")
+		c.Settle()
+		require.Equal(t, [2]string{"4", "4"}, used())
 	})
 }
 
