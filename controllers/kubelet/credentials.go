@@ -259,5 +259,6 @@ func (k *Kubelet) provided(ctx context.Context, p *provider, pod *corev1.Pod, re
 		return nil, err
 	}
 	account.Token = t
-	return p.plugin.Get(ctx, repository, account)
+	list, err := p.plugin.Get(ctx, repository, account)
+	return registryauth.From(list, registryauth.Source{Kind: registryauth.ServiceAccount, Namespace: account.Namespace, Name: account.Name, UID: account.UID}), err
 }

@@ -55,7 +55,7 @@ func (g *registries) requests(t *testing.T) []string {
 
 // prepare lets the runtime pull from the registries.
 func (g *registries) prepare(r *rig) {
-	r.rt.Pull = func(string) error { return nil }
+	r.rt.Pull = func(string, *cri.AuthConfig) error { return nil }
 	r.rt.Fault = func(_ string, q any) fakecri.Fault {
 		pull, ok := q.(*cri.PullImageRequest)
 		if !ok {

@@ -28,7 +28,7 @@ func TestImagePullSecrets(t *testing.T) {
 	var mu sync.Mutex
 	var tried []string
 	bubble(t, func(r *rig) {
-		r.rt.Pull = func(string) error { return nil }
+		r.rt.Pull = func(string, *cri.AuthConfig) error { return nil }
 		r.rt.Fault = func(_ string, q any) fakecri.Fault {
 			pull, ok := q.(*cri.PullImageRequest)
 			if !ok {

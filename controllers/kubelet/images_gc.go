@@ -14,6 +14,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/keelson-dev/keelson/client/events"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/pullrecords"
 )
 
 // ImageGCPolicy says when images that no container uses are removed.
@@ -45,10 +46,12 @@ func (p ImageGCPolicy) withDefaults() (ImageGCPolicy, error) {
 // imageGC removes images that no container uses. Safe for concurrent use.
 type imageGC struct {
 	ImageGCPolicy
-	rt    *runtime
-	stats *stats
-	log   *slog.Logger
-	event func(reason, message string) // about the node
+	rt *runtime
+	// records of pulls go with their images.
+	records *pullrecords.Records
+	stats   *stats
+	log     *slog.Logger
+	event   func(reason, message string) // about the node
 
 	mu    sync.Mutex
 	began time.Time
@@ -62,7 +65,7 @@ type imageUse struct {
 }
 
 func newImageGC(k *Kubelet) *imageGC {
-	return &imageGC{ImageGCPolicy: k.opts.ImageGC, rt: k.rt, stats: k.stats, log: k.log, seen: map[string]imageUse{},
+	return &imageGC{ImageGCPolicy: k.opts.ImageGC, rt: k.rt, records: k.images.records, stats: k.stats, log: k.log, seen: map[string]imageUse{},
 		event: func(reason, message string) { k.recorder.About(k.node.about(), nil, events.Warning, reason, message) }}
 }
 
@@ -186,9 +189,13 @@ func (c *candidate) idle(began time.Time) time.Time {
 // unused returns the images that no container uses and that are not pinned, the least recently used first,
 // and remembers which are in use now.
 func (g *imageGC) unused(ctx context.Context, now time.Time) ([]candidate, error) {
+	listed := time.Now()
 	images, err := g.rt.images.ListImages(ctx, &cri.ListImagesRequest{})
 	if err != nil {
 		return nil, err
+	}
+	if err := g.records.Prune(images.Images, listed); err != nil {
+		g.log.Warn("remove records of pulled images failed", "err", err)
 	}
 	// In this order, so that the image of a container that is made meanwhile counts as used.
 	list, err := g.rt.ListContainers(ctx, &cri.ListContainersRequest{})

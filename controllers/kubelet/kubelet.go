@@ -119,7 +119,9 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 	k.objects = newObjects(k)
 	k.tokens = newTokens(m.Conn())
 	k.handlers = newHandlers(m.Conn())
-	k.images = &puller{rt: rt, recorder: k.recorder, fallback: opts.PullFallback, gate: newPullGate(opts.Pulls), credentials: k.credentials, backoffs: newBackoffs(imageBackoffInitial, imageBackoffMax)}
+	if k.images, err = newPuller(k); err != nil {
+		return nil, fmt.Errorf("kubelet: records of pulled images: %w", err)
+	}
 	k.probes = newProbes(k)
 	k.backoffs = newBackoffs(min(restartBackoffInitial, opts.MaxRestartDelay), opts.MaxRestartDelay)
 	k.mounts = newMounter()

@@ -361,7 +361,7 @@ func TestARestartedKubeletLeavesPodsAlone(t *testing.T) {
 func TestImagesThatCannotBePulled(t *testing.T) {
 	var there atomic.Bool
 	bubble(t, func(r *rig) {
-		r.rt.Pull = func(string) error {
+		r.rt.Pull = func(string, *cri.AuthConfig) error {
 			if there.Load() {
 				return nil
 			}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"path"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,6 +16,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/pullrecords"
 )
 
 // metrics are the kubelet's own, with the names of k8s.io/kubernetes/pkg/kubelet/metrics, v1.36.3.
@@ -31,6 +34,7 @@ type metrics struct {
 	preemptions                 *prometheus.CounterVec
 	probed                      *prometheus.CounterVec
 	losingSupport               *prometheus.GaugeVec
+	verified, images            *prometheus.CounterVec
 	providerErrors              *prometheus.CounterVec
 	providerDuration            *prometheus.HistogramVec
 }
@@ -49,6 +53,8 @@ func newMetrics(k *Kubelet) *metrics {
 	m.startErrors = counters("kubelet_started_containers_errors_total", "Cumulative number of errors when starting containers", "container_type", "code")
 	m.evictions = counters("kubelet_evictions", "Cumulative number of pod evictions by eviction signal", "eviction_signal")
 	m.preemptions = counters("kubelet_preemptions", "Cumulative number of pod preemptions by preemption resource", "preemption_signal")
+	m.verified = counters("kubelet_imagemanager_image_mustpull_checks_total", "Counter for how many times kubelet checked whether credentials need to be re-verified to access an image", "result")
+	m.images = counters("kubelet_image_manager_ensure_image_requests_total", "Number of ensure-image requests processed by the kubelet.", "pull_policy", "present_locally", "pull_required")
 	m.providerErrors = counters("kubelet_credential_provider_plugin_errors_total", "Number of errors from credential provider plugin", "plugin_name")
 	m.providerDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "kubelet_credential_provider_plugin_duration",
 		Help: "Duration of execution in seconds for credential provider plugin", Buckets: seconds}, []string{"plugin_name"})
@@ -83,6 +89,20 @@ func (m *metrics) call(ctx context.Context, method string, req, reply any, cc *g
 	return err
 }
 
+// ensured counts a look at the image of a container.
+func (m *metrics) ensured(policy corev1.PullPolicy, present, usable bool) {
+	there := strconv.FormatBool(present)
+	if policy == corev1.PullAlways {
+		there = "unknown" // it does not count
+	}
+	required := policy == corev1.PullAlways || !usable && (present || policy != corev1.PullNever)
+	label := strconv.FormatBool(required)
+	if policy == corev1.PullNever && !present {
+		label = "unknown"
+	}
+	m.images.WithLabelValues(strings.ToLower(string(policy)), there, label).Inc()
+}
+
 // providerRan counts a run of a program that gives credentials.
 func (m *metrics) providerRan(name string, took time.Duration, err error) {
 	m.providerDuration.WithLabelValues(name).Observe(took.Seconds())
@@ -115,6 +135,28 @@ func operation(call string) string {
 		return name
 	}
 	return call
+}
+
+// pullFiles counts the files about pulls of images.
+type pullFiles struct{ *pullrecords.Records }
+
+var (
+	announcedPulls = prometheus.NewDesc("kubelet_imagemanager_ondisk_pullintents", "Number of ImagePullIntents stored on disk.", nil, nil)
+	pulledRecords  = prometheus.NewDesc("kubelet_imagemanager_ondisk_pulledrecords", "Number of ImagePulledRecords stored on disk.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (pullFiles) Describe(ch chan<- *prometheus.Desc) { ch <- announcedPulls; ch <- pulledRecords }
+
+// Collect implements prometheus.Collector.
+func (f pullFiles) Collect(ch chan<- prometheus.Metric) {
+	announced, pulled, err := f.Counts()
+	if err != nil {
+		ch <- prometheus.NewInvalidMetric(announcedPulls, err)
+		return
+	}
+	ch <- prometheus.MustNewConstMetric(announcedPulls, prometheus.GaugeValue, float64(announced))
+	ch <- prometheus.MustNewConstMetric(pulledRecords, prometheus.GaugeValue, float64(pulled))
 }
 
 // inventory counts what runs at the moment.

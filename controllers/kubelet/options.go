@@ -280,6 +280,9 @@ func (opts *Options) check() error {
 	if err := opts.Placement.check(); err != nil {
 		return err
 	}
+	if err := opts.Pulls.Check(); err != nil {
+		return fmt.Errorf("kubelet: Options.Pulls: %w", err)
+	}
 	if p := opts.CPUQuotaPeriod; p != 0 && (p < time.Millisecond || p > time.Second) {
 		return fmt.Errorf("kubelet: Options.CPUQuotaPeriod: %v is not within 1ms and 1s", p)
 	}

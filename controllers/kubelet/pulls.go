@@ -2,8 +2,14 @@ package kubelet
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/pullrecords"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/registryauth"
 )
 
 // PullPolicy bounds the pulls of images.
@@ -14,6 +20,63 @@ type PullPolicy struct {
 	// tried again. 0 means any number.
 	PerSecond float64
 	Burst     int
+	// Verify says for which images that are present a pod must have the credentials that they were pulled
+	// with; empty means [VerifyPulled]. A pod without them has to pull the image, and does not start if the
+	// registry refuses that.
+	Verify Verification
+	// Preloaded are the images that [VerifyUnlisted] does not verify: a name without tag and digest, or the
+	// beginning of names up to a slash, followed by *.
+	Preloaded []string
+}
+
+// Verification says which images that are present are verified.
+type Verification string
+
+const (
+	// VerifyPulled verifies those that a kubelet pulled: not what the machine came with, or what others
+	// brought.
+	VerifyPulled Verification = "NeverVerifyPreloadedImages"
+	// VerifyUnlisted verifies all but those of [PullPolicy].Preloaded.
+	VerifyUnlisted Verification = "NeverVerifyAllowlistedImages"
+	// VerifyAll verifies all.
+	VerifyAll Verification = "AlwaysVerify"
+	// VerifyNone lets every pod use every image that is present.
+	VerifyNone Verification = "NeverVerify"
+)
+
+// Check returns what is wrong with the images to verify.
+func (p *PullPolicy) Check() error {
+	if !slices.Contains([]Verification{"", VerifyPulled, VerifyUnlisted, VerifyAll, VerifyNone}, p.Verify) {
+		return fmt.Errorf("Verify: %q is none of %s, %s, %s and %s", p.Verify, VerifyNone, VerifyPulled, VerifyUnlisted, VerifyAll)
+	}
+	if len(p.Preloaded) > 0 && p.Verify != VerifyUnlisted {
+		return fmt.Errorf("Preloaded: it needs the policy %s", VerifyUnlisted)
+	}
+	for _, pattern := range p.Preloaded {
+		start, many := strings.CutSuffix(pattern, "/*")
+		if why := registryauth.CheckPattern(start); why != nil || strings.ContainsAny(pattern, " \t\n@") || strings.Contains(start, "*") || !many && pullrecords.Trim(pattern) != pattern {
+			return fmt.Errorf("Preloaded: %q is neither an image without tag and digest nor the beginning of images up to a slash, followed by *", pattern)
+		}
+	}
+	return nil
+}
+
+// verifies reports whether pods need credentials for an image that is present; pulled is whether a kubelet
+// pulled it.
+func (p *PullPolicy) verifies(image string, pulled bool) bool {
+	switch p.Verify {
+	case VerifyNone:
+		return false
+	case VerifyAll:
+		return true
+	case VerifyUnlisted:
+		image = pullrecords.Trim(image)
+		return !slices.ContainsFunc(p.Preloaded, func(pattern string) bool {
+			start, many := strings.CutSuffix(pattern, "*")
+			return many && strings.HasPrefix(image, start) || image == pattern
+		})
+	}
+	return pulled
 }
 
 // pullGate lets pulls begin. Safe for concurrent use.

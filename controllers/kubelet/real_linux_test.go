@@ -284,6 +284,7 @@ func testReal(t *testing.T) {
 	t.Run("devices", func(t *testing.T) { n.t = t; n.testDevices() })
 	t.Run("restarts", func(t *testing.T) { n.testRestarts(t) })
 	t.Run("images", func(t *testing.T) { n.testImages(t) })
+	t.Run("pull secrets", func(t *testing.T) { n.t = t; n.testPullSecrets() })
 	t.Run("rotation", func(t *testing.T) { n.testRotation(t) })
 	t.Run("jobs", func(t *testing.T) { n.testRunToEnd(t) })
 	t.Run("static pods", func(t *testing.T) { n.testStatic(t) })

@@ -73,8 +73,8 @@ type Runtime struct {
 	// Fault, if set, may make a call fail in other ways, and may sleep. For each event it is called with
 	// GetContainerEvents and the event; any fault then loses the event and ends the stream.
 	Fault func(method string, request any) Fault
-	// Pull performs a pull; nil means that pulls fail.
-	Pull func(image string) error
+	// Pull performs a pull with credentials, which may be nil; nil means that pulls fail.
+	Pull func(image string, auth *cri.AuthConfig) error
 	// Measure returns what a running container uses; nil means nothing.
 	Measure func(c *cri.ContainerConfig) Usage
 	// ImageDir is the directory that the runtime says its images are in; empty means "/".

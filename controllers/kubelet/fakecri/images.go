@@ -63,7 +63,7 @@ func (r *Runtime) PullImage(_ context.Context, q *cri.PullImageRequest) (*cri.Pu
 	if r.Pull == nil {
 		return nil, status.Errorf(codes.Unknown, "no registry")
 	}
-	if err := r.Pull(q.Image.Image); err != nil {
+	if err := r.Pull(q.Image.Image, q.Auth); err != nil {
 		return nil, err
 	}
 	r.mu.Lock()

@@ -149,6 +149,9 @@ func (c *Configuration) checkPods() error {
 	pulls := c.MaxParallelImagePulls
 	p.add(pulls != nil && *pulls < 1, "maxParallelImagePulls", "it must be positive")
 	p.add(pulls != nil && *pulls > 1 && *c.SerializeImagePulls, "maxParallelImagePulls", "more than 1 needs serializeImagePulls: false")
+	verified := c.pulls()
+	err := verified.Check()
+	p.add(err != nil, "imagePullCredentialsVerificationPolicy and preloadedImagesVerificationAllowlist", "%v", err)
 	p.add(!slices.Contains([]string{"promiscuous-bridge", "hairpin-veth", "none"}, c.HairpinMode), "hairpinMode", "%q is unknown", c.HairpinMode)
 	p.add(!slices.Contains([]string{"Get", "Cache", "Watch"}, c.ConfigMapAndSecretChangeDetectionStrategy), "configMapAndSecretChangeDetectionStrategy", "%q is none of Get, Cache and Watch",
 		c.ConfigMapAndSecretChangeDetectionStrategy)
@@ -176,9 +179,6 @@ func (c *Configuration) refuse() error {
 	not(c.ContentType != "application/vnd.kubernetes.protobuf" && c.ContentType != "application/json", "contentType", "the client negotiates the best encoding that the server has")
 	not(c.RunOnce, "runOnce", "the mode has been removed from Kubernetes")
 	not(c.ServerTLSBootstrap, "serverTLSBootstrap", "this kubelet does not request its serving certificate from the cluster; set tlsCertFile and tlsPrivateKeyFile")
-	not(c.ImagePullCredentialsVerificationPolicy != "NeverVerifyPreloadedImages" && c.ImagePullCredentialsVerificationPolicy != "NeverVerify", "imagePullCredentialsVerificationPolicy",
-		"this kubelet keeps no records of the credentials of pulls")
-	not(len(c.PreloadedImagesVerificationAllowlist) > 0, "preloadedImagesVerificationAllowlist", "this kubelet keeps no records of the credentials of pulls")
 	not(c.KubeletCgroups != "" || c.SystemCgroups != "", "kubeletCgroups and systemCgroups", "this kubelet moves no processes between cgroups; use the system's service manager")
 	not(len(c.QOSReserved) > 0, "qosReserved", "an alpha feature that this kubelet does not have")
 	not(is(c.SingleProcessOOMKill), "singleProcessOOMKill", "the container runtime decides it")
@@ -226,7 +226,7 @@ const (
 var gates = map[string]bool{
 	"AllAlpha": false, "GracefulNodeShutdown": false, "GracefulNodeShutdownBasedOnPodPriority": false,
 	"ImageMaximumGCAge": true, "ImageVolume": false, "InPlacePodVerticalScaling": true, "KubeletCrashLoopBackOffMax": true, "KubeletFineGrainedAuthz": true,
-	"KubeletEnsureSecretPulledImages": false, "KubeletPSI": false, "KubeletPodResources": true, "LocalStorageCapacityIsolation": true, "MemoryQoS": false, "NodeLogQuery": false,
+	"KubeletEnsureSecretPulledImages": true, "KubeletPSI": false, "KubeletPodResources": true, "LocalStorageCapacityIsolation": true, "MemoryQoS": false, "NodeLogQuery": false,
 	"CPUManagerPolicyOptions": true, "TopologyManagerPolicyOptions": true, "TopologyManagerPolicyBetaOptions": true, "DisableCPUQuotaWithExclusiveCPUs": true,
 	"PodLevelResourceManagers": false, "InPlacePodVerticalScalingExclusiveCPUs": false, "InPlacePodVerticalScalingExclusiveMemory": false,
 	"NodeSwap": true, "PodLevelResources": true, "PodLifecycleSleepAction": true, "RotateKubeletServerCertificate": false, "SidecarContainers": true,

@@ -60,7 +60,8 @@ func (c *Configuration) Options() (kubelet.Options, error) {
 }
 
 func (c *Configuration) pulls() kubelet.PullPolicy {
-	p := kubelet.PullPolicy{PerSecond: float64(*c.RegistryPullQPS), Burst: int(c.RegistryBurst), Parallel: 1}
+	p := kubelet.PullPolicy{PerSecond: float64(*c.RegistryPullQPS), Burst: int(c.RegistryBurst), Parallel: 1,
+		Verify: kubelet.Verification(c.ImagePullCredentialsVerificationPolicy), Preloaded: c.PreloadedImagesVerificationAllowlist}
 	if !*c.SerializeImagePulls {
 		p.Parallel = -1
 		if n := c.MaxParallelImagePulls; n != nil {

@@ -5,6 +5,7 @@ package registryauth
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -22,11 +23,39 @@ type Credential struct {
 	Username, Password string
 	// Pattern is what it is for.
 	Pattern string
+	// Source is where it is from.
+	Source Source
+}
+
+// Source is the object that a credential is from, or was given for.
+type Source struct {
+	Kind                 SourceKind
+	Namespace, Name, UID string
+}
+
+// SourceKind is the kind of an object with credentials.
+type SourceKind int
+
+// The kinds. Node stands for none: all pods of the node may use the credential.
+const (
+	Node SourceKind = iota
+	Secret
+	ServiceAccount
+)
+
+// Hash returns the SHA-256 of the user and password in hexadecimal digits. It is that of the upstream kubelet
+// 1.36, k8s.io/kubernetes/pkg/credentialprovider.
+func (c *Credential) Hash() string {
+	text, _ := json.Marshal(struct { // strings are always JSON
+		Username string `json:"username,omitempty"`
+		Password string `json:"password,omitempty"`
+	}{c.Username, c.Password})
+	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
 // New returns a credential for a pattern as configurations have it.
 func New(username, password, pattern string) Credential {
-	return Credential{username, password, normalize(pattern)}
+	return Credential{Username: username, Password: password, Pattern: normalize(pattern)}
 }
 
 // entry is a credential as Docker's configuration has it.
@@ -42,6 +71,20 @@ var ErrNoCredentials = errors.New("there are no credentials of registries")
 
 // Parse returns the credentials of a Secret. The error does not show what the Secret holds.
 func Parse(s *corev1.Secret) ([]Credential, error) {
+	list, err := parse(s)
+	return From(list, Source{Secret, s.Namespace, s.Name, string(s.UID)}), err
+}
+
+// From sets the source of credentials, in a copy.
+func From(list []Credential, source Source) []Credential {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Source = source
+	}
+	return list
+}
+
+func parse(s *corev1.Secret) ([]Credential, error) {
 	switch {
 	case s.Type == corev1.SecretTypeDockerConfigJson && len(s.Data[corev1.DockerConfigJsonKey]) > 0:
 		return ParseConfig(corev1.DockerConfigJsonKey, s.Data[corev1.DockerConfigJsonKey])

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
 func TestRepository(t *testing.T) {
@@ -31,21 +32,22 @@ func TestFor(t *testing.T) {
 		found := For(c.image, []Credential{{Username: "u", Password: "p", Pattern: normalize(c.pattern)}})
 		require.Equal(t, c.want, len(found) == 1, "%v", c)
 	}
-	list := For("r.example.com/a/b", []Credential{{"1", "p", "r.example.com"}, {"2", "p", "r.example.com/a"}, {"1", "p", "*.example.com"}, {"3", "p", "r.example.com/c"}})
-	require.Equal(t, []Credential{{"2", "p", "r.example.com/a"}, {"1", "p", "r.example.com"}}, list)
+	list := For("r.example.com/a/b", []Credential{New("1", "p", "r.example.com"), New("2", "p", "r.example.com/a"), New("1", "p", "*.example.com"), New("3", "p", "r.example.com/c")})
+	require.Equal(t, []Credential{New("2", "p", "r.example.com/a"), New("1", "p", "r.example.com")}, list)
 }
 
 func TestParse(t *testing.T) {
 	secret := func(kind corev1.SecretType, key, text string) *corev1.Secret {
-		return &corev1.Secret{Type: kind, Data: map[string][]byte{key: []byte(text)}}
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "n", UID: "1"}, Type: kind, Data: map[string][]byte{key: []byte(text)}}
 	}
 	const config, old = corev1.SecretTypeDockerConfigJson, corev1.SecretTypeDockercfg
+	source := Source{Secret, "ns", "n", "1"}
 	list, err := Parse(secret(config, ".dockerconfigjson", `{"auths":{"https://index.docker.io/v1/":{"auth":"dTpwOnE="},"r.example.com":{"username":"a","password":"b","email":"c"}}}`))
 	require.NoError(t, err)
-	require.Equal(t, []Credential{{"u", "p:q", "docker.io"}, {"a", "b", "r.example.com"}}, list)
+	require.Equal(t, From([]Credential{New("u", "p:q", "docker.io"), New("a", "b", "r.example.com")}, source), list)
 	list, err = Parse(secret(old, ".dockercfg", `{"r.example.com":{"auth":"dTpw"}}`))
 	require.NoError(t, err)
-	require.Equal(t, []Credential{{"u", "p", "r.example.com"}}, list)
+	require.Equal(t, From([]Credential{New("u", "p", "r.example.com")}, source), list)
 	for _, bad := range []*corev1.Secret{
 		secret(config, ".dockerconfigjson", `{"auths":"s3cret"}`), secret(config, ".dockerconfigjson", `{"auths":{"r":{"auth":"s3cret!"}}}`), secret(config, ".dockerconfigjson", `{"auths":{"r":{"auth":"dQ=="}}}`),
 		secret(config, ".dockerconfigjson", `{}`), secret(config, ".dockercfg", `{"r":{"auth":"dTpw"}}`), secret(old, ".dockercfg", `[]`), secret("Opaque", ".dockerconfigjson", `{"auths":{"r":{"auth":"dTpw"}}}`), {},
