@@ -67,20 +67,25 @@ type Hint struct {
 // Hints returns the places for a resource: the sets of nodes that have enough of it at the moment. enough
 // says whether a set would be enough if all of it were free, free whether what is free is.
 func Hints(nodes Nodes, enough, free func(Nodes) bool) []Hint {
-	least := nodes.Count()
-	hints := []Hint{}
+	hints, _ := hints(nodes, enough, free)
+	return hints
+}
+
+// hints is Hints, with the size of the smallest set that would be enough.
+func hints(nodes Nodes, enough, free func(Nodes) bool) (list []Hint, least int) {
+	list, least = []Hint{}, nodes.Count()
 	for n := range nodes.subsets() {
 		if n.Count() < least && enough(n) {
 			least = n.Count()
 		}
 		if free(n) {
-			hints = append(hints, Hint{Nodes: n})
+			list = append(list, Hint{Nodes: n})
 		}
 	}
-	for i := range hints {
-		hints[i].Preferred = hints[i].Nodes.Count() == least
+	for i := range list {
+		list[i].Preferred = list[i].Nodes.Count() == least
 	}
-	return hints
+	return list, least
 }
 
 // Alignment says what is done if the resources of a container cannot come from the same nodes.

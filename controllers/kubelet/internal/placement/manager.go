@@ -47,8 +47,9 @@ type Manager struct {
 	opts     Options
 	reserved Set
 
-	mu   sync.Mutex
-	pods map[types.UID]Given
+	mu    sync.Mutex
+	pods  map[types.UID]Given
+	order []types.UID // of pods, as they came
 }
 
 // Grant is what a container has for itself.
@@ -186,6 +187,14 @@ func (m *Manager) shared() Set {
 func (m *Manager) Restore(uid types.UID, given Given) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.put(uid, given)
+}
+
+// put keeps what a pod has. The lock is held.
+func (m *Manager) put(uid types.UID, given Given) {
+	if _, known := m.pods[uid]; !known {
+		m.order = append(m.order, uid)
+	}
 	m.pods[uid] = given
 }
 
@@ -193,7 +202,10 @@ func (m *Manager) Restore(uid types.UID, given Given) {
 func (m *Manager) Release(uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.pods, uid)
+	if _, known := m.pods[uid]; known {
+		delete(m.pods, uid)
+		m.order = slices.DeleteFunc(m.order, func(o types.UID) bool { return o == uid })
+	}
 }
 
 // Of returns what a pod has; nothing if it has nothing for itself.
@@ -294,7 +306,7 @@ func (m *Manager) admit(ctx context.Context, a *admission, uid types.UID, c Cont
 	}
 	if err == nil && (len(g.CPUs) > 0 || len(g.Memory) > 0) {
 		a.given.Containers[c.Name] = g
-		m.pods[uid] = Given{Containers: maps.Clone(a.given.Containers), Charges: slices.Clone(a.given.Charges)}
+		m.put(uid, Given{Containers: maps.Clone(a.given.Containers), Charges: slices.Clone(a.given.Charges)})
 	}
 	m.mu.Unlock()
 	if err == nil {
@@ -321,7 +333,10 @@ func (a *admission) align(c Container, name string, devices Devices) (Hint, bool
 		lists = append(lists, a.cpuHints(c.CPUs))
 	}
 	if a.opts.StaticMemory && len(c.Memory) > 0 {
-		lists = append(lists, a.mem.hints(a.machine.nodes(), c.Memory))
+		// Memory that is nowhere is refused when it is taken, with a sentence of its own.
+		if hints := a.mem.hints(a.machine.nodes(), c.Memory); len(hints) > 0 {
+			lists = append(lists, hints)
+		}
 	}
 	return a.machine.merge(a.opts.Alignment, a.opts.Closest, lists)
 }
@@ -329,29 +344,19 @@ func (a *admission) align(c Container, name string, devices Devices) (Hint, bool
 // cpuHints are the places of that many CPUs.
 func (a *admission) cpuHints(need int) []Hint {
 	all, again, free := a.machine.perNode(a.machine.all()), a.machine.perNode(a.again), a.machine.perNode(a.free.Union(a.again))
-	hints := Hints(a.machine.nodes(),
+	list, least := hints(a.machine.nodes(),
 		func(n Nodes) bool { return all.sum(n) >= need },
 		func(n Nodes) bool { return again.sum(n) == len(a.again) && free.sum(n) >= need })
 	if a.opts.AlignSockets {
-		a.preferSockets(hints)
-	}
-	return hints
-}
-
-// preferSockets prefers nodes of as few sockets as the smallest preferred place needs.
-func (a *admission) preferSockets(hints []Hint) {
-	least := a.machine.nodes().Count()
-	for _, h := range hints {
-		if h.Preferred {
-			least = min(least, h.Nodes.Count())
+		// Preferred are the nodes of as few sockets as the smallest place needs.
+		each := len(a.machine.Nodes) / a.machine.count(bySocket)
+		for i, h := range list {
+			if a.sockets(h.Nodes) == (least+each-1)/each {
+				list[i].Preferred = true
+			}
 		}
 	}
-	each := len(a.machine.Nodes) / a.machine.count(bySocket)
-	for i, h := range hints {
-		if a.sockets(h.Nodes) == (least+each-1)/each {
-			hints[i].Preferred = true
-		}
-	}
+	return list
 }
 
 func (a *admission) sockets(nodes Nodes) int {

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -85,8 +86,8 @@ func sortBlocks(list []Block) {
 // memoryState is who has the memory of the nodes.
 type memoryState struct {
 	all, free map[int]amounts
-	// groups are the nodes that containers have together with each node. A node is used alone or as one of a
-	// group, never both.
+	// groups are the nodes that containers have together with each node, the last ones if there are several.
+	// A node is used alone or as one of a group.
 	groups map[int]Nodes
 	// again is what the init containers of the pod had that have ended, by the nodes it is of.
 	again map[Nodes]amounts
@@ -97,14 +98,15 @@ type memoryState struct {
 // memory returns the state for the next pod. The lock is held.
 func (m *Manager) memory() *memoryState {
 	s := &memoryState{all: m.allocatable(), free: m.allocatable(), groups: map[int]Nodes{}, again: map[Nodes]amounts{}}
-	for _, pod := range m.pods {
+	for _, uid := range m.order {
+		pod := m.pods[uid]
 		for _, c := range pod.Charges {
 			if have := s.free[c.Node]; have != nil {
 				have[c.Resource] -= min(c.Bytes, have[c.Resource])
 			}
 		}
-		for _, g := range pod.Containers {
-			for _, b := range g.Memory {
+		for _, name := range slices.Sorted(maps.Keys(pod.Containers)) {
+			for _, b := range pod.Containers[name].Memory {
 				s.group(NodesOf(b.Nodes...))
 			}
 		}
@@ -163,9 +165,9 @@ func (s *memoryState) give(nodes Nodes, at Hint, need amounts, passing bool) ([]
 	if at.Nodes == 0 {
 		best := bestHint(s.hints(nodes, need))
 		if best.Nodes == 0 {
-			return nil, errors.New("failed to get the default NUMA affinity, no NUMA nodes with enough memory is available")
+			return nil, errors.New("[memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough memory is available")
 		} else if at.Preferred && !best.Preferred {
-			return nil, errors.New("failed to find the default preferred hint")
+			return nil, errors.New("[memorymanager] failed to find the default preferred hint")
 		}
 		at = best
 	}
@@ -173,14 +175,15 @@ func (s *memoryState) give(nodes Nodes, at Hint, need amounts, passing bool) ([]
 		wider := slices.DeleteFunc(s.hints(nodes, need), func(h Hint) bool { return h.Nodes&at.Nodes != at.Nodes })
 		best := bestHint(wider)
 		if best.Nodes == 0 {
-			return nil, errors.New("failed to find NUMA nodes to extend the current topology hint")
+			return nil, errors.New("[memorymanager] failed to find NUMA nodes to extend the current topology hint")
 		} else if at.Preferred && !best.Preferred {
-			return nil, errors.New("failed to find the extended preferred hint")
+			return nil, errors.New("[memorymanager] failed to find the extended preferred hint")
 		}
 		at = best
 	}
-	if !s.together(at.Nodes) {
-		return nil, errors.New("preferred hint violates NUMA node allocation")
+	// A single node of a group is given if no better place suits the other resources, as upstream does.
+	if at.Nodes.Count() > 1 && !s.together(at.Nodes) {
+		return nil, errors.New("[memorymanager] preferred hint violates NUMA node allocation")
 	}
 	var blocks []Block
 	for name, bytes := range need {

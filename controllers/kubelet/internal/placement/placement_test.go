@@ -447,7 +447,7 @@ func TestMemoryOfNodes(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int{1}, b.Containers["c"].Memory[0].Nodes)
 	_, err = admit("c", Container{Name: "c", Memory: need(2)})
-	require.EqualError(t, err, "Allocate failed due to failed to get the default NUMA affinity, no NUMA nodes with enough memory is available, which is unexpected")
+	require.EqualError(t, err, "Allocate failed due to [memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough memory is available, which is unexpected")
 	m.Release("a")
 	// Both nodes have enough together, but one of them is used alone.
 	_, err = admit("d", Container{Name: "c", Memory: need(7)})
