@@ -13,8 +13,8 @@ import (
 )
 
 // Usage returns the usage of one object of a resource ("pods", "deployments.apps"): one unit of its object
-// count, and for pods, claims and services what they request. Claims of devices use extended resources too: see
-// [Claims].
+// count, and for pods, claims and services what they request. Claims of devices use extended resources too:
+// see [Claims].
 func Usage(kind string, obj metav1.Object) corev1.ResourceList {
 	one := resource.NewQuantity(1, resource.DecimalSI)
 	out := corev1.ResourceList{corev1.ResourceName("count/" + kind): one}

@@ -186,7 +186,7 @@ func TestQuotaOfDeviceClasses(t *testing.T) {
 	require.ErrorContains(t, planetest.TryCreate(t, p.Admin(), claim("b", exactly, first)), "exceeded quota: devices, requested: gpu.deviceclass.resource.k8s.io/devices=3,nic.deviceclass.resource.k8s.io/devices=32, used: gpu")
 }
 
-// Devices of claims are extended resources too, if their class names one: a pod and the claim that a scheduler
+// Devices of claims are extended resources too if their class names one: a pod and the claim that a scheduler
 // makes for its extended resources are charged once, and no second claim is exempt by naming the pod.
 func TestQuotaOfExtendedResources(t *testing.T) {
 	p := planetest.StartForPods(t)
