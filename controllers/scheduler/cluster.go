@@ -56,6 +56,8 @@ type Cluster struct {
 	journal journal
 	version uint64
 	cycles  map[*Profile]*Cycle
+	// watch follows the decision under way, nil if nothing limits its time.
+	watch *watch
 }
 
 // Node is a node and what is on it. Plugins may read it during the call that they get it in.

@@ -30,6 +30,12 @@ type Cycle struct {
 	hasBare bool
 	// reserved are the nominated pods that a trial of preemption has put on their nodes.
 	reserved []*placed
+	// expected are the nominated pods whose terms are held now.
+	expected [][]*placed
+	// reserving are the Reserve plugins that are being called for the pod on the node reservingOn.
+	reserving   []ReservePlugin
+	reservingOn string
+	watch       *watch
 	// renewed is the nomination that PostFilter plugins made or kept for the pod.
 	renewed *nomination
 
@@ -52,6 +58,7 @@ type check struct {
 	plain  FilterPlugin
 	// monotone filters never allow with more pods what they refuse with fewer.
 	monotone bool
+	foreign  bool
 	// said is the last answer without a name, named the same with it.
 	said, named *Status
 }
@@ -115,6 +122,7 @@ func (c *Cluster) decide(p *Profile, pod *Pod, why *Explanation) *Cycle {
 func (cy *Cycle) guard(f func(cy *Cycle)) {
 	defer func() {
 		if r := recover(); r != nil {
+			cy.watch.leave()
 			cy.failed = &Status{Code: Error, Plugin: cy.running, Reasons: []string{fmt.Sprintf("plugin %s panicked: %v", cy.running, r)}}
 		}
 	}()
@@ -122,11 +130,12 @@ func (cy *Cycle) guard(f func(cy *Cycle)) {
 }
 
 func (cy *Cycle) begin(pod *Pod) {
-	cy.pod = pod
+	cy.pod, cy.watch = pod, cy.cluster.watch
 	cy.cluster.counters.pinned = cy.cluster.counters.clock
 	clear(cy.feasible)
 	clear(cy.refusals)
 	cy.feasible, cy.refusals, cy.checks = cy.feasible[:0], cy.refusals[:0], cy.checks[:0]
+	cy.expected, cy.reserving = cy.expected[:0], nil
 	cy.renewed, cy.refused, cy.failed, cy.selected, cy.scored, cy.hasBare, cy.running = nil, nil, nil, nil, false, false, ""
 	cy.ahead = cy.cluster.nominations.ahead(pod, cy.ahead[:0])
 }
@@ -137,15 +146,18 @@ func (cy *Cycle) prepare() bool {
 	for i := range cy.profile.filter {
 		k := &cy.profile.filter[i]
 		if k.pre == nil {
-			cy.checks = append(cy.checks, check{plugin: k.plugin, plain: k.plain})
+			cy.checks = append(cy.checks, check{plugin: k.plugin, plain: k.plain, foreign: isForeign(k.plugin)})
 			continue
 		}
 		cy.running = k.plugin.Name()
+		w := cy.watchOf(k.plugin)
+		w.enter()
 		f, st := k.pre.PreFilter(cy)
+		w.leave()
 		switch {
 		case st.OK() && f != nil:
 			_, grows := f.(monotone)
-			cy.checks = append(cy.checks, check{plugin: k.plugin, filter: f, monotone: grows})
+			cy.checks = append(cy.checks, check{plugin: k.plugin, filter: f, monotone: grows, foreign: isForeign(k.plugin)})
 		case st.OK() || st.Code == Skip:
 		case st.Code == Error:
 			cy.failed = named(st, k.plugin)
@@ -156,6 +168,14 @@ func (cy *Cycle) prepare() bool {
 		}
 	}
 	return true
+}
+
+// watchOf is what follows the calls of a plugin, nil for those of this package.
+func (cy *Cycle) watchOf(p Plugin) *watch {
+	if cy.watch == nil || !isForeign(p) {
+		return nil
+	}
+	return cy.watch
 }
 
 // monotone is implemented by filters that never allow with more pods what they refuse with fewer.
@@ -177,16 +197,33 @@ func (cy *Cycle) search() { cy.withRoom((*Cycle).look) }
 // withRoom calls f with the filters prepared and with the room that nominations keep taken.
 func (cy *Cycle) withRoom(f func(cy *Cycle)) {
 	c := cy.cluster
-	reserved := c.expect(cy.ahead)
-	if len(reserved) > 0 {
-		defer c.unreserve(reserved)
-	}
+	reserved := cy.expect()
+	defer cy.unexpect(reserved)
 	if !cy.prepare() {
 		return
 	}
 	cy.judgeBare()
 	c.reserve(reserved)
 	f(cy)
+}
+
+// expect notes the terms of the pods that nominations keep room for, until unexpect is called.
+func (cy *Cycle) expect() []*placed {
+	reserved := cy.cluster.expect(cy.ahead)
+	if len(reserved) > 0 {
+		cy.expected = append(cy.expected, reserved)
+	}
+	return reserved
+}
+
+// unexpect takes back what was reserved and expected. A goroutine whose decision was abandoned does not: that
+// was done when it was.
+func (cy *Cycle) unexpect(reserved []*placed) {
+	if len(reserved) == 0 || cy.watch.over() {
+		return
+	}
+	cy.expected = cy.expected[:len(cy.expected)-1]
+	cy.cluster.unreserve(reserved)
 }
 
 // fitsNow reports whether a pod fits on one node. It uses the profile's cycle.
@@ -262,10 +299,16 @@ func (cy *Cycle) filter(n *Node) *Status {
 func (cy *Cycle) ask(k *check, n *Node) *Status {
 	cy.running = k.plugin.Name()
 	var st *Status
+	if k.foreign {
+		cy.watch.enter()
+	}
 	if k.filter != nil {
 		st = k.filter.Filter(n)
 	} else {
 		st = k.plain.Filter(cy.pod, n)
+	}
+	if k.foreign {
+		cy.watch.leave()
 	}
 	if st == nil || st.Plugin != "" {
 		return st
@@ -287,7 +330,12 @@ func (cy *Cycle) staticFilter(n *Node) *Status {
 	}
 	*known = cell{version: n.version}
 	for _, p := range cy.profile.static {
-		if st := p.Filter(cy.pod, n); !st.OK() {
+		cy.running = p.Name()
+		w := cy.watchOf(p)
+		w.enter()
+		st := p.Filter(cy.pod, n)
+		w.leave()
+		if !st.OK() {
 			known.status = named(st, p)
 			if st.Code == Error {
 				known.version = 0 // is not remembered
@@ -363,10 +411,17 @@ func (cy *Cycle) score() {
 	for i := range cy.profile.score {
 		s := &cy.profile.score[i]
 		cy.running = s.plugin.Name()
+		w := cy.watchOf(s.plugin)
+		w.enter()
 		var by NodeScore
 		if s.pre != nil {
 			var st *Status
-			if by, st = s.pre.PreScore(cy, cy.feasible); !st.OK() && st.Code != Skip {
+			by, st = s.pre.PreScore(cy, cy.feasible)
+			failed := !st.OK() && st.Code != Skip
+			if failed || by == nil {
+				w.leave()
+			}
+			if failed {
 				cy.failed = named(st, s.plugin)
 				return
 			}
@@ -387,6 +442,7 @@ func (cy *Cycle) score() {
 		} else if x, ok := s.plugin.(Normalizer); ok {
 			x.NormalizeScore(cy.part)
 		}
+		w.leave()
 		cy.explained.normalized(s, cy)
 		for i, v := range cy.part {
 			if v < 0 || v > MaxNodeScore {

@@ -117,7 +117,7 @@ func (c *Cluster) PlaceAll(p *Profile, pods []*corev1.Pod) []string {
 // Explain decides as ScheduleWith does, says why, and changes nothing: if ties are not broken at random, it
 // is the decision that comes next. With all, every node is looked at and scored, even in large clusters.
 func (c *Cluster) Explain(p *Profile, pod *corev1.Pod, all bool) Explanation {
-	defer c.Rollback(c.Mark())
+	defer c.cycle(p).rollback(c.Mark())
 	x := Explanation{All: all}
 	cy := c.decide(p, NewPod(pod), &x)
 	x.Decision = cy.decision()

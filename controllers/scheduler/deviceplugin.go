@@ -198,6 +198,9 @@ func (f *deviceNeeds) Filter(n *Node) *Status {
 
 // on returns what is to be written if the pod gets a node, or why it cannot.
 func (f *deviceNeeds) on(n *Node) (*devicePlan, *Status) {
+	if x := f.state.settled; x != nil && x.pod == f.pod.pod.UID && x.node == n.name {
+		return x.plan, nil
+	}
 	plan := &devicePlan{}
 	open := f.open
 	var served []corev1.ResourceName
@@ -254,10 +257,18 @@ func (f *deviceNeeds) unavailable(c *resourcev1.ResourceClaim) {
 // allocate finds devices for claims on a node.
 func (f *deviceNeeds) allocate(n *Node, open []*resourcev1.ResourceClaim) ([]*resourcev1.AllocationResult, *Status) {
 	d := f.state
-	a := devices.Allocator{Inventory: d.stock(), Allocated: &d.allocated, Selectors: d.selectors, Timeout: f.timeout, ShareID: f.shareID,
+	a := devices.Allocator{Inventory: d.stock(), Allocated: &d.allocated, Selectors: d.selectors, Timeout: f.timeout, ShareID: f.shareID, Done: d.limits.done,
 		Classes: func(name string) *resourcev1.DeviceClass { return d.classes.get("", name) }}
+	limited := d.limits.limit(&a.Timeout)
+	if limited && a.Timeout <= 0 {
+		return nil, longSearch
+	}
+	began := time.Now()
 	results, err := a.Allocate(n.obj, open)
+	d.limits.spend(time.Since(began))
 	switch {
+	case limited && errors.Is(err, devices.ErrTimeout):
+		return nil, longSearch
 	case devices.IsRefusal(err):
 		return nil, refusedPools
 	case errors.Is(err, devices.ErrTimeout):

@@ -32,6 +32,11 @@ type deviceState struct {
 	inventory *devices.Inventory
 	extended  map[corev1.ResourceName]*resourcev1.DeviceClass
 	selectors *devices.Selectors
+	// changes counts the changes of what the search for devices depends on, but nodes.
+	changes uint64
+	// limits are those of the searches under way, and settled is the result of one that was made aside.
+	limits  searchLimits
+	settled *settledSearch
 }
 
 // promisedClaim is the allocation that a claim is to get.
@@ -104,10 +109,12 @@ func (c *Cluster) putDevices(obj metav1.Object, gone bool) (was metav1.Object, k
 	case *resourcev1.ResourceSlice:
 		was = putIn(c, d.slices, o, gone)
 		d.inventory = nil
+		d.changes++
 		c.journal.log(func() { d.inventory = nil })
 	case *resourcev1.DeviceClass:
 		was = putIn(c, d.classes, o, gone)
 		d.extended = nil
+		d.changes++
 		c.journal.log(func() { d.extended = nil })
 	default:
 		return nil, false
@@ -118,6 +125,7 @@ func (c *Cluster) putDevices(obj metav1.Object, gone bool) (was metav1.Object, k
 // setClaim sets the claim of a name, nil for none, and returns what it was.
 func (c *Cluster) setClaim(key types.NamespacedName, next *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	d := &c.devices
+	d.changes++
 	d.count(key, -1)
 	was := d.claims.put(&journal{}, key, next)
 	d.count(key, 1)
@@ -147,6 +155,7 @@ func (d *deviceState) promise(p *devicePlan, by int) {
 	if p == nil {
 		return
 	}
+	d.changes++
 	for _, x := range p.claims {
 		if x.allocation == nil {
 			continue

@@ -26,10 +26,14 @@ import (
 const driver = "gpu.example.com"
 
 // startDevices starts a cluster with nodes a, b and c, whose devices the caller adds, and the class gpu.
-func startDevices(t *testing.T, plugin *scheduler.DynamicResources) *controllertest.Cluster {
+func startDevices(t *testing.T, plugin *scheduler.DynamicResources, edit ...func(s *scheduler.Scheduler)) *controllertest.Cluster {
 	c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{
 		func(m *manager.Manager) error {
-			return scheduler.Add(m, scheduler.Options{Profiles: []*scheduler.Profile{scheduler.Default().With(plugin, 2)}})
+			s, err := scheduler.New(m, scheduler.Options{Profiles: []*scheduler.Profile{scheduler.Default().With(plugin, 2)}})
+			for _, f := range edit {
+				f(s)
+			}
+			return err
 		},
 		func(m *manager.Manager) error { return resourceclaim.Add(m, resourceclaim.Options{}) },
 	}})
@@ -128,10 +132,16 @@ func TestClaimsAreAllocated(t *testing.T) {
 	})
 }
 
-// Many pods at once never share a device that is not to be shared, and all get one in the end.
+// Many pods at once never share a device that is not to be shared, and all get one in the end, also if
+// devices are searched for aside.
 func TestDevicesAreNeverSharedByAccident(t *testing.T) {
+	t.Run("in turn", func(t *testing.T) { testDevicesAreNotShared(t) })
+	t.Run("aside", func(t *testing.T) { testDevicesAreNotShared(t, (*scheduler.Scheduler).SearchAside) })
+}
+
+func testDevicesAreNotShared(t *testing.T, edit ...func(s *scheduler.Scheduler)) {
 	synctest.Test(t, func(t *testing.T) {
-		c := startDevices(t, &scheduler.DynamicResources{})
+		c := startDevices(t, &scheduler.DynamicResources{}, edit...)
 		for _, node := range []string{"a", "b", "c"} {
 			controllertest.Create(c, resourceSlice(node, gpu("0", "x", "8Gi"), gpu("1", "x", "8Gi"), gpu("2", "x", "8Gi")))
 		}

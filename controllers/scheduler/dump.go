@@ -62,13 +62,17 @@ func (s *Scheduler) Dump() Dump {
 	}
 	slices.SortFunc(d.Nodes, func(a, b NodeDump) int { return strings.Compare(a.Name, b.Name) })
 	placed, queued := map[types.NamespacedName]string{}, map[types.NamespacedName]string{}
-	for _, p := range s.cluster.pods {
-		if _, assumed := s.assumed[p.pod.UID]; !assumed && !strings.HasPrefix(string(p.pod.UID), lateRoom) {
-			placed[p.pod.Key()] = "on node " + p.node.name
-		}
-	}
 	for _, p := range d.Queue {
 		queued[p.Pod] = "in the queue"
+	}
+	for _, p := range s.cluster.pods {
+		key := p.pod.Key()
+		if _, assumed := s.assumed[p.pod.UID]; assumed {
+			delete(seen.waiting, key) // its binding was not seen yet
+			delete(queued, key)
+		} else if !strings.HasPrefix(string(p.pod.UID), lateRoom) {
+			placed[key] = "on node " + p.node.name
+		}
 	}
 	d.Differences = slices.Concat(seen.failed, differences("node", seen.nodes, names), differences("pod", seen.placed, placed),
 		differences("pod", seen.waiting, queued), s.cluster.wrongSums())

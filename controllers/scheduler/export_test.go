@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
@@ -171,3 +172,15 @@ func (s *Scheduler) Spoil(f func(c *Cluster)) {
 
 // SetUsed makes the sum of a node's requests one of CPU only, in thousandths.
 func (c *Cluster) SetUsed(node string, cpu int64) { c.byName[node].used = amounts{cpu: cpu} }
+
+// PauseStalled sets how long a plugin that has stalled is not called.
+func (s *Scheduler) PauseStalled(d time.Duration) { s.stallPause = d }
+
+// SearchAside lets all searches for devices be made aside.
+func (s *Scheduler) SearchAside() { s.searchBudget = 0 }
+
+// Searching reports whether devices can be searched for.
+func (s *Scheduler) Searching() (found bool) {
+	s.Spoil(func(c *Cluster) { found = len(c.devices.slices.all)*len(c.devices.classes.all)*len(c.devices.claims.all) > 0 })
+	return found
+}

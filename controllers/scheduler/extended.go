@@ -66,16 +66,19 @@ func (s *Scheduler) propose(t *try) (x *offer, o outcome, ok bool) {
 	}
 	began := time.Now()
 	o.profile = s.profileOf(t.Pod)
-	cy := s.cluster.decide(o.profile, t.Pod, nil)
-	if len(cy.feasible) == 0 {
+	var cy *Cycle
+	proposed := s.within(&o, func() {
+		if cy = s.cluster.decide(o.profile, t.Pod, nil); len(cy.feasible) > 0 {
+			return
+		}
 		o.Decision, o.failed, o.refused = cy.decision(), cy.failed, cy.refusedBy()
 		if cy.failed == nil && len(s.preempters(t.pod)) == 0 {
 			s.makeRoom(cy, t, &o)
 		}
-		if cy.failed != nil || len(s.preempters(t.pod)) == 0 {
-			s.measure(&o, began)
-			return nil, o, true
-		}
+	})
+	if !proposed || len(cy.feasible) == 0 && (cy.failed != nil || len(s.preempters(t.pod)) == 0) {
+		s.measure(&o, began)
+		return nil, o, true
 	}
 	x = &offer{totals: slices.Clone(cy.totals), refused: map[string]*Status{}}
 	x.totals = append(x.totals, make([]int64, len(cy.feasible))...)[:len(cy.feasible)]
@@ -135,13 +138,20 @@ func (s *Scheduler) dispose(ctx context.Context, t *try, x *offer, extenders []*
 	for len(x.nodes) > 0 {
 		at := s.cluster.best(x.totals, t.Pod)
 		n := s.cluster.existing(x.nodes[at].Name)
-		if n != nil && s.cluster.fitsNow(o.profile, t.Pod, n) {
-			s.assume(t, &o, n.name)
+		fits := false
+		if !s.within(&o, func() {
+			if fits = n != nil && s.cluster.fitsNow(o.profile, t.Pod, n); fits {
+				s.assume(t, &o, n.name)
+			}
+		}) || fits {
 			return o, true
 		}
 		x.nodes, x.totals = slices.Delete(x.nodes, at, at+1), slices.Delete(x.totals, at, at+1)
 	}
-	cy := s.cluster.decide(o.profile, t.Pod, nil)
+	var cy *Cycle
+	if !s.within(&o, func() { cy = s.cluster.decide(o.profile, t.Pod, nil) }) {
+		return o, true
+	}
 	if cy.failed == nil {
 		cy.withhold(x.refused)
 	}
@@ -156,7 +166,7 @@ func (s *Scheduler) dispose(ctx context.Context, t *try, x *offer, extenders []*
 	}
 	preempters := s.preempters(t.pod)
 	if len(preempters) == 0 {
-		s.makeRoom(cy, t, &o)
+		s.within(&o, func() { s.makeRoom(cy, t, &o) })
 		return o, true
 	}
 	s.preemptExtended(ctx, t, cy, &o, preempters)
@@ -180,15 +190,15 @@ func (cy *Cycle) withhold(refused map[string]*Status) {
 func (s *Scheduler) preemptExtended(ctx context.Context, t *try, cy *Cycle, o *outcome, extenders []*Extender) {
 	o.preemption = cy.preemptionMessage()
 	own, _ := o.profile.plugin("DefaultPreemption").(*DefaultPreemption)
-	if own == nil {
-		s.makeRoom(cy, t, o)
+	candidates := map[string]*candidate{}
+	var all []*preemption
+	if own != nil && !s.within(o, func() { all = cy.preemptions(own) }) {
 		return
 	}
-	candidates := map[string]*candidate{}
-	for _, p := range cy.preemptions(own) {
+	for _, p := range all {
 		if len(p.victims) == 0 {
-			s.makeRoom(cy, t, o) // what ends already makes room: there is nothing to choose
-			return
+			clear(candidates) // what ends already makes room: there is nothing to choose
+			break
 		}
 		c := &candidate{violating: p.violating, nodePods: map[types.UID]*corev1.Pod{}}
 		_, lower := cy.lowerOn(p.node)
@@ -201,7 +211,7 @@ func (s *Scheduler) preemptExtended(ctx context.Context, t *try, cy *Cycle, o *o
 		candidates[p.node.name] = c
 	}
 	if len(candidates) == 0 {
-		s.makeRoom(cy, t, o)
+		s.within(o, func() { s.makeRoom(cy, t, o) })
 		return
 	}
 	s.mu.Unlock()

@@ -58,14 +58,23 @@ func leave(ctx context.Context, limit time.Duration, p Plugin, f func(ctx contex
 	}
 }
 
-// reserveAll calls the Reserve plugins; if one refuses, all are taken back.
-func (p *Profile) reserveAll(pod *Pod, node string) *Status {
+// reserveAll calls the Reserve plugins of a profile; if one refuses, all are taken back.
+func (c *Cluster) reserveAll(p *Profile, pod *Pod, node string) *Status {
+	cy := c.cycle(p)
+	cy.pod, cy.watch, cy.reservingOn = pod, c.watch, node
 	for i, r := range p.reserve {
-		if st := guarded(r, func() *Status { return r.Reserve(pod, node) }); !st.OK() {
+		cy.running, cy.reserving = r.Name(), p.reserve[:i+1]
+		w := cy.watchOf(r)
+		w.enter()
+		st := guarded(r, func() *Status { return r.Reserve(pod, node) })
+		w.leave()
+		if !st.OK() {
+			cy.reserving = nil
 			p.unreserve(p.reserve[:i+1], pod, node)
 			return st
 		}
 	}
+	cy.reserving = nil
 	return nil
 }
 

@@ -100,13 +100,14 @@ func (cy *Cycle) preempt(a *DefaultPreemption) *preemption {
 // cluster is as before when it returns.
 func (cy *Cycle) preemptions(a *DefaultPreemption) (all []*preemption) {
 	c := cy.cluster
+	cy.watch = c.watch
 	nodes := cy.preemptable()
 	if !mayPreempt(cy.pod.pod) || len(nodes) == 0 || cy.failed != nil {
 		return nil
 	}
 	c.unspend()
-	reserved := c.expect(cy.ahead)
-	defer c.unreserve(reserved)
+	reserved := cy.expect()
+	defer cy.unexpect(reserved)
 	if len(reserved) > 0 {
 		// The counters of terms that only nominated pods have were dropped with the search's reservation, so
 		// the filters of the search do not have those of this one.
@@ -174,7 +175,7 @@ func (cy *Cycle) victimsOn(n *Node) *preemption {
 	if len(ending)+len(lower) == 0 {
 		return nil
 	}
-	defer c.Rollback(c.mark())
+	defer cy.rollback(c.mark())
 	for _, o := range ending {
 		c.detach(o)
 	}
@@ -196,6 +197,13 @@ func (cy *Cycle) victimsOn(n *Node) *preemption {
 	out.violating = len(out.victims)
 	out.victims = append(out.victims, cy.reprieve(n, rest)...)
 	return out
+}
+
+// rollback ends a trial, unless that was done when the decision was abandoned.
+func (cy *Cycle) rollback(m Mark) {
+	if !cy.watch.over() {
+		cy.cluster.Rollback(m)
+	}
 }
 
 // fits reports whether the node is feasible now, with the room that is kept for others and without the pods

@@ -29,6 +29,8 @@ type Profile struct {
 	postbind []PostBindPlugin
 	sort     QueueSortPlugin
 	hints    map[string]*hint
+	// foreign is set if decisions call plugins that are not of this package.
+	foreign bool
 }
 
 type weighted struct {
@@ -233,6 +235,7 @@ func (p *Profile) compile() {
 	p.hints = map[string]*hint{}
 	for _, w := range p.plugins {
 		p.hints[w.Name()] = hintOf(w.Plugin)
+		p.foreign = p.foreign || isForeign(w.Plugin) && Points(w.Plugin)&^w.off&(AtFilter|AtPostFilter|AtScore|AtReserve) != 0
 	}
 	p.enqueue = pluginsAt[PreEnqueuePlugin](p, AtPreEnqueue)
 	if sorters := pluginsAt[QueueSortPlugin](p, AtQueueSort); len(sorters) > 0 {

@@ -48,9 +48,13 @@ type Options struct {
 	// bind.
 	Extenders []Extender
 	// PluginTimeout limits each call of Permit, PreBind, Bind and PostBind, whose context ends then; 0 means
-	// 15 minutes. A plugin that does not return even so has failed. The points of decisions have no limit:
-	// their plugins must not block.
+	// 15 minutes. A plugin that does not return even so has failed.
 	PluginTimeout time.Duration
+	// DecisionTimeout limits how long all calls of one decision may take, from PreFilter to Reserve, of
+	// plugins that are not of this package; 0 means 1 s. Nothing else is decided meanwhile. The plugin that
+	// runs then has failed and is left behind: it is not called before it has returned and 30 s are over.
+	// Until then the attempts fail of all pods whose profile has it.
+	DecisionTimeout time.Duration
 	// DelayCache lets the scheduler read the cluster only when Run begins, which is when this process becomes
 	// the leader: until then it needs no memory, and after that it decides later. [Scheduler.Explain] and
 	// [Scheduler.Simulate] see an empty cluster before.
@@ -101,6 +105,11 @@ type Scheduler struct {
 	lateRooms map[types.UID][]types.UID
 	rooms     int
 	late      sync.WaitGroup
+	// stalls are the plugins that are not called now, by profile.
+	stalls     map[string]*stall
+	stallPause time.Duration
+	// searchBudget is how long the search for devices may take in a decision that others wait for.
+	searchBudget time.Duration
 }
 
 // assumption is a placement that is being written.
@@ -129,9 +138,10 @@ func New(m *manager.Manager, opts Options) (*Scheduler, error) {
 		opts.Names = []string{DefaultName}
 	}
 	opts.Binders, opts.PluginTimeout = cmp.Or(opts.Binders, 32), cmp.Or(opts.PluginTimeout, pluginTimeout)
+	opts.DecisionTimeout = cmp.Or(opts.DecisionTimeout, decisionTimeout)
 	pods := client.For[*corev1.Pod](m.Conn())
 	s := &Scheduler{opts: opts, log: m.Logger(), pods: pods, bind: client.Subresource[*corev1.Binding](pods, "binding"),
-		recorders: map[string]*events.Recorder{}, profiles: map[string]*Profile{}, assumed: map[types.UID]assumption{}, lateRooms: map[types.UID][]types.UID{}, waiting: newWaiting(), awaited: newAwaited()}
+		recorders: map[string]*events.Recorder{}, profiles: map[string]*Profile{}, assumed: map[types.UID]assumption{}, lateRooms: map[types.UID][]types.UID{}, stalls: map[string]*stall{}, stallPause: stallPause, searchBudget: searchBudget, waiting: newWaiting(), awaited: newAwaited()}
 	if err := errors.Join(s.setProfiles(), checkExtenders(opts.Extenders)); err != nil {
 		return nil, err
 	}
@@ -368,8 +378,18 @@ func (s *Scheduler) Explain(pod *corev1.Pod, all bool) (Explanation, error) {
 		return Explanation{}, fmt.Errorf("scheduler: no profile is called %q", pod.Spec.SchedulerName)
 	}
 	s.mu.Lock()
+	if info := NewPod(pod); len(info.devices)+len(info.need.others) > 0 {
+		aside := s.cluster.Fork() // the search for devices may take long
+		s.mu.Unlock()
+		return aside.Explain(p, pod, all), nil
+	}
 	defer s.mu.Unlock()
-	return s.cluster.Explain(p, pod, all), nil
+	var x Explanation
+	if st := s.watched(p, func() { x = s.cluster.Explain(p, pod, all) }); st != nil {
+		x = Explanation{All: all, Failed: st}
+		x.Nodes, x.Reasons = 1, map[string]int{st.Message(): 1}
+	}
+	return x, nil
 }
 
 // Pending returns how many pods wait: those that can be tried now, those whose back-off is not over, and
@@ -433,7 +453,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 			return nil
 		}
 	}
-	slots, extend := make(chan struct{}, s.opts.Binders), make(chan struct{}, extending)
+	slots, extend, searches := make(chan struct{}, s.opts.Binders), make(chan struct{}, extending), make(chan struct{}, searching)
 	var wg sync.WaitGroup
 	defer s.late.Wait()
 	defer wg.Wait()
@@ -458,6 +478,16 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		}
 		o, ok := s.decide(t)
 		if !ok {
+			continue
+		}
+		if o.failed == longSearch {
+			wg.Go(func() {
+				searches <- struct{}{}
+				o, ok := s.decideAside(ctx, t)
+				if <-searches; ok && ctx.Err() == nil {
+					s.finish(ctx, t, &o, slots)
+				}
+			})
 			continue
 		}
 		if o.Node != "" && o.waits() {
@@ -556,26 +586,47 @@ func (s *Scheduler) decide(t *try) (o outcome, ok bool) {
 	}
 	began := time.Now()
 	o.profile = s.profileOf(t.Pod)
-	defer func() { s.measure(&o, began) }()
-	cy := s.cluster.decide(o.profile, t.Pod, nil)
-	if cy.selected != nil {
-		s.assume(t, &o, cy.selected.name)
-		return o, true
-	}
-	o.Decision, o.failed = cy.decision(), cy.failed
-	o.refused = cy.refusedBy()
-	if cy.failed == nil {
-		o.release = cy.unusable()
-		s.makeRoom(cy, t, &o)
-	}
+	defer func() {
+		if o.failed != longSearch {
+			s.measure(&o, began)
+		}
+	}()
+	s.within(&o, func() {
+		end := s.cluster.devices.limits.begin(s.searchBudget)
+		defer end()
+		cy := s.cluster.decide(o.profile, t.Pod, nil)
+		if cy.selected != nil {
+			end() // what was found is found again
+			s.assume(t, &o, cy.selected.name)
+			return
+		}
+		o.Decision, o.failed = cy.decision(), cy.failed
+		o.refused = cy.refusedBy()
+		if cy.failed == nil {
+			o.release = cy.unusable()
+			s.makeRoom(cy, t, &o)
+		}
+	})
 	return o, true
+}
+
+// within runs part of the decision of an outcome, and notes it if a plugin takes too long. It is false then.
+func (s *Scheduler) within(o *outcome, f func()) bool {
+	st := s.watched(o.profile, f)
+	if st != nil {
+		*o = outcome{profile: o.profile}
+		o.refuse(st, "")
+	}
+	return st == nil
 }
 
 // assume places a pod on a node, unless a Reserve plugin refuses it. s.mu is held.
 func (s *Scheduler) assume(t *try, o *outcome, node string) {
-	if st := o.profile.reserveAll(t.Pod, node); !st.OK() {
-		o.refuse(st, node)
-		return
+	if len(o.profile.reserve) > 0 {
+		if st := s.cluster.reserveAll(o.profile, t.Pod, node); !st.OK() {
+			o.refuse(st, node)
+			return
+		}
 	}
 	o.Node = node
 	s.assumed[t.pod.UID] = assumption{node, s.cluster.unnominate(t.pod.UID)}
@@ -600,18 +651,24 @@ func (o *outcome) refuse(st *Status, node string) {
 // makeRoom calls the PostFilter plugins for a pod that fits nowhere.
 func (s *Scheduler) makeRoom(cy *Cycle, t *try, o *outcome) {
 	c := s.cluster
+	cy.watch = c.watch
 	maps.DeleteFunc(c.spared, func(_ types.UID, since time.Time) bool { return time.Since(since) >= sparedFor })
 	o.preemption = cy.preemptionMessage()
 	for _, p := range o.profile.post {
 		own, isOwn := p.(*DefaultPreemption)
 		if !isOwn {
+			cy.running = p.Name()
+			w := cy.watchOf(p)
 			guarded(p, func() *Status {
+				w.enter()
 				node, victims, st := p.PostFilter(cy)
+				w.leave()
 				if st.OK() && c.existing(node) != nil {
 					cy.renewed = c.nominations.extend(t.Pod, node, c.placedOf(victims))
 				}
 				return st
 			})
+			w.leave()
 		} else {
 			cy.nominate(own)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// Allocator allocates devices. All fields but Timeout are required.
+// Allocator allocates devices. All fields but Timeout and Done are required.
 type Allocator struct {
 	Inventory *Inventory
 	Allocated *Allocated
@@ -21,6 +21,8 @@ type Allocator struct {
 	Classes func(name string) *resourcev1.DeviceClass
 	// Timeout limits the search for one node; 0 sets no limit.
 	Timeout time.Duration
+	// Done ends the search as the Timeout does when it is closed; nil never does.
+	Done <-chan struct{}
 	// ShareID returns the identifier of the share of a device, the nth that is allocated for a claim.
 	ShareID func(c *resourcev1.ResourceClaim, n int) types.UID
 }
@@ -235,7 +237,15 @@ func (s *search) all(i, j int, r *request, n int64) (found, error) {
 const stepsPerLook = 256
 
 func (s *search) step() error {
-	if s.steps++; s.steps%stepsPerLook == 0 && !s.until.IsZero() && time.Now().After(s.until) {
+	if s.steps++; s.steps%stepsPerLook != 0 {
+		return nil
+	}
+	select {
+	case <-s.Done:
+		return ErrTimeout
+	default:
+	}
+	if !s.until.IsZero() && time.Now().After(s.until) {
 		return ErrTimeout
 	}
 	return nil
