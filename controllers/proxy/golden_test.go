@@ -93,7 +93,7 @@ func TestFirstWriteTakesEffectAtOnce(t *testing.T) {
 			require.Equal(t, before, b.Send(p), "after %d transactions", n)
 			continue
 		}
-		require.Equal(t, 4, n, "three groups of ports, and what leads to them")
+		require.Equal(t, 5, n, "the shared sets, three groups of ports, and what leads to them")
 		require.Len(t, b.Send(p), 2, "both endpoints")
 		return
 	}

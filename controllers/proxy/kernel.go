@@ -15,6 +15,9 @@ type Kernel interface {
 	// Run runs nft, ipset, iptables, iptables-restore or the IPv6 forms of these and returns what was
 	// printed; of a command with input that may include its messages. One that fails is a *CommandError.
 	Run(ctx context.Context, stdin []byte, name string, args ...string) ([]byte, error)
+	// NFTRules returns the number of rules in a chain of a table of nftables, 0 if there is no such chain. It
+	// reads no more than these, while nft reads all sets first: 3 s of CPU with 10,000 Services.
+	NFTRules(f Family, table, chain string) (int, error)
 	// SetSysctl sets a parameter such as net/ipv4/ip_forward; the error wraps fs.ErrNotExist if the kernel
 	// has none of that name.
 	SetSysctl(name, value string) error

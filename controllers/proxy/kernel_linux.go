@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
@@ -76,6 +77,31 @@ func lookPath(name string) (path string, ok bool) {
 func executable(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0
+}
+
+// NFTRules implements Kernel.
+func (k *linux) NFTRules(f Family, table, chain string) (n int, err error) {
+	const subsystem = unix.NFNL_SUBSYS_NFTABLES << 8
+	family := uint8(unix.AF_INET)
+	if f == IPv6 {
+		family = unix.AF_INET6
+	}
+	err = k.in(func() error {
+		req := nl.NewNetlinkRequest(subsystem|unix.NFT_MSG_GETRULE, unix.NLM_F_DUMP)
+		req.AddData(&nl.Nfgenmsg{NfgenFamily: family})
+		req.AddData(nl.NewRtAttr(unix.NFTA_RULE_TABLE, nl.ZeroTerminated(table)))
+		req.AddData(nl.NewRtAttr(unix.NFTA_RULE_CHAIN, nl.ZeroTerminated(chain)))
+		rules, err := req.Execute(unix.NETLINK_NETFILTER, subsystem|unix.NFT_MSG_NEWRULE)
+		n = len(rules)
+		if errors.Is(err, nl.ErrDumpInterrupted) && n > 0 {
+			return nil // rules have changed meanwhile, but there are some
+		}
+		return err
+	})
+	if err != nil {
+		return n, fmt.Errorf("proxy: rules of chain %s: %w", chain, err)
+	}
+	return n, nil
 }
 
 // in runs f on a thread in the namespace.

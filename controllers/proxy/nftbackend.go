@@ -154,19 +154,10 @@ func (b *nftBackend) nft(ctx context.Context, text string) error {
 	return nil
 }
 
-// Check implements Backend: the first chain must have its rule.
-func (b *nftBackend) Check(ctx context.Context) (bool, error) {
-	out, err := b.kernel.Run(ctx, nil, "nft", "list", "chain", nftFamily(b.family), nftTable, nftServices)
-	if absent(err) {
-		return false, nil
-	}
-	return err == nil && strings.Contains(string(out), "@"+nftServiceIPs), err
-}
-
-// absent reports whether nft failed because what it was to list does not exist.
-func absent(err error) bool {
-	failed, ok := errors.AsType[*CommandError](err)
-	return ok && strings.Contains(failed.Output, "No such file or directory")
+// Check implements Backend: the first chain must have rules.
+func (b *nftBackend) Check(context.Context) (bool, error) {
+	rules, err := b.kernel.NFTRules(b.family, nftTable, nftServices)
+	return rules > 0, err
 }
 
 // Clean implements Backend. A tool that is not installed has left nothing.

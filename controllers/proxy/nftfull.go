@@ -60,10 +60,14 @@ func (r *nftRenderer) parts(d *Delta, left *nftLeft) (texts []string) {
 	for _, name := range left.chains {
 		there[name] = true
 	}
-	last, on := &nftScript{family: r.ip()}, &nftScript{family: r.ip()}
+	w, last, on := &nftScript{family: r.ip()}, &nftScript{family: r.ip()}, &nftScript{family: r.ip()}
+	w.table()
+	// The kernel looks for the set of each element in the order in which sets were made, also in every later
+	// change: the shared ones come before those within rules.
+	f.declare(w)
+	texts = append(texts, w.String())
 	for group := range slices.Chunk(d.Ports, nftLimit) {
 		w := &nftScript{family: r.ip()}
-		w.table()
 		for _, c := range group {
 			b := r.port(c.Now)
 			f.chains(w, b, there)
@@ -81,7 +85,6 @@ func (r *nftRenderer) parts(d *Delta, left *nftLeft) (texts []string) {
 	for _, s := range left.sets {
 		last.line("flush "+s.what, s.name, "")
 	}
-	f.declare(last)
 	f.chains(last, r.base(), nil)
 	f.members(last, d)
 	last.WriteString(on.String())

@@ -412,6 +412,29 @@ func TestRealToolFails(t *testing.T) {
 	require.ErrorIs(t, err, exec.ErrNotFound)
 }
 
+// TestRealCheck: Check sees rules in the kernel, and that another program has removed the table, or the rules
+// in it, of either family.
+func TestRealCheck(t *testing.T) {
+	r := newRig(t, "nft")
+	for _, f := range []proxy.Family{proxy.IPv4, proxy.IPv6} {
+		ap := newApplied(t, proxy.NFTables, r, f)
+		check := func(want bool, when string) {
+			t.Helper()
+			there, err := ap.b.Check(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, want, there, "%s: %s", f, when)
+		}
+		check(false, "before the first write")
+		for _, remove := range []string{"flush ruleset", "flush table " + map[proxy.Family]string{proxy.IPv4: "ip", proxy.IPv6: "ip6"}[f] + " kube-proxy"} {
+			require.NoError(t, ap.b.Write(t.Context(), ap.table.All()))
+			check(true, "written")
+			_, err := r.kernel.Run(t.Context(), []byte(remove+"\n"), "nft", "-f", "-")
+			require.NoError(t, err)
+			check(false, remove)
+		}
+	}
+}
+
 // TestRealSessionsOutliveARestart writes all rules over what an earlier run has left: a client of a sticky
 // service stays with its endpoint, whichever that was, and so it does when only the time of another service
 // changes.

@@ -82,6 +82,20 @@ func (k *Kernel) Run(_ context.Context, stdin []byte, name string, args ...strin
 	return []byte(out), nil
 }
 
+// NFTRules implements proxy.Kernel.
+func (k *Kernel) NFTRules(f proxy.Family, _, chain string) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.Looks != nil {
+		return 0, k.Looks
+	}
+	t := k.nft[nftFamily(f)]
+	if t == nil || t.chains[chain] == nil {
+		return 0, nil
+	}
+	return len(t.chains[chain].rules), nil
+}
+
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
@@ -289,8 +303,6 @@ func (k *Kernel) Dump() string {
 	return b.String()
 }
 
-var errNoFile = errors.New("No such file or directory")
-
 func (k *Kernel) nftRun(text string) error {
 	next := map[string]*table{}
 	for n, t := range k.nft {
@@ -304,13 +316,6 @@ func (k *Kernel) nftRun(text string) error {
 }
 
 func (k *Kernel) nftList(args []string) (string, int, error) {
-	if args[0] == "list" { // list chain FAMILY TABLE CHAIN
-		t := k.nft[args[2]]
-		if t == nil || t.chains[args[4]] == nil {
-			return "", 1, errNoFile
-		}
-		return strings.Join(t.chains[args[4]].rules, "\n"), 0, nil
-	}
 	var b strings.Builder // -t list WHAT FAMILY
 	what, family := args[2], args[3]
 	if t := k.nft[family]; t != nil {

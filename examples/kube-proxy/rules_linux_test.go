@@ -77,6 +77,11 @@ type fixture struct {
 var (
 	onNode    = proxytest.Endpoint{IP: "10.244.0.2", Node: "here"}
 	elsewhere = proxytest.Endpoint{IP: "10.244.1.3", Node: "there"}
+	notReady  = proxytest.Endpoint{IP: "10.244.1.4", Node: "there", NotReady: true}
+	leaving   = proxytest.Endpoint{IP: "10.244.0.5", Node: "here", Leaving: true}
+	inZoneA   = proxytest.Endpoint{IP: "10.244.1.6", Node: "there", Zones: []string{"a"}}
+	inZoneB   = proxytest.Endpoint{IP: "10.244.1.7", Node: "there", Zones: []string{"b"}, Nodes: []string{"here"}}
+	forOther  = proxytest.Endpoint{IP: "10.244.1.8", Node: "there", Zones: []string{"a"}, Nodes: []string{"other"}}
 )
 
 func (f fixture) create(c *controllertest.Cluster) {
@@ -107,6 +112,9 @@ func fixtures() []fixture {
 	internal := func(s *corev1.Service) {
 		s.Spec.InternalTrafficPolicy = new(corev1.ServiceInternalTrafficPolicyLocal)
 	}
+	label := func(key string) func(*corev1.Service) {
+		return func(s *corev1.Service) { s.Labels = map[string]string{key: "x"} }
+	}
 	service := func(name, ip string, port int32, set ...func(*corev1.Service)) *corev1.Service {
 		return proxytest.Service(name, ip, func(s *corev1.Service) {
 			for _, f := range set {
@@ -128,6 +136,13 @@ func fixtures() []fixture {
 		{svc: service("external", "10.96.0.21", 0, external("203.0.113.21")), endpoints: both},
 		{svc: service("ranges", "10.96.0.22", 30022, balancer, ranges("198.51.100.0/24", "192.0.2.0/24")), ingress: "203.0.113.22", endpoints: both},
 		{svc: service("balanced", "10.96.0.23", 30023, balancer, local), ingress: "203.0.113.23", endpoints: both},
+		{svc: service("other-proxy", "10.96.0.25", 0, label("service.kubernetes.io/service-proxy-name")), endpoints: both},
+		{svc: service("some-ready", "10.96.0.27", 0), endpoints: []proxytest.Endpoint{onNode, notReady, leaving}},
+		{svc: service("only-leaving", "10.96.0.28", 0), endpoints: []proxytest.Endpoint{leaving, notReady}},
+		{svc: service("leaving-here", "10.96.0.29", 30029, nodePort, local), endpoints: []proxytest.Endpoint{leaving, elsewhere}},
+		{svc: service("zones", "10.96.0.30", 0), endpoints: []proxytest.Endpoint{inZoneA, forOther, {IP: "10.244.1.9", Node: "there", Zones: []string{"b"}}}},
+		{svc: service("nodes", "10.96.0.31", 30031, nodePort), endpoints: []proxytest.Endpoint{inZoneB, forOther}},
+		{svc: service("some-hints", "10.96.0.32", 0), endpoints: []proxytest.Endpoint{inZoneA, elsewhere}},
 		{svc: service("both-local", "10.96.0.24", 30024, balancer, local, internal, ranges("198.51.100.0/24")), ingress: "203.0.113.24", endpoints: both},
 	}
 }
@@ -152,6 +167,10 @@ var fixtureChanges = []struct {
 		controllertest.Update(c, "default", "sticky", func(s *corev1.Service) {
 			s.Spec.SessionAffinity, s.Spec.SessionAffinityConfig = corev1.ServiceAffinityNone, nil
 		})
+	}},
+	{"the last ready endpoint is leaving", func(c *controllertest.Cluster) { setEndpoints(c, "some-ready", notReady, leaving) }},
+	{"the node has a zone", func(c *controllertest.Cluster) {
+		controllertest.Update(c, "", "here", func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelTopologyZone: "a"} })
 	}},
 	{"a node port", func(c *controllertest.Cluster) {
 		controllertest.Update(c, "default", "one", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort })
