@@ -93,7 +93,7 @@ func (d *diskMeter) measure(ctx context.Context, pod *corev1.Pod) *podDisk {
 			continue // not the kubelet's
 		}
 		at := d.k.volumeDir(pod.UID, kind, v.Name)
-		one := usage.Volume{Name: v.Name, Space: spaceOf(ctx, at), At: time.Now(), Memory: kind == kindEmptyDir && v.EmptyDir.Medium == corev1.StorageMediumMemory}
+		one := usage.Volume{Name: v.Name, Space: spaceOf(ctx, at), At: time.Now(), Memory: kind == kindEmptyDir && (v.EmptyDir.Medium == corev1.StorageMediumMemory || isHugePages(v.EmptyDir.Medium))}
 		if disk, err := d.k.opts.Host.Disk(at); err == nil {
 			one.On = filesystemOf(disk)
 		}

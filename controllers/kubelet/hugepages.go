@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -30,6 +31,43 @@ func hugePageSize(name corev1.ResourceName) (string, bool) {
 		n, units = n/1024, units[1:]
 	}
 	return strconv.FormatInt(n, 10) + units[0], true
+}
+
+// isHugePages reports whether an emptyDir volume is of huge pages.
+func isHugePages(m corev1.StorageMedium) bool {
+	return m == corev1.StorageMediumHugePages || strings.HasPrefix(string(m), string(corev1.StorageMediumHugePagesPrefix))
+}
+
+// hugePagesOf returns how large the pages of an emptyDir volume are, in bytes: those that the containers of
+// the pod request, which must be of one size if the medium does not say which.
+func hugePagesOf(pod *corev1.Pod, m corev1.StorageMedium) (int64, error) {
+	sizes := map[int64]bool{}
+	for name := range podquota.PodTotal(pod, podquota.Requests) {
+		if text, ok := strings.CutPrefix(string(name), hugePagesPrefix); ok {
+			if q, err := resource.Parse(text); err == nil && q.Sign() > 0 {
+				sizes[q.Value()] = true
+			}
+		}
+	}
+	if m != corev1.StorageMediumHugePages {
+		q, err := resource.Parse(strings.TrimPrefix(string(m), string(corev1.StorageMediumHugePagesPrefix)))
+		if err != nil || q.Sign() <= 0 {
+			return 0, fmt.Errorf("the medium %s names no size of huge pages", m)
+		}
+		if !sizes[q.Value()] {
+			return 0, fmt.Errorf("the medium %s can be used only if a container requests huge pages of that size", m)
+		}
+		return q.Value(), nil
+	}
+	switch len(sizes) {
+	case 0:
+		return 0, fmt.Errorf("the medium %s can be used only if a container requests huge pages", m)
+	case 1:
+		for size := range sizes {
+			return size, nil
+		}
+	}
+	return 0, fmt.Errorf("the medium %s can't be used if containers request several sizes of huge pages; %s<size> says which", m, corev1.StorageMediumHugePagesPrefix)
 }
 
 // hugePages is how much of a resource of huge pages a pod requests, in bytes.

@@ -11,6 +11,9 @@ type mounter interface {
 	// tmpfs mounts a file system in memory at dir if none is mounted there; size 0 means half the memory. It
 	// fails with errNoMounts if this process may not mount.
 	tmpfs(dir string, size int64) error
+	// hugePages mounts a file system of huge pages of that many bytes each at dir if nothing is mounted
+	// there; size 0 means all that there are.
+	hugePages(dir string, page, size int64) error
 	// bind mounts an open file or folder at target, which it makes, in the place of what is mounted there.
 	bind(source *os.File, target string) error
 	// below lists the mount points inside dir.
@@ -30,11 +33,12 @@ var errNoMounts = errors.New("this process may not mount file systems")
 // folders mounts nothing.
 type folders struct{}
 
-func (folders) tmpfs(string, int64) error      { return errNoMounts }
-func (folders) bind(*os.File, string) error    { return errNoMounts }
-func (folders) below(string) ([]string, error) { return nil, nil }
-func (folders) unmount(string) error           { return nil }
-func (folders) mounted(string) bool            { return false }
+func (folders) tmpfs(string, int64) error            { return errNoMounts }
+func (folders) hugePages(string, int64, int64) error { return errNoMounts }
+func (folders) bind(*os.File, string) error          { return errNoMounts }
+func (folders) below(string) ([]string, error)       { return nil, nil }
+func (folders) unmount(string) error                 { return nil }
+func (folders) mounted(string) bool                  { return false }
 func (folders) mount(context.Context, string, string, string, []string) error {
 	return errNoMounts
 }

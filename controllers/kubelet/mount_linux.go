@@ -51,6 +51,21 @@ func (m *kernelMounter) tmpfs(dir string, size int64) error {
 	return err
 }
 
+func (m *kernelMounter) hugePages(dir string, page, size int64) error {
+	if m.mounted(dir) {
+		return nil
+	}
+	options := fmt.Sprintf("mode=0777,pagesize=%d", page)
+	if size > 0 {
+		options += fmt.Sprintf(",size=%d", size)
+	}
+	err := unix.Mount("nodev", dir, "hugetlbfs", 0, options)
+	if errors.Is(err, unix.EPERM) {
+		return errNoMounts // root of a sandbox
+	}
+	return err
+}
+
 func (m *kernelMounter) below(dir string) ([]string, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if errors.Is(err, os.ErrNotExist) {

@@ -257,6 +257,7 @@ func has(want string) func(string) bool {
 
 func testReal(t *testing.T) {
 	began := time.Now()
+	hugePagesOfMachine(t)
 	n := startReal(t)
 	t.Logf("control plane, containerd and kubelet after %v", time.Since(began))
 	ready := func(s string) bool { return strings.Contains(s, " Ready ") }
@@ -281,6 +282,7 @@ func testReal(t *testing.T) {
 	t.Run("cgroups", func(t *testing.T) { n.testGroups(t) })
 	t.Run("resize", func(t *testing.T) { n.t = t; n.testResize() })
 	t.Run("CPUs", func(t *testing.T) { n.t = t; n.testCPUs() })
+	t.Run("huge pages", func(t *testing.T) { n.t = t; n.testHugePages() })
 	t.Run("devices", func(t *testing.T) { n.t = t; n.testDevices() })
 	t.Run("restarts", func(t *testing.T) { n.testRestarts(t) })
 	t.Run("images", func(t *testing.T) { n.testImages(t) })

@@ -34,7 +34,7 @@ func unsupported(pod *corev1.Pod, appArmor bool, sysctls ...string) *verdict {
 		}
 	}
 	for _, v := range spec.Volumes {
-		if e := v.EmptyDir; e != nil && e.Medium != corev1.StorageMediumDefault && e.Medium != corev1.StorageMediumMemory {
+		if e := v.EmptyDir; e != nil && e.Medium != corev1.StorageMediumDefault && e.Medium != corev1.StorageMediumMemory && !isHugePages(e.Medium) {
 			return not("the medium %q of emptyDir volume %q", e.Medium, v.Name)
 		}
 	}

@@ -115,6 +115,11 @@ func (k *Kubelet) setUpVolume(ctx context.Context, pod *corev1.Pod, v *corev1.Vo
 				return renew, err
 			}
 		}
+		if isHugePages(v.EmptyDir.Medium) {
+			if err := k.inHugePages(pod, v.EmptyDir, dir); err != nil {
+				return renew, err
+			}
+		}
 		return renew, ownBy(dir, pod, 0o777)
 	case v.HostPath != nil:
 		return renew, checkHostPath(v.HostPath)
@@ -328,6 +333,19 @@ func (k *Kubelet) inMemory(dir string, size int64) error {
 		return nil
 	}
 	return err
+}
+
+// inHugePages makes a folder one of huge pages.
+func (k *Kubelet) inHugePages(pod *corev1.Pod, e *corev1.EmptyDirVolumeSource, dir string) error {
+	page, err := hugePagesOf(pod, e.Medium)
+	if err != nil {
+		return err
+	}
+	size := int64(0)
+	if e.SizeLimit != nil {
+		size = e.SizeLimit.Value()
+	}
+	return k.mounts.hugePages(dir, page, size)
 }
 
 // ownBy gives a folder to the pod's group.

@@ -53,7 +53,9 @@ func (p process) ended(d time.Duration) bool {
 // Descendants whose parents end are found if the matched processes are their subreapers, as shims are.
 func endTrees(match func(pid int) bool, d time.Duration) error {
 	deadline := time.Now().Add(d)
+	stopped := time.Now().Add(d / 2)
 	tree := map[int]process{}
+	waits := map[int]time.Time{} // since when processes are in an uninterruptible wait
 	defer func() {
 		for _, p := range tree {
 			p.close()
@@ -78,14 +80,27 @@ func endTrees(match func(pid int) bool, d time.Duration) error {
 			p.signal(unix.SIGSTOP)
 			quiet = false
 		}
-		// A process may fork until it has stopped.
+		// A process may fork until it has stopped. One that waits in vfork for a child that was stopped does not
+		// stop, and does not fork either.
 		for pid, p := range tree {
-			if _, state := stat(pid); !strings.Contains("TtZX", state) && !p.ended(0) {
+			_, state := stat(pid)
+			if state != "D" {
+				delete(waits, pid)
+			} else if waits[pid].IsZero() {
+				waits[pid] = time.Now()
+			}
+			if !strings.Contains("TtZX", state) && !(state == "D" && time.Since(waits[pid]) > longWait) && !p.ended(0) {
 				quiet = false
+				if time.Until(stopped) < d/2-time.Second && time.Now().UnixMilli()%500 < 2 {
+					w, _ := os.ReadFile(fmt.Sprintf("/proc/%d/wchan", pid))
+					st, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+					sk, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stack", pid))
+					fmt.Println(pid, state, string(w), string(sk), len(tree), strings.ReplaceAll(string(st)[:300], "\n", ";"))
+				}
 			}
 		}
-		if time.Now().After(deadline) {
-			break // a process in an uninterruptible wait does not stop
+		if time.Now().After(stopped) {
+			break
 		}
 		if !quiet {
 			time.Sleep(time.Millisecond)
@@ -105,6 +120,9 @@ func endTrees(match func(pid int) bool, d time.Duration) error {
 	}
 	return nil
 }
+
+// longWait is how long an uninterruptible wait lasts that is none of those that are over at once.
+const longWait = 100 * time.Millisecond
 
 // pids yields the pids of all processes.
 func pids() func(yield func(int) bool) {
