@@ -42,6 +42,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/builtin/replicaset"
 	"github.com/keelson-dev/keelson/controllers/builtin/resourceclaim"
 	"github.com/keelson-dev/keelson/controllers/builtin/resourcequota"
+	"github.com/keelson-dev/keelson/controllers/builtin/selinuxwarning"
 	"github.com/keelson-dev/keelson/controllers/builtin/serviceaccount"
 	"github.com/keelson-dev/keelson/controllers/builtin/servicecidr"
 	"github.com/keelson-dev/keelson/controllers/builtin/statefulset"
@@ -57,8 +58,8 @@ import (
 
 // Options of the controllers.
 type Options struct {
-	// Controllers names those to add: "*" is all but bootstrap-signer-controller and
-	// token-cleaner-controller, "-name" excludes one, and the ending -controller may be left out. Nil means
+	// Controllers names those to add: "*" is all but bootstrap-signer-controller, token-cleaner-controller and
+	// selinux-warning-controller, "-name" excludes one, and the ending -controller may be left out. Nil means
 	// "*".
 	Controllers []string
 	// RootCA is published in every namespace and, where ClusterTrustBundles are served, in one; empty
@@ -213,6 +214,7 @@ var all = []entry{
 	}},
 	{"node-lifecycle-controller", "node-controller", func(m *manager.Manager, o *Options, _ int) error { return nodelifecycle.Add(m, o.NodeLifecycle) }},
 	{"bootstrap-signer-controller", "bootstrap-signer", func(m *manager.Manager, _ *Options, _ int) error { return bootstraptokens.AddSigner(m) }},
+	{"selinux-warning-controller", "selinux-warning-controller", func(m *manager.Manager, _ *Options, _ int) error { return selinuxwarning.Add(m) }},
 	{"token-cleaner-controller", "token-cleaner", func(m *manager.Manager, _ *Options, _ int) error { return bootstraptokens.AddCleaner(m) }},
 	{"ttl-controller", "ttl-controller", func(m *manager.Manager, _ *Options, _ int) error { return nodettl.Add(m, nodettl.Options{}) }},
 	{"clusterrole-aggregation-controller", "clusterrole-aggregation-controller", func(m *manager.Manager, _ *Options, _ int) error {
@@ -262,7 +264,7 @@ var all = []entry{
 func (o *Options) serves(feature string) bool { return slices.Contains(o.Gated, feature) }
 
 // offByDefault are the controllers that "*" leaves out.
-var offByDefault = []string{"bootstrap-signer-controller", "token-cleaner-controller"}
+var offByDefault = []string{"bootstrap-signer-controller", "selinux-warning-controller", "token-cleaner-controller"}
 
 // hasConcurrency are the controllers whose concurrency is an option.
 var hasConcurrency = []string{

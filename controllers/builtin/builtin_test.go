@@ -150,7 +150,7 @@ func TestSelection(t *testing.T) {
 		{nil, []string{"job", "deployment"}, nil},
 		{[]string{"*", "-job"}, []string{"deployment"}, []string{"job", "job-orphans"}},
 		{[]string{"job-controller", "deployment"}, []string{"job", "deployment"}, []string{"replicaset"}},
-		{nil, nil, []string{"bootstrap-signer", "token-cleaner"}},
+		{nil, nil, []string{"bootstrap-signer", "selinux-warning", "token-cleaner"}},
 		{[]string{"*", "bootstrapsigner", "token-cleaner", "-podgc"}, []string{"bootstrap-signer", "token-cleaner", "job"}, []string{"pod-garbage-collector"}},
 		{[]string{"-job"}, nil, []string{"job", "deployment"}},
 	} {

@@ -48,7 +48,7 @@ func newOptions() (*options, *pflag.FlagSet, error) {
 	c, f := &o.builtin, pflag.NewFlagSet("kube-controller-manager", pflag.ContinueOnError)
 	o.Flags(f)
 	f.DurationVar(&o.Grace, "controller-shutdown-timeout", manager.DefaultGrace, "how long controllers may finish their work at the end")
-	f.StringSliceVar(&c.Controllers, "controllers", []string{"*"}, "controllers to run: * is all but bootstrap-signer-controller and token-cleaner-controller, -name leaves one out")
+	f.StringSliceVar(&c.Controllers, "controllers", []string{"*"}, "controllers to run: * is all but bootstrap-signer-controller, selinux-warning-controller and token-cleaner-controller, -name leaves one out")
 	f.StringVar(&o.rootCA, "root-ca-file", "", "certificate published in every namespace as config map kube-root-ca.crt")
 	f.StringVar(&o.tokenKey, "service-account-private-key-file", "", "PEM file of the key that signs the tokens in secrets of service accounts (empty: none are written)")
 	f.StringVar(&o.signingCert, "cluster-signing-cert-file", "", "certificate of the authority that signs certificate requests (empty: none are signed)")

@@ -318,6 +318,7 @@ func (b *Bootstrap) controllers() {
 		{"root-ca-cert-publisher", on(verbs("create,update"), ":configmaps")},
 		{"route-controller", rules(on(verbs("list,watch"), ":nodes"), on([]string{"patch"}, ":nodes/status"))},
 		{"service-controller", rules(on(read, ":services"), on(verbs("patch,update"), ":services/status"), on(verbs("list,watch"), ":nodes"))},
+		{"selinux-warning-controller", on(read, ":persistentvolumeclaims,persistentvolumes,pods", "storage.k8s.io:csidrivers")},
 		{"service-account-controller", on([]string{"create"}, ":serviceaccounts")},
 		{"statefulset-controller", rules(on(verbs("list,watch"), ":pods"), on(read, "apps:statefulsets"), on([]string{"update"}, "apps:statefulsets/finalizers,statefulsets/status"),
 			on(verbs("create,delete,get,patch,update"), ":pods"), on(verbs("create,delete,get,list,patch,update,watch"), "apps:controllerrevisions"), on(verbs("create,delete,get,list,update,watch"), ":persistentvolumeclaims"))},
