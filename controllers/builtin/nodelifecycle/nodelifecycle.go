@@ -100,6 +100,7 @@ type lifecycle struct {
 type sign struct {
 	renewed, heartbeat time.Time
 	at                 time.Time
+	uid                types.UID // of the node
 }
 
 // Add adds the controller to m.
@@ -164,9 +165,19 @@ func (l *lifecycle) survey() {
 
 func (l *lifecycle) forget(name string) {
 	l.mu.Lock()
+	last, known := l.seen[name]
 	delete(l.seen, name)
 	l.mu.Unlock()
 	l.zones.forget(name)
+	if known {
+		l.event(name, last.uid, "RemovingNode", "Removing Node %s from Controller")
+	}
+}
+
+// event records an event about a node, of which note has the name. It is about all its versions.
+func (l *lifecycle) event(name string, uid types.UID, reason, note string) {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid}}
+	l.recorder.Eventf(node, corev1.EventTypeNormal, reason, "Node %s event: "+note, name, name)
 }
 
 func (l *lifecycle) grace(node *corev1.Node) time.Duration {
@@ -178,7 +189,7 @@ func (l *lifecycle) grace(node *corev1.Node) time.Duration {
 
 // observe returns when the node last showed life, by the local clock.
 func (l *lifecycle) observe(node *corev1.Node, now time.Time) (time.Time, error) {
-	var s sign
+	s := sign{uid: node.UID}
 	if c := find(node, corev1.NodeReady); c != nil {
 		s.heartbeat = c.LastHeartbeatTime.Time
 	}
@@ -193,6 +204,9 @@ func (l *lifecycle) observe(node *corev1.Node, now time.Time) (time.Time, error)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	had, known := l.seen[node.Name]
+	if !known {
+		l.event(node.Name, node.UID, "RegisteredNode", "Registered Node %s in Controller")
+	}
 	if known && had.renewed.Equal(s.renewed) && (had.heartbeat.Equal(s.heartbeat) || conditionStatus(node, corev1.NodeReady) == corev1.ConditionUnknown) {
 		return had.at, nil
 	}

@@ -2,6 +2,7 @@ package nodelifecycle_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -211,5 +212,28 @@ func TestATaintOutlivesARestart(t *testing.T) {
 		c.Run(c.Manager("controller again", add))
 		c.Sleep(5 * time.Minute)
 		require.Equal(t, before, find())
+	})
+}
+
+// Nodes have an event when they are first seen, and when they are gone.
+func TestEventsOfNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := start(t)
+		n := controllertest.Create(c, &corev1.Node{ObjectMeta: controllertest.Name("", "node-0")})
+		c.Sleep(time.Minute)
+		events := func() (out []string) {
+			for _, e := range controllertest.List[*corev1.Event](c, "default") {
+				require.Equal(t, corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "node-0", UID: n.UID}, e.InvolvedObject)
+				if strings.HasPrefix(e.Reason, "Re") {
+					out = append(out, strings.Join([]string{e.Source.Component, e.Type, e.Reason, e.Message}, " "))
+				}
+			}
+			return out
+		}
+		registered := "node-controller Normal RegisteredNode Node node-0 event: Registered Node node-0 in Controller"
+		require.Equal(t, []string{registered}, events())
+		controllertest.Delete[*corev1.Node](c, "", "node-0")
+		c.Sleep(time.Minute)
+		require.ElementsMatch(t, []string{registered, "node-controller Normal RemovingNode Node node-0 event: Removing Node node-0 from Controller"}, events())
 	})
 }
