@@ -58,9 +58,9 @@ import (
 
 // Options of the controllers.
 type Options struct {
-	// Controllers names those to add: "*" is all but bootstrap-signer-controller, token-cleaner-controller and
-	// selinux-warning-controller, "-name" excludes one, and the ending -controller may be left out. Nil means
-	// "*".
+	// Controllers names those to add: "*" is all but bootstrap-signer-controller, selinux-warning-controller
+	// and token-cleaner-controller, "-name" excludes one, and the ending -controller may be left out. Nil
+	// means "*".
 	Controllers []string
 	// RootCA is published in every namespace and, where ClusterTrustBundles are served, in one; empty
 	// publishes nothing.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
@@ -39,6 +40,7 @@ type endpoints struct {
 	list     informers.Lister[*corev1.Endpoints]
 	api      *client.Client[*corev1.Endpoints]
 	recorder *events.Recorder
+	triggers *triggers
 }
 
 // EndpointsOptions are the options of the controller of Endpoints.
@@ -57,7 +59,7 @@ func AddEndpoints(m *manager.Manager, opts EndpointsOptions) error {
 	c := &endpoints{
 		services: informers.For[*corev1.Service](set).Lister(), pods: controllers.LabelledIn[*corev1.Pod](set),
 		list: informers.For[*corev1.Endpoints](set).Lister(), api: client.For[*corev1.Endpoints](m.Conn()),
-		recorder: m.Recorder("endpoint-controller"),
+		recorder: m.Recorder("endpoint-controller"), triggers: newTriggers(),
 	}
 	_, err := controllers.Add(m, "endpoints", reconcile.Func(c.reconcile), controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}},
 		controllers.For[*corev1.Service](),
@@ -76,6 +78,7 @@ func (c *endpoints) reconcile(ctx context.Context, req reconcile.Request) (recon
 	}
 	svc, err := c.services.Get(req)
 	if apierrors.IsNotFound(err) {
+		c.triggers.forget(req)
 		return reconcile.Result{}, c.remove(ctx, have)
 	}
 	if err != nil || svc.DeletionTimestamp != nil || svc.Spec.Type == corev1.ServiceTypeExternalName || len(svc.Spec.Selector) == 0 {
@@ -85,7 +88,12 @@ func (c *endpoints) reconcile(ctx context.Context, req reconcile.Request) (recon
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{}, c.write(ctx, svc, have, subsetsOf(svc, pods))
+	first, now := c.triggers.since(svc, pods)
+	err = c.write(ctx, svc, have, subsetsOf(svc, pods), first)
+	if err == nil {
+		c.triggers.keep(req, now)
+	}
+	return reconcile.Result{}, err
 }
 
 // remove deletes the Endpoints of a Service that was deleted, if they are those of this controller.
@@ -105,8 +113,8 @@ func (c *endpoints) selected(svc *corev1.Service) ([]*corev1.Pod, error) {
 	}), err
 }
 
-// write writes the Endpoints of a Service unless they are so already.
-func (c *endpoints) write(ctx context.Context, svc *corev1.Service, have *corev1.Endpoints, subsets []corev1.EndpointSubset) error {
+// write writes the Endpoints of a Service unless they are so already, with the time of the first change.
+func (c *endpoints) write(ctx context.Context, svc *corev1.Service, have *corev1.Endpoints, subsets []corev1.EndpointSubset, first time.Time) error {
 	next := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: svc.Namespace, Name: svc.Name}}
 	if have != nil {
 		next = codec.DeepCopy(have)
@@ -124,11 +132,13 @@ func (c *endpoints) write(ctx context.Context, svc *corev1.Service, have *corev1
 	var err error
 	switch {
 	case have == nil:
+		stamp(next, first)
 		_, err = c.api.Create(ctx, next)
 		if apierrors.IsForbidden(err) && !apierrors.HasCause(err, "NamespaceTerminating") {
 			c.recorder.Eventf(svc, corev1.EventTypeWarning, "FailedToCreateEndpoint", "Failed to create endpoint for service %s: %v", svc.Key(), err)
 		}
 	case !codec.Equal(next, have):
+		stamp(next, first)
 		_, err = c.api.Update(ctx, next)
 		if apierrors.IsForbidden(err) {
 			c.recorder.Eventf(svc, corev1.EventTypeWarning, "FailedToUpdateEndpoint", "Failed to update endpoint %s: %v", svc.Key(), err)

@@ -49,6 +49,7 @@ type endpointSlices struct {
 	pods     controllers.Labelled[*corev1.Pod]
 	nodes    informers.Lister[*corev1.Node]
 	slices   controllers.Labelled[*discoveryv1.EndpointSlice]
+	triggers *triggers
 	writer
 }
 
@@ -67,7 +68,7 @@ func Add(m *manager.Manager, opts Options) error {
 	e := &endpointSlices{
 		services: informers.For[*corev1.Service](set).Lister(), pods: controllers.LabelledIn[*corev1.Pod](set),
 		nodes: informers.For[*corev1.Node](set).Lister(), slices: controllers.LabelledIn[*discoveryv1.EndpointSlice](set),
-		writer: writer{client.For[*discoveryv1.EndpointSlice](m.Conn()), opts.MaxEndpoints},
+		triggers: newTriggers(), writer: writer{client.For[*discoveryv1.EndpointSlice](m.Conn()), opts.MaxEndpoints},
 	}
 	_, err := controllers.Add(m, "endpointslice", reconcile.Func(e.reconcile), controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}},
 		controllers.For[*corev1.Service](),
@@ -133,19 +134,24 @@ func (c *endpointSlices) reconcile(ctx context.Context, req reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	var want []*discoveryv1.EndpointSlice
 	switch {
 	case gone || svc.DeletionTimestamp != nil:
+		c.triggers.forget(req)
+		return reconcile.Result{}, c.write(ctx, have, nil, nil)
 	case svc.Spec.Type == corev1.ServiceTypeExternalName || len(svc.Spec.Selector) == 0:
+		c.triggers.forget(req)
 		return reconcile.Result{}, nil // its endpoints are managed elsewhere
-	default:
-		pods, err := c.pods.Select(req.Namespace, labels.SelectorFromSet(svc.Spec.Selector))
-		if err != nil {
-			return reconcile.Result{}, err
-		}
-		want = c.plan(svc, pods)
 	}
-	return reconcile.Result{}, c.write(ctx, have, want)
+	pods, err := c.pods.Select(req.Namespace, labels.SelectorFromSet(svc.Spec.Selector))
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	first, now := c.triggers.since(svc, pods)
+	err = c.write(ctx, have, c.plan(svc, pods), func(s *discoveryv1.EndpointSlice) { stamp(s, first) })
+	if err == nil {
+		c.triggers.keep(req, now)
+	}
+	return reconcile.Result{}, err
 }
 
 // key of the slices of one family and one set of ports.

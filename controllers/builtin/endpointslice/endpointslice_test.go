@@ -202,3 +202,47 @@ func TestServicesWithoutSelectorAreLeftAlone(t *testing.T) {
 		require.Empty(t, slicesOf(c))
 	})
 }
+
+// What is written says since when it was due: the creation of the Service, and then the first change of a pod
+// that is not written yet, if its time is known.
+func TestTimesOfChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{
+			func(m *manager.Manager) error { return endpointslice.Add(m, endpointslice.Options{}) },
+			func(m *manager.Manager) error {
+				return endpointslice.AddEndpoints(m, endpointslice.EndpointsOptions{})
+			},
+		}})
+		requireTime := func(want string) {
+			t.Helper()
+			c.Settle()
+			list := slicesOf(c)
+			require.Len(t, list, 1)
+			require.Equal(t, want, list[0].Annotations[corev1.EndpointsLastChangeTriggerTime])
+			require.Equal(t, want, controllertest.Get[*corev1.Endpoints](c, "default", "web").Annotations[corev1.EndpointsLastChangeTriggerTime])
+		}
+		begin := time.Now().UTC()
+		after := func(d time.Duration) string { return begin.Add(d).Format(time.RFC3339Nano) }
+		ready := func(name string, at time.Duration) {
+			controllertest.UpdateStatus(c, "default", name, func(p *corev1.Pod) {
+				setReady(p, true)
+				p.Status.Conditions[0].LastTransitionTime = metav1.Time{Time: begin.Add(at)}
+			})
+		}
+		controllertest.Create(c, service())
+		requireTime(after(0))
+		c.Sleep(time.Minute)
+		first := pod(c, 1, false)
+		requireTime("")
+		ready(first, 50*time.Second)
+		requireTime(after(50 * time.Second))
+		controllertest.Update(c, "default", "web", func(s *corev1.Service) { s.Spec.Ports[0].TargetPort = intstr.FromInt32(9090) })
+		requireTime("")
+		second := pod(c, 2, false)
+		c.Settle()
+		ready(second, 70*time.Second)
+		requireTime(after(70 * time.Second))
+		controllertest.Update(c, "default", "web", func(s *corev1.Service) { s.Annotations = map[string]string{"a": "b"} })
+		requireTime(after(70 * time.Second)) // nothing was to be written
+	})
+}

@@ -96,7 +96,7 @@ func (c *mirrors) reconcile(ctx context.Context, req reconcile.Request) (reconci
 		want, left = mirror(endpoints)
 		c.note(endpoints, left)
 	}
-	return reconcile.Result{}, c.write(ctx, have, want)
+	return reconcile.Result{}, c.write(ctx, have, want, nil)
 }
 
 // isMirrored reports whether Endpoints are mirrored at all. Those of leader elections are not.

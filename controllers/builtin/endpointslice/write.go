@@ -19,8 +19,11 @@ type writer struct {
 
 // write changes the slices that are there into those that should be with as few writes as it can. Of want
 // there is one slice, however long, for each address family and each set of ports. Annotations that are nil
-// are left as they are.
-func (w *writer) write(ctx context.Context, have, want []*discoveryv1.EndpointSlice) error {
+// are left as they are. stamp, if not nil, is called for each slice that is about to be written.
+func (w *writer) write(ctx context.Context, have, want []*discoveryv1.EndpointSlice, stamp func(*discoveryv1.EndpointSlice)) error {
+	if stamp == nil {
+		stamp = func(*discoveryv1.EndpointSlice) {}
+	}
 	var first error
 	keep := func(err error) {
 		if first == nil && err != nil && !apierrors.IsNotFound(err) && !apierrors.HasCause(err, "NamespaceTerminating") {
@@ -40,11 +43,13 @@ func (w *writer) write(ctx context.Context, have, want []*discoveryv1.EndpointSl
 		for i, next := range w.spread(old, one) {
 			switch {
 			case i >= len(old):
+				stamp(next)
 				_, err := w.client.Create(ctx, next)
 				keep(err)
 			case next == nil:
 				keep(w.client.Delete(ctx, old[i].Key()))
 			case !codec.Equal(next, old[i]):
+				stamp(next)
 				_, err := w.client.Update(ctx, next)
 				keep(err)
 			}

@@ -16,8 +16,8 @@ type use struct {
 	policy corev1.PodSELinuxChangePolicy
 }
 
-// useOf returns the use of a volume by a pod of which at most one label is known. Without a label, or a driver
-// that mounts with one, files are labelled one by one whatever the pod says.
+// useOf returns the use of a volume by a pod of which at most one label is known. Without a label, or a
+// driver that mounts with one, files are labelled one by one whatever the pod says.
 func useOf(pod *corev1.Pod, labels []string, mounts bool) use {
 	u := use{policy: corev1.SELinuxChangePolicyMountOption}
 	if s := pod.Spec.SecurityContext; s != nil && s.SELinuxChangePolicy != nil {
@@ -69,7 +69,7 @@ func labelsOf(pod *corev1.Pod, volume string) (labels []string, mounted bool) {
 	return labels, mounted
 }
 
-// conflict is what one pod is to hear of a conflict with another one.
+// conflict is one for the event of a pod; there is another one for that of the other.
 type conflict struct {
 	property          string // SELinuxLabel or SELinuxChangePolicy
 	pod, other        types.NamespacedName
@@ -88,8 +88,8 @@ func newUses() *uses {
 	return &uses{byVolume: map[string]map[types.NamespacedName]use{}, byPod: map[types.NamespacedName][]string{}}
 }
 
-// add takes in the use of a volume by a pod and returns the conflicts with others if it is new or differs from
-// before, for both pods each, in the order of the pods.
+// add takes in the use of a volume by a pod and returns the conflicts with others if it is new or differs
+// from before, for both pods each, in the order of the pods.
 func (u *uses) add(volume string, pod types.NamespacedName, now use) (out []conflict) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
