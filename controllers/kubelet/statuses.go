@@ -83,8 +83,8 @@ func (s *statuses) seen(uid types.UID, pod *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.wanted[uid]
-	if w == nil || w.version != w.written || s.pending[uid] {
-		return // it is about to be written
+	if w == nil || w.version != w.written {
+		return // it is about to be written; one that is pending without a change would not be
 	}
 	if metav1.IsOlder(pod.ResourceVersion, w.answer) {
 		return // from before
@@ -107,7 +107,7 @@ func (s *statuses) repairLater() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for uid := range s.later {
-		if w := s.wanted[uid]; w != nil {
+		if w := s.wanted[uid]; w != nil && w.version != w.written {
 			w.repaired = time.Now()
 			s.pending[uid] = true
 		}
