@@ -80,8 +80,8 @@ func endTrees(match func(pid int) bool, d time.Duration) error {
 			p.signal(unix.SIGSTOP)
 			quiet = false
 		}
-		// A process may fork until it has stopped. One that waits in vfork for a child that was stopped does not
-		// stop, and does not fork either.
+		// A process may fork until it has stopped. One that waits in vfork for a child that was stopped does
+		// not stop, and does not fork either.
 		for pid, p := range tree {
 			_, state := stat(pid)
 			if state != "D" {
@@ -91,12 +91,6 @@ func endTrees(match func(pid int) bool, d time.Duration) error {
 			}
 			if !strings.Contains("TtZX", state) && !(state == "D" && time.Since(waits[pid]) > longWait) && !p.ended(0) {
 				quiet = false
-				if time.Until(stopped) < d/2-time.Second && time.Now().UnixMilli()%500 < 2 {
-					w, _ := os.ReadFile(fmt.Sprintf("/proc/%d/wchan", pid))
-					st, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-					sk, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stack", pid))
-					fmt.Println(pid, state, string(w), string(sk), len(tree), strings.ReplaceAll(string(st)[:300], "\n", ";"))
-				}
 			}
 		}
 		if time.Now().After(stopped) {

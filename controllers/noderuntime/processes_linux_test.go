@@ -43,7 +43,7 @@ func TestEndTreesEndsProcessesThatFork(t *testing.T) {
 	for alive() < 17 {
 		time.Sleep(10 * time.Millisecond)
 	}
-	require.NoError(t, endTrees(func(pid int) bool { return pid == root.Process.Pid }, 20*time.Second))
+	require.NoError(t, endTrees(func(pid int) bool { return pid == root.Process.Pid }, 2*time.Minute))
 	require.Error(t, root.Wait())
 	require.Zero(t, alive())
 }
