@@ -1,5 +1,6 @@
 // Package podgc removes orphaned pods, whose node does not exist, terminating pods that were never scheduled,
-// and the oldest terminated pods if there are too many.
+// terminating pods of nodes that are not ready and have the taint node.kubernetes.io/out-of-service, and the
+// oldest terminated pods, evicted ones first, if there are too many.
 package podgc
 
 import (
@@ -95,14 +96,15 @@ func (c *collector) collect(ctx context.Context) {
 	for _, key := range keys {
 		nodes[key.Name] = true
 	}
-	var ended, unplaced []*corev1.Pod
+	outOfService := c.outOfService()
+	var ended, stuck []*corev1.Pod
 	onNode := map[string][]*corev1.Pod{}
 	err = c.pods.ViewAll(informers.ListOptions{}, func(p *corev1.Pod) bool {
 		switch {
 		case p.Spec.NodeName != "" && !nodes[p.Spec.NodeName]:
 			onNode[p.Spec.NodeName] = append(onNode[p.Spec.NodeName], p)
-		case p.Spec.NodeName == "" && p.DeletionTimestamp != nil:
-			unplaced = append(unplaced, p)
+		case p.DeletionTimestamp != nil && (p.Spec.NodeName == "" || outOfService[p.Spec.NodeName]):
+			stuck = append(stuck, p)
 		case over(p):
 			ended = append(ended, p)
 		}
@@ -114,13 +116,13 @@ func (c *collector) collect(ctx context.Context) {
 	}
 	if surplus := len(ended) - c.opts.TerminatedThreshold; c.opts.TerminatedThreshold >= 0 && surplus > 0 {
 		slices.SortFunc(ended, func(a, b *corev1.Pod) int {
-			return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
+			return cmp.Or(rank(a)-rank(b), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
 		})
 		for _, p := range ended[:surplus] {
 			c.remove(ctx, p, nil)
 		}
 	}
-	for _, p := range unplaced {
+	for _, p := range stuck {
 		c.remove(ctx, p, nil)
 	}
 	c.orphans(ctx, onNode)
@@ -152,6 +154,33 @@ func (c *collector) orphans(ctx context.Context, onNode map[string][]*corev1.Pod
 				Message: "PodGC: node no longer exists", LastTransitionTime: metav1.Now(), ObservedGeneration: p.Generation})
 		}
 	}
+}
+
+// outOfService returns the nodes whose pods will not end: not ready, and with the taint that says so. A node
+// that cannot be decoded is not among them.
+func (c *collector) outOfService() map[string]bool {
+	out := map[string]bool{}
+	err := c.nodes.ViewAll(informers.ListOptions{}, func(n *corev1.Node) bool {
+		if slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }) &&
+			!slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+				return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+			}) {
+			out[n.Name] = true
+		}
+		return true
+	})
+	if err != nil {
+		c.log.Warn("list nodes failed", "err", err)
+	}
+	return out
+}
+
+// rank of a pod that has ended: those with the least go first.
+func rank(p *corev1.Pod) int {
+	if p.Status.Phase == corev1.PodFailed && p.Status.Reason == "Evicted" {
+		return 0
+	}
+	return 1
 }
 
 func over(p *corev1.Pod) bool {

@@ -61,6 +61,64 @@ func TestCollection(t *testing.T) {
 	})
 }
 
+// The pods of a node that is out of service are removed when they are being deleted, once it is not ready.
+func TestNodesOutOfService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{
+			func(m *manager.Manager) error { return podgc.Add(m, podgc.Options{}) }}})
+		ready := func(status corev1.ConditionStatus) {
+			controllertest.UpdateStatus(c, "", "down", func(n *corev1.Node) {
+				n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
+			})
+		}
+		down := &corev1.Node{ObjectMeta: controllertest.Name("", "down")}
+		controllertest.Create(c, down)
+		controllertest.Create(c, &corev1.Node{ObjectMeta: controllertest.Name("", "silent")})
+		ready(corev1.ConditionTrue)
+		for _, name := range []string{"stays", "goes"} {
+			create(c, name, "down")
+		}
+		create(c, "of-a-silent-node", "silent")
+		for _, name := range []string{"goes", "of-a-silent-node"} {
+			controllertest.Delete[*corev1.Pod](c, "default", name)
+		}
+		left := func() (names []string) {
+			c.Sleep(time.Minute)
+			for _, p := range controllertest.List[*corev1.Pod](c, "default") {
+				names = append(names, p.Name)
+			}
+			return names
+		}
+		controllertest.Update(c, "", "down", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute}}
+		})
+		require.Equal(t, []string{"goes", "of-a-silent-node", "stays"}, left(), "the node is ready: its kubelet ends the pod")
+		ready(corev1.ConditionUnknown)
+		require.Equal(t, []string{"of-a-silent-node", "stays"}, left())
+	})
+}
+
+// Of too many pods that have ended, evicted ones go first.
+func TestEvictedPodsGoFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{
+			func(m *manager.Manager) error { return podgc.Add(m, podgc.Options{TerminatedThreshold: 1}) }}})
+		controllertest.Create(c, &corev1.Node{ObjectMeta: controllertest.Name("", "there")})
+		for _, name := range []string{"old", "evicted"} {
+			create(c, name, "there")
+			controllertest.UpdateStatus(c, "default", name, func(p *corev1.Pod) {
+				if p.Status.Phase = corev1.PodFailed; name == "evicted" {
+					p.Status.Reason = "Evicted"
+				}
+			})
+			c.Sleep(time.Second)
+		}
+		c.Sleep(time.Minute)
+		require.True(t, controllertest.Exists[*corev1.Pod](c, "default", "old"))
+		require.False(t, controllertest.Exists[*corev1.Pod](c, "default", "evicted"))
+	})
+}
+
 // broken panics or fails the first times that a pod is deleted.
 type broken struct {
 	client.Conn
