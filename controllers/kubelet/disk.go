@@ -13,6 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/usage"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/volume"
 )
 
 // diskMeter measures what pods use on the node's disks, which takes reading their directories. It does so
@@ -25,11 +26,28 @@ type diskMeter struct {
 	pods map[types.UID]*podDisk
 }
 
+// claims are the volumes of drivers that have a claim, each once, by namespace and claim.
+func (d *diskMeter) claims() map[types.NamespacedName]usage.Volume {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := map[types.NamespacedName]usage.Volume{}
+	for _, p := range d.pods {
+		for _, v := range p.driven {
+			if v.Claim != "" {
+				all[types.NamespacedName{Namespace: p.namespace, Name: v.Claim}] = v
+			}
+		}
+	}
+	return all
+}
+
 // podDisk is what one pod was found to use.
 type podDisk struct {
-	volumes []usage.Volume
-	logs    map[string]usage.Space // by container
-	other   usage.Space
+	namespace string
+	volumes   []usage.Volume
+	driven    []usage.Volume
+	logs      map[string]usage.Space // by container
+	other     usage.Space
 }
 
 func newDiskMeter(k *Kubelet, interval time.Duration) *diskMeter {
@@ -76,7 +94,7 @@ func (d *diskMeter) get(uid types.UID) *podDisk {
 }
 
 func (d *diskMeter) measure(ctx context.Context, pod *corev1.Pod) *podDisk {
-	found := &podDisk{logs: map[string]usage.Space{}}
+	found := &podDisk{namespace: pod.Namespace, logs: map[string]usage.Space{}}
 	logs := filepath.Join(d.k.opts.LogDir, logFolder(pod.Namespace, pod.Name, pod.UID))
 	entries, _ := os.ReadDir(logs) // a pod without logs uses nothing
 	for _, e := range entries {
@@ -90,6 +108,9 @@ func (d *diskMeter) measure(ctx context.Context, pod *corev1.Pod) *podDisk {
 			kind = kindEmptyDir
 		}
 		if kind == "" {
+			if s := d.k.volumes.Stats(pod.UID, v.Name); s != nil {
+				found.driven = append(found.driven, drivenVolume(pod, v, s))
+			}
 			continue // not the kubelet's
 		}
 		at := d.k.volumeDir(pod.UID, kind, v.Name)
@@ -103,6 +124,19 @@ func (d *diskMeter) measure(ctx context.Context, pod *corev1.Pod) *podDisk {
 		found.other = found.other.Plus(spaceOf(ctx, filepath.Join(dir, name)))
 	}
 	return found
+}
+
+// drivenVolume is the use of a volume as its driver reports it.
+func drivenVolume(pod *corev1.Pod, v *corev1.Volume, s *volume.Stats) usage.Volume {
+	one := usage.Volume{Name: v.Name, At: s.At, Space: usage.Space{Bytes: s.Used, Inodes: s.InodesUsed},
+		On: usage.Filesystem{Capacity: s.Capacity, Available: s.Available, Inodes: s.Inodes, AvailableInodes: s.AvailableInodes}}
+	switch {
+	case v.PersistentVolumeClaim != nil:
+		one.Claim = v.PersistentVolumeClaim.ClaimName
+	case v.Ephemeral != nil:
+		one.Claim = pod.Name + "-" + v.Name
+	}
+	return one
 }
 
 func filesystemOf(d Disk) usage.Filesystem {

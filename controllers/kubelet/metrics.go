@@ -17,6 +17,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/pullrecords"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/usage"
 )
 
 // metrics are the kubelet's own, with the names of k8s.io/kubernetes/pkg/kubelet/metrics, v1.36.3.
@@ -68,7 +69,7 @@ func newMetrics(k *Kubelet) *metrics {
 	name.Set(1)
 	m.losingSupport = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubelet_cri_losing_support",
 		Help: "the Kubernetes version that the currently running CRI implementation will lose support on if not upgraded."}, []string{"version"})
-	m.registry.MustRegister(m.providerDuration, m.losingSupport, m.operationDuration, m.relist, m.relistInterval, m.relisted, m.started, name, inventory{k},
+	m.registry.MustRegister(m.providerDuration, m.losingSupport, m.operationDuration, m.relist, m.relistInterval, m.relisted, m.started, name, inventory{k}, volumeUse{k},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.probed = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "prober_probe_total", Help: "Cumulative number of a liveness, readiness or startup probe for a container by result."},
 		[]string{"probe_type", "result", "container", "pod", "namespace", "pod_uid"})
@@ -157,6 +158,42 @@ func (f pullFiles) Collect(ch chan<- prometheus.Metric) {
 	}
 	ch <- prometheus.MustNewConstMetric(announcedPulls, prometheus.GaugeValue, float64(announced))
 	ch <- prometheus.MustNewConstMetric(pulledRecords, prometheus.GaugeValue, float64(pulled))
+}
+
+// volumeUse is the use of the volumes of claims, as their drivers report it.
+type volumeUse struct{ k *Kubelet }
+
+// volumeValues are the metrics of a volume.
+var volumeValues = []struct {
+	desc  *prometheus.Desc
+	value func(*usage.Volume) uint64
+}{
+	{volumeDesc("capacity_bytes", "Capacity in bytes of the volume"), func(v *usage.Volume) uint64 { return v.On.Capacity }},
+	{volumeDesc("available_bytes", "Number of available bytes in the volume"), func(v *usage.Volume) uint64 { return v.On.Available }},
+	{volumeDesc("used_bytes", "Number of used bytes in the volume"), func(v *usage.Volume) uint64 { return v.Bytes }},
+	{volumeDesc("inodes", "Maximum number of inodes in the volume"), func(v *usage.Volume) uint64 { return v.On.Inodes }},
+	{volumeDesc("inodes_free", "Number of free inodes in the volume"), func(v *usage.Volume) uint64 { return v.On.AvailableInodes }},
+	{volumeDesc("inodes_used", "Number of used inodes in the volume"), func(v *usage.Volume) uint64 { return v.Inodes }},
+}
+
+func volumeDesc(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("kubelet_volume_stats_"+name, help, []string{"namespace", "persistentvolumeclaim"}, nil)
+}
+
+// Describe implements prometheus.Collector.
+func (volumeUse) Describe(ch chan<- *prometheus.Desc) {
+	for _, v := range volumeValues {
+		ch <- v.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (u volumeUse) Collect(ch chan<- prometheus.Metric) {
+	for claim, v := range u.k.stats.disks.claims() {
+		for _, m := range volumeValues {
+			ch <- prometheus.MustNewConstMetric(m.desc, prometheus.GaugeValue, float64(m.value(&v)), claim.Namespace, claim.Name)
+		}
+	}
 }
 
 // inventory counts what runs at the moment.

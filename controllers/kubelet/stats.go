@@ -105,7 +105,7 @@ func (s *stats) pods(ctx context.Context, now *usage.Sample) error {
 		})
 		p.Containers = slices.CompactFunc(p.Containers, func(a, b usage.Container) bool { return a.Name == b.Name })
 		if d := s.disks.get(uid); d != nil {
-			p.Volumes, p.Other = d.volumes, d.other
+			p.Volumes, p.Driven, p.Other = d.volumes, d.driven, d.other
 			for i := range p.Containers {
 				p.Containers[i].Logs = d.logs[p.Containers[i].Name]
 			}

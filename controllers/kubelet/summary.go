@@ -118,7 +118,13 @@ type fsUsage struct {
 
 type volumeUsage struct {
 	fsUsage
-	Name string `json:"name"`
+	Name  string          `json:"name"`
+	Claim *claimReference `json:"pvcRef,omitempty"`
+}
+
+type claimReference struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
 }
 
 // summarize puts a sample into the form of /stats/summary. With basic it holds CPU and memory only.
@@ -186,7 +192,15 @@ func summarizePod(s *usage.Sample, p *usage.Pod, basic bool) podUsage {
 	}
 	for i := range p.Volumes {
 		v := &p.Volumes[i]
-		out.Volumes = append(out.Volumes, volumeUsage{*filesystemUsage(metav1.NewTime(v.At), &v.On, v.Space), v.Name})
+		out.Volumes = append(out.Volumes, volumeUsage{fsUsage: *filesystemUsage(metav1.NewTime(v.At), &v.On, v.Space), Name: v.Name})
+	}
+	for i := range p.Driven {
+		v := &p.Driven[i]
+		one := volumeUsage{fsUsage: *filesystemUsage(metav1.NewTime(v.At), &v.On, v.Space), Name: v.Name}
+		if v.Claim != "" {
+			one.Claim = &claimReference{v.Claim, p.Namespace}
+		}
+		out.Volumes = append(out.Volumes, one)
 	}
 	out.Ephemeral = filesystemUsage(at, &s.Node, p.Ephemeral())
 	if n := p.Network; n != nil {

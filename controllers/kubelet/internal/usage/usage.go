@@ -55,6 +55,8 @@ type Pod struct {
 	Started         time.Time // when its sandbox was made
 	Containers      []Container
 	Volumes         []Volume
+	// Driven are the volumes of drivers, which are not on the node's disk.
+	Driven []Volume
 	// Logs and files of the kubelet that belong to no container.
 	Other Space
 	// Processes counts processes and threads; 0 if unknown.
@@ -81,9 +83,11 @@ type Container struct {
 	Layer, Logs Space
 }
 
-// Volume is the use of a volume that the pod keeps on the node's disk.
+// Volume is the use of a volume: one that the pod keeps on the node's disk, or one of a driver.
 type Volume struct {
 	Name string
+	// Claim is the claim of a driver's volume, empty if it has none.
+	Claim string
 	Space
 	// On is the file system that the volume is on.
 	On Filesystem
