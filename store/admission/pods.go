@@ -251,7 +251,7 @@ func (p *runtimeClass) Admit(ctx context.Context, a *Attributes) error {
 	if s := class.Scheduling; s != nil {
 		for k, v := range s.NodeSelector {
 			if have, ok := pod.Spec.NodeSelector[k]; ok && have != v {
-				return forbid(fmt.Errorf("pod rejected: conflict: runtimeClass.scheduling.nodeSelector[%s] = %s; pod.spec.nodeSelector[%s] = %s", k, v, k, have))
+				return forbid(fmt.Errorf("conflict: runtimeClass.scheduling.nodeSelector[%s] = %s; pod.spec.nodeSelector[%s] = %s", k, v, k, have))
 			}
 			if pod.Spec.NodeSelector == nil {
 				pod.Spec.NodeSelector = map[string]string{}

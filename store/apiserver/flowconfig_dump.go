@@ -53,8 +53,8 @@ func (s *Server) dumpQueues(d *dumper) {
 }
 
 func (s *Server) dumpRequests(d *dumper) {
-	d.row("PriorityLevelName", "FlowSchemaName", "QueueIndex", "RequestIndexInQueue", "FlowDistingsher", "ArriveTime", "InitialSeats", "FinalSeats", "AdditionalLatency")
+	d.row("PriorityLevelName", "FlowSchemaName", "QueueIndex", "RequestIndexInQueue", "FlowDistingsher", "ArriveTime", "InitialSeats", "FinalSeats", "AdditionalLatency", "StartTime")
 	for _, r := range s.flows.Requests() {
-		d.row(r.Level, r.Schema, r.Queue, r.Place, r.Distinguisher, r.Arrived.UTC().Format(time.RFC3339Nano), r.Seats, 0, time.Duration(0))
+		d.row(r.Level, r.Schema, r.Queue, r.Place, r.Distinguisher, r.Arrived.UTC().Format(time.RFC3339Nano), r.Seats, 0, time.Duration(0), r.Started.UTC().Format(time.RFC3339Nano))
 	}
 }

@@ -277,7 +277,9 @@ func (t *Tokens) JWKS() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		set.Keys = append(set.Keys, j)
+		if !slices.Contains(set.Keys, j) { // the signing key may be among those that verify, too
+			set.Keys = append(set.Keys, j)
+		}
 	}
 	return json.Marshal(set)
 }

@@ -155,7 +155,7 @@ func TestTokensWithCriticalExtensionsAreRefused(t *testing.T) {
 
 func TestJWKSVerifiesTokens(t *testing.T) {
 	key := keys(t)["ES256"].(*ecdsa.PrivateKey)
-	tokens, err := authn.NewTokens(authn.TokensOptions{Issuers: []string{"https://me"}, Keys: []any{key}})
+	tokens, err := authn.NewTokens(authn.TokensOptions{Issuers: []string{"https://me"}, Keys: []any{key, &key.PublicKey}})
 	require.NoError(t, err)
 	data, err := tokens.JWKS()
 	require.NoError(t, err)
@@ -163,7 +163,7 @@ func TestJWKSVerifiesTokens(t *testing.T) {
 		Keys []struct{ Kty, Crv, X, Y, Kid, Alg string }
 	}
 	require.NoError(t, json.Unmarshal(data, &set))
-	require.Len(t, set.Keys, 1)
+	require.Len(t, set.Keys, 1, "the key that signs and verifies is there once")
 	x, err := base64.RawURLEncoding.DecodeString(set.Keys[0].X)
 	require.NoError(t, err)
 	y, err := base64.RawURLEncoding.DecodeString(set.Keys[0].Y)

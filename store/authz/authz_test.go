@@ -61,6 +61,7 @@ func TestBootstrapPolicy(t *testing.T) {
 	robot := &authn.User{Name: authn.UserName("team", "robot"), Groups: []string{authn.GroupServiceAccounts}}
 	node := &authn.User{Name: "system:node:n1", Groups: []string{authn.GroupNodes}}
 	sched := &authn.User{Name: authn.SchedulerUser}
+	signer := &authn.User{Name: authn.UserName("kube-system", "certificate-controller")}
 	for _, c := range []struct {
 		name  string
 		attrs authz.Attributes
@@ -81,7 +82,12 @@ func TestBootstrapPolicy(t *testing.T) {
 		{"a common name gives no access to kubelets", resource(&authn.User{Name: "kube-apiserver-kubelet-client"}, "get", "", "", "nodes", "proxy", "n1"), false},
 		{"the scheduler binds", resource(sched, "create", "team", "", "pods", "binding", "p"), true},
 		{"the scheduler's own lease", resource(sched, "update", "kube-system", "coordination.k8s.io", "leases", "", "kube-scheduler"), true},
-		{"nobody else's lease", resource(sched, "update", "kube-system", "coordination.k8s.io", "leases", "", "other"), false},
+		{"a lease of another name, as --leader-elect-resource-name says", resource(sched, "update", "kube-system", "coordination.k8s.io", "leases", "", "other"), true},
+		{"no lease elsewhere", resource(sched, "update", "team", "coordination.k8s.io", "leases", "", "other"), false},
+		{"events of the newer group", resource(vera, "list", "team", "events.k8s.io", "events", "", ""), true},
+		{"the certificate controller signs for signers of Kubernetes", resource(signer, "sign", "", "certificates.k8s.io", "signers", "", "kubernetes.io/kubelet-serving"), true},
+		{"and for no other", resource(signer, "sign", "", "certificates.k8s.io", "signers", "", "example.com/mine"), false},
+		{"and approves kubelets only", resource(signer, "approve", "", "certificates.k8s.io", "signers", "", "kubernetes.io/kube-apiserver-client"), false},
 	} {
 		d, _, err := a.Authorize(t.Context(), c.attrs)
 		require.NoError(t, err)

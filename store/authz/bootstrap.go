@@ -45,6 +45,11 @@ func on(verbs []string, resources ...string) []rbacv1.PolicyRule {
 
 func verbs(list string) []string { return strings.Split(list, ",") }
 
+// writeEvents lets components write events, in both of their groups.
+func writeEvents() []rbacv1.PolicyRule {
+	return on(verbs("create,patch,update"), ":events", "events.k8s.io:events")
+}
+
 func paths(urls ...string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: urls}}
 }
@@ -158,12 +163,15 @@ func (b *Bootstrap) userRoles() {
 	b.bind("system:basic-user", groupOf(authn.GroupAuthenticated))
 	b.role("system:public-info-viewer", paths("/healthz", "/livez", "/readyz", "/version", "/version/"))
 	b.bind("system:public-info-viewer", groupOf(authn.GroupAuthenticated), groupOf(authn.GroupUnauthenticated))
-	b.role("system:monitoring", paths("/healthz", "/healthz/*", "/livez", "/livez/*", "/metrics", "/metrics/slis", "/readyz", "/readyz/*"))
+	b.role("system:monitoring", rules(paths("/flagz", "/healthz", "/healthz/*", "/livez", "/livez/*", "/metrics", "/metrics/slis", "/readyz", "/readyz/*", "/statusz"),
+		on([]string{"get"}, ":nodes/metrics")))
 	b.bind("system:monitoring", groupOf(authn.GroupMonitoring))
 
 	view := rules(on(read,
 		":configmaps,endpoints,persistentvolumeclaims,persistentvolumeclaims/status,pods,replicationcontrollers,replicationcontrollers/scale,serviceaccounts,services,services/status",
-		":bindings,events,limitranges,namespaces/status,pods/log,pods/status,replicationcontrollers/status,resourcequotas,resourcequotas/status", ":namespaces",
+		":bindings,limitranges,namespaces/status,pods/log,pods/status,replicationcontrollers/status,resourcequotas,resourcequotas/status", ":namespaces",
+		":events", "events.k8s.io:events",
+		"extensions:daemonsets,daemonsets/status,deployments,deployments/scale,deployments/status,ingresses,ingresses/status,networkpolicies,replicasets,replicasets/scale,replicasets/status,replicationcontrollers/scale",
 		"discovery.k8s.io:endpointslices",
 		"apps:controllerrevisions,daemonsets,daemonsets/status,deployments,deployments/scale,deployments/status,replicasets,replicasets/scale,replicasets/status,statefulsets,statefulsets/scale,statefulsets/status",
 		"autoscaling:horizontalpodautoscalers,horizontalpodautoscalers/status", "batch:cronjobs,cronjobs/status,jobs,jobs/status",
@@ -172,7 +180,9 @@ func (b *Bootstrap) userRoles() {
 	edit := rules(
 		on(read, ":pods/attach,pods/exec,pods/portforward,pods/proxy,secrets,services/proxy"),
 		on([]string{"impersonate"}, ":serviceaccounts"),
-		on(write, ":pods,pods/attach,pods/exec,pods/portforward,pods/proxy", ":configmaps,events,persistentvolumeclaims,replicationcontrollers,replicationcontrollers/scale,secrets,serviceaccounts,services,services/proxy",
+		on(write, ":pods,pods/attach,pods/exec,pods/portforward,pods/proxy", ":configmaps,persistentvolumeclaims,replicationcontrollers,replicationcontrollers/scale,secrets,serviceaccounts,services,services/proxy",
+			":events", "events.k8s.io:events",
+			"extensions:daemonsets,deployments,deployments/rollback,deployments/scale,ingresses,networkpolicies,replicasets,replicasets/scale,replicationcontrollers/scale",
 			"apps:daemonsets,deployments,deployments/rollback,deployments/scale,replicasets,replicasets/scale,statefulsets,statefulsets/scale",
 			"autoscaling:horizontalpodautoscalers", "batch:cronjobs,jobs", "networking.k8s.io:ingresses,networkpolicies", "policy:poddisruptionbudgets",
 			"resource.k8s.io:resourceclaims,resourceclaimtemplates"),
@@ -204,7 +214,7 @@ func (b *Bootstrap) userRoles() {
 
 // components adds the roles of nodes, scheduler, proxy, controller manager and add-ons.
 func (b *Bootstrap) components() {
-	events := on(verbs("create,patch,update"), ":events", "events.k8s.io:events")
+	events := writeEvents()
 	reviews := rules(on([]string{"create"}, "authentication.k8s.io:tokenreviews"), on([]string{"create"}, "authorization.k8s.io:subjectaccessreviews"))
 
 	b.role("system:auth-delegator", reviews)
@@ -215,18 +225,19 @@ func (b *Bootstrap) components() {
 	b.bind("system:node")
 
 	b.role("system:kubelet-api-admin", rules(on(read, ":nodes"), on([]string{"proxy"}, ":nodes"),
-		on([]string{"*"}, ":nodes/checks,nodes/configz,nodes/healthz,nodes/log,nodes/metrics,nodes/pods,nodes/proxy,nodes/spec,nodes/stats")))
+		on([]string{"*"}, ":nodes/configz,nodes/healthz,nodes/log,nodes/metrics,nodes/pods,nodes/proxy,nodes/stats")))
 	b.role("system:node-bootstrapper", on(verbs("create,get,list,watch"), "certificates.k8s.io:certificatesigningrequests"))
 	b.role("system:node-problem-detector", rules(on([]string{"get"}, ":nodes"), on([]string{"patch"}, ":nodes/status"), events))
 	b.role("system:node-proxier", rules(on(read, ":services,endpoints,nodes", "discovery.k8s.io:endpointslices", "networking.k8s.io:servicecidrs"), events))
 	b.bind("system:node-proxier", user(authn.ProxyUser))
 	b.role("system:kube-dns", on(verbs("list,watch"), ":endpoints,services", "discovery.k8s.io:endpointslices"))
 	b.bind("system:kube-dns", account("kube-dns"))
+	b.role("system:heapster", rules(on(read, ":events,pods,nodes,namespaces", "extensions:deployments")))
 	b.role("system:kube-aggregator", on(read, ":endpoints,services"))
 	b.role("system:service-account-issuer-discovery", paths("/.well-known/openid-configuration", "/.well-known/openid-configuration/", "/openid/v1/jwks", "/openid/v1/jwks/"))
 	b.bind("system:service-account-issuer-discovery", groupOf(authn.GroupServiceAccounts))
 	b.role("system:persistent-volume-provisioner", rules(on(verbs("create,delete,get,list,watch"), ":persistentvolumes"),
-		on(verbs("get,list,update,watch"), ":persistentvolumeclaims"), on(read, "storage.k8s.io:storageclasses"), events))
+		on(verbs("get,list,update,watch"), ":persistentvolumeclaims"), on(read, "storage.k8s.io:storageclasses"), on([]string{"watch"}, ":events"), events))
 	for _, s := range []string{"kube-apiserver-client-approver", "kube-apiserver-client-kubelet-approver", "kubelet-serving-approver", "legacy-unknown-approver"} {
 		signer := "kubernetes.io/" + strings.TrimSuffix(s, "-approver")
 		b.role("system:certificates.k8s.io:"+s, named(on([]string{"approve"}, "certificates.k8s.io:signers"), signer))
@@ -239,15 +250,15 @@ func (b *Bootstrap) components() {
 	b.bind("system:volume-scheduler", user(authn.SchedulerUser))
 	b.role("system:kube-scheduler", rules(events, reviews,
 		on([]string{"create"}, "coordination.k8s.io:leases"), named(on(verbs("get,list,update,watch"), "coordination.k8s.io:leases"), "kube-scheduler"),
-		on(verbs("create"), "coordination.k8s.io:leasecandidates"), on(read, ":nodes"), on(verbs("delete,get,list,watch"), ":pods"),
-		on([]string{"create"}, ":bindings,pods/binding"), on(verbs("patch,update"), ":pods/status"), on(read, ":replicationcontrollers,services", "apps:replicasets,statefulsets",
+		on(readWrite, "coordination.k8s.io:leasecandidates"), on([]string{"update"}, ":pods/finalizers"), on(read, ":nodes"), on(verbs("delete,get,list,watch"), ":pods"),
+		on([]string{"create"}, ":bindings,pods/binding"), on(verbs("patch,update"), ":pods/status"), on(read, ":replicationcontrollers,services", "apps:replicasets,statefulsets", "extensions:replicasets",
 			"policy:poddisruptionbudgets", ":persistentvolumeclaims,persistentvolumes,namespaces", "storage.k8s.io:csidrivers,csinodes,csistoragecapacities,volumeattachments",
-			"resource.k8s.io:deviceclasses,resourceclaims,resourceslices"), on(verbs("patch,update"), "resource.k8s.io:resourceclaims,resourceclaims/status,resourceclaims/binding"),
+			"resource.k8s.io:deviceclasses,resourceclaims,resourceclaims/status,resourceslices"), on(verbs("patch,update"), "resource.k8s.io:resourceclaims,resourceclaims/status,resourceclaims/binding"),
 		on(verbs("create,delete"), "resource.k8s.io:resourceclaims")))
 	b.bind("system:kube-scheduler", user(authn.SchedulerUser))
 	b.role("system:kube-controller-manager", rules(events, reviews,
 		on([]string{"create"}, "coordination.k8s.io:leases"), named(on(verbs("get,list,update,watch"), "coordination.k8s.io:leases"), "kube-controller-manager"),
-		on(verbs("create,delete,get,update"), ":secrets,serviceaccounts"), on([]string{"get"}, ":configmaps,namespaces"), on([]string{"update"}, ":secrets,serviceaccounts"),
+		on(verbs("create,get,update"), ":secrets,serviceaccounts"), on([]string{"delete"}, ":secrets"), on([]string{"get"}, ":configmaps,namespaces"),
 		on([]string{"create"}, ":serviceaccounts/token"), on(verbs("list,watch"), "*:*")))
 	b.bind("system:kube-controller-manager", user(authn.ControllerManagerUser))
 }
@@ -255,7 +266,7 @@ func (b *Bootstrap) components() {
 // nodeRules are what nodes may do. The Node authorizer narrows those for objects that other nodes have too.
 func nodeRules() []rbacv1.PolicyRule {
 	reviews := rules(on([]string{"create"}, "authentication.k8s.io:tokenreviews"), on([]string{"create"}, "authorization.k8s.io:subjectaccessreviews"))
-	events := on(verbs("create,patch,update"), ":events", "events.k8s.io:events")
+	events := writeEvents()
 	return rules(reviews, on([]string{"create"}, "authorization.k8s.io:localsubjectaccessreviews"),
 		on(read, ":services"), on(verbs("create,get,list,watch"), ":nodes"), on(verbs("patch,update"), ":nodes,nodes/status"),
 		events, on(read, ":pods"), on(verbs("create,delete"), ":pods"), on(verbs("patch,update"), ":pods/status"),
@@ -277,17 +288,20 @@ func (b *Bootstrap) controllers() {
 			on(verbs("patch,update"), ":nodes/status"), on(verbs("create,delete,get,list,watch"), "storage.k8s.io:volumeattachments"))},
 		{"certificate-controller", rules(on(verbs("delete,get,list,watch"), "certificates.k8s.io:certificatesigningrequests"),
 			on([]string{"update"}, "certificates.k8s.io:certificatesigningrequests/approval,certificatesigningrequests/status"),
-			on(verbs("approve,sign"), "certificates.k8s.io:signers"), on([]string{"create"}, "authorization.k8s.io:subjectaccessreviews"))},
+			named(on([]string{"approve"}, "certificates.k8s.io:signers"), "kubernetes.io/kube-apiserver-client-kubelet"),
+			named(on([]string{"sign"}, "certificates.k8s.io:signers"), "kubernetes.io/kube-apiserver-client", "kubernetes.io/kube-apiserver-client-kubelet",
+				"kubernetes.io/kubelet-serving", "kubernetes.io/legacy-unknown"), on([]string{"create"}, "authorization.k8s.io:subjectaccessreviews"))},
 		{"clusterrole-aggregation-controller", on(verbs("escalate,get,list,patch,update,watch"), rbacGroup+":clusterroles")},
 		{"cronjob-controller", rules(on(verbs("get,list,update,watch"), "batch:cronjobs"), on(verbs("create,delete,get,list,patch,update,watch"), "batch:jobs"),
-			on([]string{"update"}, "batch:cronjobs/finalizers,cronjobs/status"), on(verbs("delete,list"), ":pods"))},
-		{"daemon-set-controller", rules(on(read, "apps:daemonsets"), on([]string{"update"}, "apps:daemonsets/finalizers,daemonsets/status"), on(verbs("list,watch"), ":nodes"),
+			on([]string{"update"}, "batch:cronjobs/finalizers,cronjobs/status"), on(verbs("delete,list,watch"), ":pods"))},
+		{"daemon-set-controller", rules(on(read, "apps:daemonsets", "extensions:daemonsets"), on([]string{"update"}, "apps:daemonsets/finalizers,daemonsets/status", "extensions:daemonsets/finalizers,daemonsets/status"), on(verbs("list,watch"), ":nodes"),
 			on(verbs("create,delete,list,patch,watch"), ":pods"), on([]string{"create"}, ":pods/binding"), on(verbs("create,delete,get,list,patch,update,watch"), "apps:controllerrevisions"))},
-		{"deployment-controller", rules(on(verbs("get,list,update,watch"), "apps:deployments"), on([]string{"update"}, "apps:deployments/finalizers,deployments/status"),
-			on(verbs("create,delete,get,list,patch,update,watch"), "apps:replicasets"), on(verbs("get,list,update,watch"), ":pods"))},
+		{"deployment-controller", rules(on(verbs("get,list,update,watch"), "apps:deployments", "extensions:deployments"),
+			on([]string{"update"}, "apps:deployments/finalizers,deployments/status", "extensions:deployments/finalizers,deployments/status"),
+			on(verbs("create,delete,get,list,patch,update,watch"), "apps:replicasets", "extensions:replicasets"), on(verbs("get,list,update,watch"), ":pods"))},
 		{"device-taint-eviction-controller", rules(on(verbs("delete,get,list,watch"), ":pods"), on(verbs("patch,update"), ":pods/status"),
 			on(read, "resource.k8s.io:resourceclaims,resourceslices,deviceclasses,devicetaintrules"), on(verbs("patch,update"), "resource.k8s.io:devicetaintrules/status"))},
-		{"disruption-controller", rules(on(read, "apps:deployments,replicasets,statefulsets", ":replicationcontrollers,pods", "policy:poddisruptionbudgets"),
+		{"disruption-controller", rules(on(read, "apps:deployments,replicasets,statefulsets", "extensions:deployments,replicasets", ":replicationcontrollers,pods", "policy:poddisruptionbudgets"),
 			on([]string{"update"}, "policy:poddisruptionbudgets/status", ":pods/status"), on([]string{"patch"}, ":pods/status"), on([]string{"get"}, "*:*/scale"))},
 		{"endpoint-controller", rules(on(read, ":pods,services"), on(verbs("create,delete,get,list,update,watch"), ":endpoints"), on([]string{"create"}, ":endpoints/restricted"))},
 		{"endpointslice-controller", rules(on(read, ":nodes,pods,services"), on([]string{"update"}, ":services/finalizers"),
@@ -298,19 +312,20 @@ func (b *Bootstrap) controllers() {
 		{"expand-controller", rules(on(verbs("get,list,patch,update,watch"), ":persistentvolumes"), on(verbs("patch,update"), ":persistentvolumeclaims/status"), on(read, ":persistentvolumeclaims", "storage.k8s.io:storageclasses"))},
 		{"generic-garbage-collector", on(verbs("delete,get,list,patch,update,watch"), "*:*")},
 		{"horizontal-pod-autoscaler", rules(on(read, "autoscaling:horizontalpodautoscalers"), on([]string{"update"}, "autoscaling:horizontalpodautoscalers/status"),
-			on(verbs("get,update"), "*:*/scale"), on([]string{"list"}, ":pods"), on([]string{"list"}, "metrics.k8s.io:pods"), on(verbs("get,list"), "custom.metrics.k8s.io:*", "external.metrics.k8s.io:*"))},
+			on(verbs("get,update"), "*:*/scale"), on(verbs("list,watch"), ":pods", "metrics.k8s.io:pods"), on(read, "custom.metrics.k8s.io:*", "external.metrics.k8s.io:*"))},
 		{"job-controller", rules(on(verbs("get,list,patch,update,watch"), "batch:jobs"), on([]string{"update"}, "batch:jobs/finalizers,jobs/status"),
 			on(verbs("create,delete,list,patch,watch"), ":pods"), on([]string{"patch"}, ":pods/finalizers"))},
 		{"legacy-service-account-token-cleaner", rules(named(on([]string{"get"}, ":configmaps"), corev1.TokenTrackingName), on(verbs("delete,patch"), ":secrets"))},
-		{"namespace-controller", rules(on(verbs("delete,get,list,watch"), ":namespaces"), on([]string{"update"}, ":namespaces/finalize,namespaces/status"), on(verbs("delete,deletecollection,get,list"), "*:*"))},
+		{"namespace-controller", rules(on(verbs("delete,get,list,watch"), ":namespaces"), on([]string{"update"}, ":namespaces/finalize,namespaces/status"), on(verbs("delete,deletecollection,get,list,watch"), "*:*"))},
 		{"node-controller", rules(on(verbs("delete,get,list,patch,update,watch"), ":nodes"), on(verbs("patch,update"), ":nodes/status"), on(verbs("patch,update"), ":pods/status"),
 			on(verbs("delete,get,list,watch"), ":pods"), on(read, "coordination.k8s.io:leases"))},
 		{"persistent-volume-binder", rules(on(verbs("create,delete,get,list,update,watch"), ":persistentvolumes"), on([]string{"update"}, ":persistentvolumeclaims/status,persistentvolumes/status"),
-			on(verbs("get,list,update,watch"), ":persistentvolumeclaims"), on(verbs("create,delete,get,list,watch"), ":pods"), on(read, "storage.k8s.io:storageclasses", ":nodes"))},
+			on(verbs("get,list,update,watch"), ":persistentvolumeclaims"), on(verbs("create,delete,get,list,watch"), ":pods"), on(read, "storage.k8s.io:storageclasses", ":nodes"), on([]string{"watch"}, ":events"))},
 		{"pod-garbage-collector", rules(on(verbs("delete,list,watch"), ":pods"), on(verbs("get,list,watch"), ":nodes"), on([]string{"patch"}, ":pods/status"))},
 		{"pv-protection-controller", on(verbs("get,list,update,watch"), ":persistentvolumes")},
-		{"pvc-protection-controller", rules(on(verbs("get,list,update,watch"), ":persistentvolumeclaims"), on(read, ":pods"))},
-		{"replicaset-controller", rules(on(verbs("get,list,update,watch"), "apps:replicasets"), on([]string{"update"}, "apps:replicasets/finalizers,replicasets/status"), on(verbs("create,delete,list,patch,watch"), ":pods"))},
+		{"pvc-protection-controller", rules(on(verbs("get,list,update,watch"), ":persistentvolumeclaims"), on([]string{"update"}, ":persistentvolumeclaims/status"), on(read, ":pods"))},
+		{"replicaset-controller", rules(on(verbs("get,list,update,watch"), "apps:replicasets", "extensions:replicasets"),
+			on([]string{"update"}, "apps:replicasets/finalizers,replicasets/status", "extensions:replicasets/finalizers,replicasets/status"), on(verbs("create,delete,list,patch,watch"), ":pods"))},
 		{"replication-controller", rules(on(verbs("get,list,update,watch"), ":replicationcontrollers"), on([]string{"update"}, ":replicationcontrollers/finalizers,replicationcontrollers/status"), on(verbs("create,delete,list,patch,watch"), ":pods"))},
 		{"resource-claim-controller", rules(on(read, ":pods"), on([]string{"update"}, ":pods/finalizers"), on(verbs("create,delete,get,list,patch,update,watch"), "resource.k8s.io:resourceclaims"),
 			on(verbs("patch,update"), "resource.k8s.io:resourceclaims/status", "resource.k8s.io:resourceclaims/binding", ":pods/status"))},
@@ -320,7 +335,8 @@ func (b *Bootstrap) controllers() {
 		{"service-controller", rules(on(read, ":services"), on(verbs("patch,update"), ":services/status"), on(verbs("list,watch"), ":nodes"))},
 		{"selinux-warning-controller", on(read, ":persistentvolumeclaims,persistentvolumes,pods", "storage.k8s.io:csidrivers")},
 		{"service-account-controller", on([]string{"create"}, ":serviceaccounts")},
-		{"statefulset-controller", rules(on(verbs("list,watch"), ":pods"), on(read, "apps:statefulsets"), on([]string{"update"}, "apps:statefulsets/finalizers,statefulsets/status"),
+		{"selinux-warning-controller", on(read, ":persistentvolumes,persistentvolumeclaims,pods", "storage.k8s.io:csidrivers")},
+		{"statefulset-controller", rules(on(verbs("list,watch"), ":pods"), on([]string{"update"}, ":pods/finalizers"), on(read, "apps:statefulsets"), on([]string{"update"}, "apps:statefulsets/finalizers,statefulsets/status"),
 			on(verbs("create,delete,get,patch,update"), ":pods"), on(verbs("create,delete,get,list,patch,update,watch"), "apps:controllerrevisions"), on(verbs("create,delete,get,list,update,watch"), ":persistentvolumeclaims"))},
 		{"ttl-after-finished-controller", on(verbs("delete,get,list,watch"), "batch:jobs")},
 		{"ttl-controller", rules(on(read, ":nodes"), on(verbs("patch,update"), ":nodes"))},
@@ -336,18 +352,20 @@ func (b *Bootstrap) controllers() {
 // events.
 func (b *Bootstrap) controller(name string, r []rbacv1.PolicyRule) {
 	role := "system:controller:" + name
-	b.role(role, rules(r, on(verbs("create,patch,update"), ":events", "events.k8s.io:events")))
+	b.role(role, rules(r, writeEvents()))
 	b.bind(role, account(name))
 }
 
 func (b *Bootstrap) namespaced() {
 	b.local("kube-system", "extension-apiserver-authentication-reader", named(on(read, ":configmaps"), "extension-apiserver-authentication"),
 		user(authn.ControllerManagerUser), user(authn.SchedulerUser))
-	b.local("kube-system", "system::leader-locking-kube-controller-manager", rules(named(on(verbs("get,update,watch"), ":configmaps"), "kube-controller-manager")),
-		user(authn.ControllerManagerUser), account("kube-controller-manager"))
-	b.local("kube-system", "system::leader-locking-kube-scheduler", rules(named(on(verbs("get,update,watch"), ":configmaps"), "kube-scheduler")),
-		user(authn.SchedulerUser), account("kube-scheduler"))
+	b.RoleBindings[0].Name = "system::extension-apiserver-authentication-reader" // as upstream
+	lock := on(verbs("create,get,list,update,watch"), "coordination.k8s.io:leases,leasecandidates")
+	b.local("kube-system", "system::leader-locking-kube-controller-manager", lock,
+		user(authn.ControllerManagerUser), account("kube-controller-manager"), account("leader-election-controller"))
+	b.local("kube-system", "system::leader-locking-kube-scheduler", lock, user(authn.SchedulerUser), account("kube-scheduler"))
+	b.local("kube-system", "system:controller:cloud-provider", on(verbs("create,get,list,watch"), ":configmaps"), account("cloud-provider"))
 	b.local("kube-system", "system:controller:bootstrap-signer", on(read, ":secrets"), account("bootstrap-signer"))
-	b.local("kube-system", "system:controller:token-cleaner", rules(on(verbs("delete,get,list,watch"), ":secrets"), on(verbs("create,patch,update"), ":events")), account("token-cleaner"))
-	b.local("kube-public", "system:controller:bootstrap-signer", rules(on(read, ":configmaps"), named(on([]string{"update"}, ":configmaps"), "cluster-info"), on(verbs("create,patch,update"), ":events")), account("bootstrap-signer"))
+	b.local("kube-system", "system:controller:token-cleaner", rules(on(verbs("delete,get,list,watch"), ":secrets"), writeEvents()), account("token-cleaner"))
+	b.local("kube-public", "system:controller:bootstrap-signer", rules(on(read, ":configmaps"), named(on([]string{"update"}, ":configmaps"), "cluster-info"), writeEvents()), account("bootstrap-signer"))
 }

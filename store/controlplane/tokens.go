@@ -128,7 +128,7 @@ func (i *issuer) bind(ctx context.Context, sa *corev1.ServiceAccount, ref *authe
 	key := types.NamespacedName{Namespace: sa.Namespace, Name: ref.Name}
 	switch {
 	case ref.APIVersion != "v1":
-		return apierrors.NewBadRequest(fmt.Sprintf("cannot bind token to object of type %s/%s", ref.APIVersion, ref.Kind))
+		return apierrors.NewBadRequest(fmt.Sprintf("cannot bind token to object of type %v", schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)))
 	case ref.Kind == "Pod":
 		gvr = podsResource
 	case ref.Kind == "Secret":
@@ -136,7 +136,7 @@ func (i *issuer) bind(ctx context.Context, sa *corev1.ServiceAccount, ref *authe
 	case ref.Kind == "Node":
 		gvr, key.Namespace = nodesResource, ""
 	default:
-		return apierrors.NewBadRequest(fmt.Sprintf("cannot bind token to object of type %s/%s", ref.APIVersion, ref.Kind))
+		return apierrors.NewBadRequest(fmt.Sprintf("cannot bind token to object of type %v", schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)))
 	}
 	obj, err := i.access.GetLatest(ctx, gvr, key)
 	if err != nil {

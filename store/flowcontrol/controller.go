@@ -192,7 +192,7 @@ type Seat struct {
 	flow     Flow
 	seats    int
 	arrived  time.Time
-	started  time.Time // when it started; only its own goroutine reads it
+	started  time.Time // when it started; of requests that are not exempt, set under Controller.mu
 	queue    *queue
 	released bool
 
@@ -204,7 +204,9 @@ type Seat struct {
 // *RejectedError.
 func (c *Controller) Acquire(ctx context.Context, f Flow, seats int) (*Seat, error) {
 	s := &Seat{c: c, flow: f, seats: max(seats, 1)}
-	if !f.level.exempt {
+	if f.level.exempt {
+		s.started = time.Now()
+	} else {
 		s.arrived = time.Now()
 		if err := c.wait(ctx, s); err != nil {
 			if hook := c.options.Metrics.Rejected; hook != nil {
@@ -213,7 +215,6 @@ func (c *Controller) Acquire(ctx context.Context, f Flow, seats int) (*Seat, err
 			return nil, err
 		}
 	}
-	s.started = time.Now()
 	if hook := c.options.Metrics.Started; hook != nil {
 		waited := s.Waited()
 		if s.queue == nil {

@@ -174,6 +174,7 @@ func (l *level) begin(q *queue, seats int) {
 // enter and exit maintain the list of running requests.
 func (l *level) enter(s *Seat) {
 	l.counts.dispatched++
+	s.started = time.Now()
 	if s.next = l.running; s.next != nil {
 		s.next.prev = s
 	}

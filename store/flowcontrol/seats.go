@@ -152,7 +152,9 @@ type RequestState struct {
 	// Queue is the index of its queue, Place its index there; -1 if it runs.
 	Queue, Place int
 	Arrived      time.Time
-	Seats        int
+	// Started is when it began to run; zero while it waits.
+	Started time.Time
+	Seats   int
 }
 
 // Requests returns the requests of limited levels, ordered by level and queue: those that wait, in the order
@@ -177,5 +179,5 @@ func (c *Controller) Requests() []RequestState {
 }
 
 func (s *Seat) state(queue, place int) RequestState {
-	return RequestState{Level: s.flow.Level, Schema: s.flow.Schema, Distinguisher: s.flow.distinguisher, Queue: queue, Place: place, Arrived: s.arrived, Seats: s.seats}
+	return RequestState{Level: s.flow.Level, Schema: s.flow.Schema, Distinguisher: s.flow.distinguisher, Queue: queue, Place: place, Arrived: s.arrived, Started: s.started, Seats: s.seats}
 }

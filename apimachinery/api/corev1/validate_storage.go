@@ -208,8 +208,7 @@ func ValidatePersistentVolumeClaimUpdate(c, old *PersistentVolumeClaim) validati
 	r.ForbidIf(!check.Same(now, before), at("spec"),
 		"spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims")
 	if newSize.Cmp(oldSize) < 0 {
-		have, ok := old.Status.Capacity[ResourceStorage]
-		r.ForbidIf(!ok || newSize.Cmp(have) <= 0, at("spec", "resources", "requests", "storage"), "field can not be less than status.capacity")
+		r.ForbidIf(newSize.Cmp(old.Status.Capacity[ResourceStorage]) <= 0, at("spec", "resources", "requests", "storage"), "field can not be less than status.capacity")
 	}
 	check.Immutable(&r, at("volumeMode"), c.Spec.VolumeMode, old.Spec.VolumeMode) // without spec, as upstream
 	if a, b := c.Spec.VolumeAttributesClassName, old.Spec.VolumeAttributesClassName; b != nil && *b != "" && (a == nil || *a == "") {
