@@ -139,7 +139,7 @@ func (s *Scheduler) bindTo(ctx context.Context, t *try, o *outcome) (binding, er
 			continue
 		}
 		err := x.bindPod(ctx, t.pod, o.Node)
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		if _, lost := errors.AsType[*lostAnswer](err); lost && ctx.Err() == nil {
 			over := make(chan struct{})
 			time.AfterFunc(lateBinding, func() { close(over) })
 			s.keepRoom(ctx, t, o.Node, over)

@@ -181,6 +181,8 @@ func (s *Scheduler) SearchAside() { s.searchBudget = 0 }
 
 // Searching reports whether devices can be searched for.
 func (s *Scheduler) Searching() (found bool) {
-	s.Spoil(func(c *Cluster) { found = len(c.devices.slices.all)*len(c.devices.classes.all)*len(c.devices.claims.all) > 0 })
+	s.Spoil(func(c *Cluster) {
+		found = len(c.devices.slices.all)*len(c.devices.classes.all)*len(c.devices.claims.all) > 0
+	})
 	return found
 }

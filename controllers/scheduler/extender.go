@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -160,8 +161,10 @@ func (x *Extender) call(ctx context.Context, verb string, args, result any) erro
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := cmp.Or(x.Client, http.DefaultClient).Do(req)
-	if err != nil {
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
 		return err
+	} else if err != nil {
+		return &lostAnswer{err}
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
@@ -179,6 +182,12 @@ func (x *Extender) call(ctx context.Context, verb string, args, result any) erro
 	}
 	return nil
 }
+
+// lostAnswer is the error of a call that may have reached the extender.
+type lostAnswer struct{ error }
+
+// Unwrap returns what happened.
+func (e *lostAnswer) Unwrap() error { return e.error }
 
 // args are the arguments about a pod and nodes.
 func (x *Extender) args(pod *corev1.Pod, nodes []*corev1.Node) (out extenderArgs, err error) {

@@ -203,6 +203,50 @@ func TestExtenderBinds(t *testing.T) {
 	}
 }
 
+// An extender that binds after its time-out, when the pod's attempt has failed, does not overcommit the node:
+// no other pod has got the room. If it does not bind, the room is free after a minute.
+func TestAnExtenderThatBindsLate(t *testing.T) {
+	for _, binds := range []bool{true, false} {
+		var inner *testing.T
+		var cluster *controllertest.Cluster
+		p := &program{}
+		p.answers = map[string]func(map[string]any) (int, any){"bind": func(call map[string]any) (int, any) {
+			if call["PodName"] != "late" {
+				bindTo(inner, cluster, call["PodName"].(string), call["Node"].(string))
+				return 200, map[string]any{}
+			}
+			if len(p.called()) > 1 {
+				return 200, map[string]any{"Error": "busy"}
+			}
+			if binds {
+				go func() {
+					<-time.After(40 * time.Second)
+					bindTo(inner, cluster, "late", call["Node"].(string))
+				}()
+			}
+			<-time.After(6 * time.Second) // past the time-out
+			return 0, nil
+		}}
+		withExtenders(t, p, func(t *testing.T, c *controllertest.Cluster) {
+			inner, cluster = t, c
+			create(c, "late", "3", to("a"))
+			c.Sleep(8 * time.Second)
+			require.Empty(t, get(c, "late").Spec.NodeName)
+			create(c, "other", "3", to("a"))
+			c.Sleep(30 * time.Second)
+			require.Empty(t, get(c, "other").Spec.NodeName, "the room is kept")
+			if !binds {
+				deleteNow(c, "late")
+			}
+			c.Sleep(5 * time.Minute)
+			require.Equal(t, !binds, get(c, "other").Spec.NodeName == "a")
+			if binds {
+				require.Equal(t, "a", get(c, "late").Spec.NodeName)
+			}
+		}, scheduler.Extender{Bind: "bind"})
+	}
+}
+
 // An extender chooses the node to preempt on, and may choose other victims there.
 func TestExtenderPreempts(t *testing.T) {
 	for _, cached := range []bool{true, false} {

@@ -356,8 +356,8 @@ func (s *Scheduler) onBoundPod(old, pod *corev1.Pod) {
 	switch {
 	case freed:
 		s.queue.happened(&Event{Kind: AssignedPodDelete, OldPod: pod})
-	case ended(pod) || old == nil:
-	case old.Spec.NodeName == "":
+	case ended(pod):
+	case old == nil || old.Spec.NodeName == "":
 		s.queue.happened(&Event{Kind: AssignedPodAdd, NewPod: pod})
 	case !codec.Equal(&old.Labels, &pod.Labels) || old.Generation != pod.Generation || !sameResources(old, pod) || (old.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil):
 		s.queue.happened(&Event{Kind: AssignedPodUpdate, OldPod: old, NewPod: pod})
