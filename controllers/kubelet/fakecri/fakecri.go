@@ -81,6 +81,9 @@ type Runtime struct {
 	ImageDir string
 	// Events makes GetContainerEvents work; without it the runtime has no events, like containerd before 1.7.
 	Events bool
+	// CgroupDriver is what RuntimeConfig answers; nil means that the runtime does not have this call, as
+	// containerd before 2.0.
+	CgroupDriver *cri.CgroupDriver
 	// Logs makes containers have log files, as the kubelet requests them, to which Print writes.
 	Logs bool
 
@@ -437,6 +440,14 @@ func notFound(kind, id string) error {
 // Version implements CRI.
 func (r *Runtime) Version(context.Context, *cri.VersionRequest) (*cri.VersionResponse, error) {
 	return &cri.VersionResponse{Version: "0.1.0", RuntimeName: "fake", RuntimeVersion: "1", RuntimeApiVersion: "v1"}, nil
+}
+
+// RuntimeConfig implements CRI.
+func (r *Runtime) RuntimeConfig(context.Context, *cri.RuntimeConfigRequest) (*cri.RuntimeConfigResponse, error) {
+	if r.CgroupDriver == nil {
+		return nil, status.Error(codes.Unimplemented, "unknown method RuntimeConfig")
+	}
+	return &cri.RuntimeConfigResponse{Linux: &cri.LinuxRuntimeConfiguration{CgroupDriver: *r.CgroupDriver}}, nil
 }
 
 // Status implements CRI.
