@@ -21,7 +21,7 @@ func (r *rollout) maxUnavailable() int32 {
 // be unavailable, or nothing could ever move.
 func (r *rollout) fenceposts() (surge, unavailable int32) {
 	u := r.dep.Spec.Strategy.RollingUpdate
-	if r.dep.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType || r.replicas() == 0 {
+	if r.dep.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 		return 0, 0
 	}
 	quarter := intstr.FromString("25%")

@@ -331,6 +331,12 @@ func TestProportionalScaling(t *testing.T) {
 		// 15 + 3 pods are allowed; five more are shared 8 to 5.
 		require.Equal(t, int32(11), *sets(c)["app:1"].Spec.Replicas)
 		require.Equal(t, int32(7), *sets(c)["app:2"].Spec.Replicas)
+		scale(c, 0)
+		c.Settle()
+		for image, rs := range sets(c) {
+			require.Zero(t, *rs.Spec.Replicas, image)
+			require.Equal(t, "3", rs.Annotations["deployment.kubernetes.io/max-replicas"], "the surge is allowed at any size")
+		}
 	})
 }
 

@@ -326,6 +326,9 @@ func (r *rollout) share(rs *appsv1.ReplicaSet, toAdd, added int32) int32 {
 	if size(rs) == 0 || toAdd == added {
 		return 0
 	}
+	if r.replicas() == 0 {
+		return -size(rs)
+	}
 	before := r.dep.Status.Replicas
 	if n, err := strconv.Atoi(rs.Annotations[maxAnnotation]); err == nil && n > 0 {
 		before = int32(n)
