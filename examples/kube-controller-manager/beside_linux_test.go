@@ -237,6 +237,11 @@ func (s *side) state() (lines []string) {
 	for _, name := range slices.SortedFunc(maps.Keys(names), func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) }) {
 		pairs = append(pairs, name, names[name])
 	}
+	// What pods are renamed to has the name of their ReplicaSet.
+	of := strings.NewReplacer(pairs...)
+	for i := 1; i < len(pairs); i += 2 {
+		pairs[i] = of.Replace(pairs[i])
+	}
 	r := strings.NewReplacer(pairs...)
 	for _, path := range compared {
 		for _, o := range all[path] {
