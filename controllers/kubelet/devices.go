@@ -310,7 +310,7 @@ func (g *granting) Hints(name string) (lists [][]placement.Hint) {
 	if g.devices == nil {
 		return nil
 	}
-	demand := corev1.ResourceList{}
+	var demand corev1.ResourceList
 	if name != "" {
 		demand = specOf(g.pod, name).Resources.Limits
 	} else {

@@ -349,18 +349,20 @@ func rightsOf(c *registryauth.Credential) rights {
 // match reports whether a credential gives the rights, by the same content, or by the same object, which may
 // have other content by now; changed is whether it is not recorded as it is.
 func (r *rights) match(c *registryauth.Credential) (match, changed bool) {
-	for _, want := range rightsOf(c).KubernetesServiceAccounts {
-		return slices.Contains(r.KubernetesServiceAccounts, want), false
+	of := rightsOf(c)
+	switch {
+	case len(of.KubernetesServiceAccounts) > 0:
+		return slices.Contains(r.KubernetesServiceAccounts, of.KubernetesServiceAccounts[0]), false
+	case len(of.KubernetesSecrets) == 0:
+		return false, false
 	}
-	for _, want := range rightsOf(c).KubernetesSecrets {
-		if slices.Contains(r.KubernetesSecrets, want) {
-			return true, false
-		}
-		return slices.ContainsFunc(r.KubernetesSecrets, func(have secret) bool {
-			return have.account == want.account || have.CredentialHash != "" && have.CredentialHash == want.CredentialHash
-		}), true
+	want := of.KubernetesSecrets[0]
+	if slices.Contains(r.KubernetesSecrets, want) {
+		return true, false
 	}
-	return false, false
+	return slices.ContainsFunc(r.KubernetesSecrets, func(have secret) bool {
+		return have.account == want.account || have.CredentialHash != "" && have.CredentialHash == want.CredentialHash
+	}), true
 }
 
 // merge returns both rights together, and whether they are more than r.
