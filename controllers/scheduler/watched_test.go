@@ -38,7 +38,7 @@ func TestStallsInDecisions(t *testing.T) {
 			e := &everywhere{}
 			var s *scheduler.Scheduler
 			c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{func(m *manager.Manager) (err error) {
-				s, err = scheduler.New(m, scheduler.Options{DecisionTimeout: 50 * time.Millisecond, InitialBackoff: 10 * time.Millisecond,
+				s, err = scheduler.New(m, scheduler.Options{DecisionTimeout: 250 * time.Millisecond, InitialBackoff: 10 * time.Millisecond,
 					Profiles: []*scheduler.Profile{scheduler.Default(), scheduler.Default().Named("broken").With(e, 1).Order(scheduler.AtPostFilter, e.Name())}})
 				s.PauseStalled(0)
 				return err
@@ -56,12 +56,15 @@ func TestStallsInDecisions(t *testing.T) {
 				controllertest.UpdateStatus(c, "", name, func(n *corev1.Node) { n.Status.Allocatable = amounts("4", "8Gi", "10") })
 				controllertest.Update(c, "", name, func(n *corev1.Node) { n.Spec.Taints = nil })
 			}
-			create(c, "small-1", "1", app("x"))
-			create(c, "small-2", "1")
-			create(c, "small-3", "1")
+			on := func(node string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.NodeName = node } }
+			create(c, "small-1", "1", app("x"), on("a"))
+			create(c, "small-2", "1", on("b"))
+			create(c, "small-3", "1", on("c"))
+			// Not before: an attempt that has not seen all nodes names fewer, and is not made again.
+			eventually(t, func() bool { return len(s.Dump().Nodes) == 3 && len(s.Dump().Differences) == 0 })
 			create(c, "nominee", "50", high, near("x", corev1.LabelHostname))
 			eventually(t, func() bool {
-				return strings.Contains(scheduled(get(c, "nominee")).Message, "3 Insufficient cpu") && get(c, "small-2").Spec.NodeName != "" && get(c, "small-3").Spec.NodeName != ""
+				return strings.Contains(scheduled(get(c, "nominee")).Message, "3 Insufficient cpu")
 			})
 			controllertest.UpdateStatus(c, "default", "nominee", func(p *corev1.Pod) { p.Status.NominatedNodeName = "a" })
 			var before string
@@ -87,7 +90,7 @@ func TestStallsInDecisions(t *testing.T) {
 			require.Equal(t, "SchedulerError", scheduled(get(c, "bad")).Reason)
 			require.Contains(t, scheduled(get(c, "bad")).Message, "plugin Everywhere ")
 			eventually(t, func() bool {
-				return strings.Contains(fmt.Sprint(eventsOf(c, "bad")), "plugin Everywhere did not return within 50ms")
+				return strings.Contains(fmt.Sprint(eventsOf(c, "bad")), "plugin Everywhere did not return within 250ms")
 			})
 			require.Equal(t, before, state())
 			x, err := s.Explain(pod("why", func(p *corev1.Pod) { p.Spec.SchedulerName = "broken" }), true)
