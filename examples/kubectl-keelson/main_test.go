@@ -97,7 +97,7 @@ func TestExplainWithAConfiguration(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(`apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
-profiles: [{schedulerName: packer, plugins: {multiPoint: {disabled: [{name: '*'}], enabled: [{name: PrioritySort}, {name: TaintToleration}, {name: NodeResourcesFit, weight: 3}]}},
+profiles: [{schedulerName: packer, plugins: {multiPoint: {disabled: [{name: '*'}], enabled: [{name: PrioritySort}, {name: TaintToleration}, {name: NodeResourcesFit, weight: 3}, {name: DefaultBinder}]}},
   pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated}}}]}]
 extenders: [{urlPrefix: "http://extender.example", filterVerb: filter}]
 `), 0o600))
