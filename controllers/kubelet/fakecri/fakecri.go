@@ -683,6 +683,10 @@ func (r *Runtime) ExecSync(ctx context.Context, q *cri.ExecSyncRequest) (*cri.Ex
 	r.mu.Lock()
 	c := r.containers[q.ContainerId]
 	running := c != nil && c.state == cri.ContainerState_CONTAINER_RUNNING
+	var config *cri.ContainerConfig
+	if running {
+		config = c.config
+	}
 	r.mu.Unlock()
 	if !running {
 		return nil, notFound("running container", q.ContainerId)
@@ -692,7 +696,7 @@ func (r *Runtime) ExecSync(ctx context.Context, q *cri.ExecSyncRequest) (*cri.Ex
 	}
 	result := make(chan *cri.ExecSyncResponse, 1)
 	r.timers.Go(func() {
-		out, exit := r.Execute(c.config, q.Cmd)
+		out, exit := r.Execute(config, q.Cmd)
 		result <- &cri.ExecSyncResponse{Stdout: []byte(out), ExitCode: exit}
 	})
 	timeout := time.Duration(q.Timeout) * time.Second

@@ -15,21 +15,27 @@ type Usage struct {
 	Memory, Disk, Processes uint64
 }
 
-func (r *Runtime) usage(c *container) Usage {
+func (r *Runtime) usage(c measured) Usage {
 	if r.Measure == nil {
 		return Usage{}
 	}
 	return r.Measure(c.config)
 }
 
+// measured is a container that runs, as it was at one moment.
+type measured struct {
+	id, sandbox string
+	config      *cri.ContainerConfig
+}
+
 // running returns the containers that run.
-func (r *Runtime) running() []*container {
+func (r *Runtime) running() []measured {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var list []*container
+	var list []measured
 	for _, c := range byID(r.containers) {
 		if c.state == cri.ContainerState_CONTAINER_RUNNING {
-			list = append(list, c)
+			list = append(list, measured{c.id, c.sandbox, c.config})
 		}
 	}
 	return list
