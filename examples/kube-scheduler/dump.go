@@ -5,12 +5,11 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"syscall"
 
 	"github.com/keelson-dev/keelson/controllers/scheduler"
 )
 
-// dumper logs what the scheduler holds at each SIGUSR2, as upstream.
+// dumper logs what the scheduler holds at each SIGUSR2, as upstream, where the system has that signal.
 type dumper struct {
 	scheduler *scheduler.Scheduler
 	log       *slog.Logger
@@ -20,7 +19,9 @@ type dumper struct {
 // newDumper returns a dumper. From now on the signal does not end the program.
 func newDumper(s *scheduler.Scheduler, log *slog.Logger) dumper {
 	d := dumper{s, log, make(chan os.Signal, 1)}
-	signal.Notify(d.signals, syscall.SIGUSR2)
+	if dumpSignal != nil {
+		signal.Notify(d.signals, dumpSignal)
+	}
 	return d
 }
 
