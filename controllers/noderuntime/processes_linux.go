@@ -49,13 +49,13 @@ func (p process) ended(d time.Duration) bool {
 }
 
 // endTrees kills the processes that match reports and all their descendants, and waits for their end for at
-// most d. The processes are stopped first, until no new descendants appear, so that none escapes by forking.
-// Descendants whose parents end are found if the matched processes are their subreapers, as shims are.
+// most d. The processes are stopped first, for at most half of it, until no new descendants appear, so that
+// none escapes by forking. Descendants whose parents end are found if the matched processes are their
+// subreapers, as shims are.
 func endTrees(match func(pid int) bool, d time.Duration) error {
 	deadline := time.Now().Add(d)
 	stopped := time.Now().Add(d / 2)
 	tree := map[int]process{}
-	waits := map[int]time.Time{} // since when processes are in an uninterruptible wait
 	defer func() {
 		for _, p := range tree {
 			p.close()
@@ -80,21 +80,14 @@ func endTrees(match func(pid int) bool, d time.Duration) error {
 			p.signal(unix.SIGSTOP)
 			quiet = false
 		}
-		// A process may fork until it has stopped. One that waits in vfork for a child that was stopped does
-		// not stop, and does not fork either.
+		// A process may fork until it has stopped.
 		for pid, p := range tree {
-			_, state := stat(pid)
-			if state != "D" {
-				delete(waits, pid)
-			} else if waits[pid].IsZero() {
-				waits[pid] = time.Now()
-			}
-			if !strings.Contains("TtZX", state) && !(state == "D" && time.Since(waits[pid]) > longWait) && !p.ended(0) {
+			if _, state := stat(pid); !strings.Contains("TtZX", state) && !p.ended(0) {
 				quiet = false
 			}
 		}
 		if time.Now().After(stopped) {
-			break
+			break // a process in an uninterruptible wait does not stop
 		}
 		if !quiet {
 			time.Sleep(time.Millisecond)
@@ -114,9 +107,6 @@ func endTrees(match func(pid int) bool, d time.Duration) error {
 	}
 	return nil
 }
-
-// longWait is how long an uninterruptible wait lasts that is none of those that are over at once.
-const longWait = 100 * time.Millisecond
 
 // pids yields the pids of all processes.
 func pids() func(yield func(int) bool) {
