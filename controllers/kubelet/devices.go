@@ -258,11 +258,10 @@ func (d *devices) grant(pod *corev1.Pod, node placement.Nodes) *granting {
 	return &granting{devices: d, pod: pod, node: node, again: map[corev1.ResourceName][]string{}}
 }
 
-// all gives all containers their devices. After an error the pod has none.
+// all gives all containers their devices.
 func (g *granting) all(ctx context.Context) error {
 	for c := range containersOf(g.pod) {
 		if err := g.Take(ctx, c.Name, 0); err != nil {
-			g.release(g.pod.UID)
 			return err
 		}
 	}

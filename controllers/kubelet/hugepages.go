@@ -12,13 +12,12 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	podquota "github.com/keelson-dev/keelson/apimachinery/quota"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/placement"
 )
-
-const hugePagesPrefix = "hugepages-"
 
 // hugePageSize is how the kernel writes the size of the huge pages of a resource: 2MB for hugepages-2Mi.
 func hugePageSize(name corev1.ResourceName) (string, bool) {
-	text, ok := strings.CutPrefix(string(name), hugePagesPrefix)
+	text, ok := strings.CutPrefix(string(name), corev1.ResourceHugePagesPrefix)
 	if !ok {
 		return "", false
 	}
@@ -43,7 +42,7 @@ func isHugePages(m corev1.StorageMedium) bool {
 func hugePagesOf(pod *corev1.Pod, m corev1.StorageMedium) (int64, error) {
 	sizes := map[int64]bool{}
 	for name := range podquota.PodTotal(pod, podquota.Requests) {
-		if text, ok := strings.CutPrefix(string(name), hugePagesPrefix); ok {
+		if text, ok := strings.CutPrefix(string(name), corev1.ResourceHugePagesPrefix); ok {
 			if q, err := resource.Parse(text); err == nil && q.Sign() > 0 {
 				sizes[q.Value()] = true
 			}
@@ -93,7 +92,7 @@ func measuredHugePages(dir string) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	entries, _ := os.ReadDir(dir) // without it the kernel has none
 	for _, e := range entries {
-		text, ok := strings.CutPrefix(e.Name(), hugePagesPrefix)
+		text, ok := strings.CutPrefix(e.Name(), "hugepages-")
 		kb, err := strconv.ParseInt(strings.TrimSuffix(text, "kB"), 10, 64)
 		if !ok || err != nil {
 			continue
@@ -106,8 +105,7 @@ func measuredHugePages(dir string) corev1.ResourceList {
 		if err != nil {
 			continue
 		}
-		size := resource.NewQuantity(kb*1024, resource.BinarySI)
-		list[corev1.ResourceName(hugePagesPrefix+size.String())] = resource.NewQuantity(pages*kb*1024, resource.BinarySI)
+		list[placement.HugePages(uint64(kb)<<10)] = resource.NewQuantity(pages*kb<<10, resource.BinarySI)
 	}
 	return list
 }

@@ -159,7 +159,7 @@ func (k *Kubelet) reservedMemory() (map[int]map[corev1.ResourceName]uint64, erro
 	return reserved, nil
 }
 
-// place gives a pod its devices, and CPUs and memory for itself. After an error it has none.
+// place gives a pod its devices, and CPUs and memory for itself. After an error it may have devices.
 func (p *placer) place(ctx context.Context, pod *corev1.Pod, d *devices) (*placement.Given, map[string][]grant, error) {
 	if p == nil {
 		g := d.grant(pod, 0)
@@ -174,7 +174,6 @@ func (p *placer) place(ctx context.Context, pod *corev1.Pod, d *devices) (*place
 	given, err := p.Admit(ctx, demand, g)
 	p.counts.placed(&p.policy, demand, err, time.Since(began))
 	if err != nil {
-		d.release(pod.UID)
 		return nil, nil, err
 	}
 	if len(given.Containers) == 0 {
@@ -217,8 +216,7 @@ func (p *placer) restore(uid types.UID, given *placement.Given) {
 
 // release gives back what a pod has.
 func (p *placer) release(uid types.UID) {
-	if p != nil {
-		p.Release(uid)
+	if p != nil && p.Release(uid) {
 		p.poke()
 	}
 }
@@ -230,28 +228,19 @@ func (p *placer) poke() {
 	}
 }
 
-// cpus returns the CPUs of a container, and whether they are its own; empty if it has all.
-func (p *placer) cpus(uid types.UID, name string) (set string, own bool) {
-	if p == nil || !p.policy.StaticCPUs {
-		return "", false
-	}
-	if g := p.Of(uid).Containers[name]; len(g.CPUs) > 0 {
-		return g.CPUs.String(), true
-	}
-	return p.Shared().String(), false
-}
-
 // pin adds the CPUs and NUMA nodes of a container. One with CPUs of its own needs no quota.
 func (p *placer) pin(r *cri.LinuxContainerResources, uid types.UID, name string) *cri.LinuxContainerResources {
 	if p == nil {
 		return r
 	}
-	var own bool
-	if r.CpusetCpus, own = p.cpus(uid, name); own {
-		r.CpuQuota, r.CpuPeriod = 0, 0
+	own := p.Of(uid).Containers[name]
+	if len(own.CPUs) > 0 {
+		r.CpusetCpus, r.CpuQuota, r.CpuPeriod = own.CPUs.String(), 0, 0
+	} else if p.policy.StaticCPUs {
+		r.CpusetCpus = p.Shared().String()
 	}
 	var nodes placement.Nodes
-	for _, b := range p.Of(uid).Containers[name].Memory {
+	for _, b := range own.Memory {
 		nodes |= placement.NodesOf(b.Nodes...)
 	}
 	r.CpusetMems = placement.Set(nodes.IDs()).String()
@@ -311,15 +300,19 @@ func (p *placer) run(ctx context.Context) {
 
 // give gives running containers their CPUs, as far as that was not done before.
 func (p *placer) give(ctx context.Context, given map[string]string) {
-	live := map[string]bool{}
+	live, shared := map[string]bool{}, p.Shared().String()
 	for _, w := range p.k.allWorkers() {
 		pod, v := w.active(), p.k.views.get(w.uid)
 		if pod == nil || v == nil {
 			continue
 		}
+		own := p.Of(w.uid).Containers
 		for _, c := range v.all((*container).running) {
 			live[c.id] = true
-			set, _ := p.cpus(w.uid, c.name)
+			set := shared
+			if g := own[c.name]; len(g.CPUs) > 0 {
+				set = g.CPUs.String()
+			}
 			if given[c.id] == set || ctx.Err() != nil {
 				continue
 			}

@@ -14,11 +14,11 @@ import (
 
 // placementCounts are the metrics of a placer, with the names of k8s.io/kubernetes/pkg/kubelet/metrics.
 type placementCounts struct {
-	pinned, unpinned       prometheus.Counter // containers with CPUs of their own, and that failed
-	remembered, forgotten  prometheus.Counter // the same with memory
-	aligned, unaligned     prometheus.Counter // pods whose resources were compared, and that were refused
-	alignedTogether, apart *prometheus.CounterVec
-	duration               prometheus.Histogram
+	cpus, cpuErrors      prometheus.Counter     // containers with CPUs of their own, and those that got none
+	memory, memoryErrors prometheus.Counter     // the same with memory
+	admissions, refusals prometheus.Counter     // pods whose resources were compared, and that were refused
+	aligned, unaligned   *prometheus.CounterVec // containers or pods, by scope and boundary
+	duration             prometheus.Histogram
 }
 
 // newPlacementCounts registers the metrics of a placer.
@@ -29,19 +29,19 @@ func newPlacementCounts(p *placer, m *metrics) placementCounts {
 		m.registry.MustRegister(c)
 		return c
 	}
-	n.pinned = counter("cpu_manager_pinning_requests_total", "The number of cpu core allocations which required pinning.")
-	n.unpinned = counter("cpu_manager_pinning_errors_total", "The number of cpu core allocations which required pinning failed.")
-	n.remembered = counter("memory_manager_pinning_requests_total", "The number of memory pages allocations which required pinning.")
-	n.forgotten = counter("memory_manager_pinning_errors_total", "The number of memory pages allocations which required pinning that failed.")
-	n.aligned = counter("topology_manager_admission_requests_total", "The number of admission requests where resources have to be aligned.")
-	n.unaligned = counter("topology_manager_admission_errors_total", "The number of admission request failures where resources could not be aligned.")
+	n.cpus = counter("cpu_manager_pinning_requests_total", "The number of cpu core allocations which required pinning.")
+	n.cpuErrors = counter("cpu_manager_pinning_errors_total", "The number of cpu core allocations which required pinning failed.")
+	n.memory = counter("memory_manager_pinning_requests_total", "The number of memory pages allocations which required pinning.")
+	n.memoryErrors = counter("memory_manager_pinning_errors_total", "The number of memory pages allocations which required pinning that failed.")
+	n.admissions = counter("topology_manager_admission_requests_total", "The number of admission requests where resources have to be aligned.")
+	n.refusals = counter("topology_manager_admission_errors_total", "The number of admission request failures where resources could not be aligned.")
 	n.duration = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kubelet_topology_manager_admission_duration_ms", Help: "Duration in milliseconds to serve a pod admission request.",
 		Buckets: prometheus.ExponentialBuckets(.05, 2, 15)})
-	n.alignedTogether = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kubelet_container_aligned_compute_resources_count",
+	n.aligned = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kubelet_container_aligned_compute_resources_count",
 		Help: "Cumulative number of aligned compute resources allocated to containers by alignment type."}, []string{"scope", "boundary"})
-	n.apart = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kubelet_container_aligned_compute_resources_failure_count",
+	n.unaligned = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kubelet_container_aligned_compute_resources_failure_count",
 		Help: "Cumulative number of failures to allocate aligned compute resources to containers by alignment type."}, []string{"scope", "boundary"})
-	m.registry.MustRegister(n.duration, n.alignedTogether, n.apart, placements{p})
+	m.registry.MustRegister(n.duration, n.aligned, n.unaligned, placements{p})
 	return n
 }
 
@@ -53,33 +53,33 @@ func (n *placementCounts) placed(policy *PlacementPolicy, demand placement.Pod, 
 			break // before any allocation
 		}
 		if policy.StaticCPUs && c.CPUs > 0 {
-			n.pinned.Inc()
+			n.cpus.Inc()
 			n.cores(policy, err)
 		}
 		if policy.StaticMemory && len(c.Memory) > 0 {
-			n.remembered.Inc()
+			n.memory.Inc()
 		}
 	}
 	switch {
 	case r != nil && r.Resource == corev1.ResourceCPU:
-		n.unpinned.Inc()
+		n.cpuErrors.Inc()
 	case r != nil && r.Resource == corev1.ResourceMemory:
-		n.forgotten.Inc()
+		n.memoryErrors.Inc()
 	}
 	if cmp.Or(policy.Alignment, "none") == "none" {
 		return
 	}
-	n.aligned.Inc()
+	n.admissions.Inc()
 	n.duration.Observe(float64(took.Microseconds()) / 1000)
 	if err != nil {
-		n.unaligned.Inc()
+		n.refusals.Inc()
 	}
 	if policy.Alignment == string(placement.AlignSingleNode) {
 		scope := map[bool]string{false: "container", true: "pod"}[policy.PodScope]
 		if err == nil {
-			n.alignedTogether.WithLabelValues(scope, "numa_node").Inc()
+			n.aligned.WithLabelValues(scope, "numa_node").Inc()
 		} else if r != nil && r.Reason == placement.Unaligned {
-			n.apart.WithLabelValues(scope, "numa_node").Inc()
+			n.unaligned.WithLabelValues(scope, "numa_node").Inc()
 		}
 	}
 }
@@ -89,9 +89,9 @@ func (n *placementCounts) cores(policy *PlacementPolicy, err error) {
 	switch {
 	case !policy.FullCores:
 	case err == nil:
-		n.alignedTogether.WithLabelValues("container", "physical_cpu").Inc()
+		n.aligned.WithLabelValues("container", "physical_cpu").Inc()
 	default:
-		n.apart.WithLabelValues("container", "physical_cpu").Inc()
+		n.unaligned.WithLabelValues("container", "physical_cpu").Inc()
 	}
 }
 

@@ -198,14 +198,16 @@ func (m *Manager) put(uid types.UID, given Given) {
 	m.pods[uid] = given
 }
 
-// Release gives back what a pod has.
-func (m *Manager) Release(uid types.UID) {
+// Release gives back what a pod has, and reports whether it had anything.
+func (m *Manager) Release(uid types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, known := m.pods[uid]; known {
-		delete(m.pods, uid)
-		m.order = slices.DeleteFunc(m.order, func(o types.UID) bool { return o == uid })
+	if _, known := m.pods[uid]; !known {
+		return false
 	}
+	delete(m.pods, uid)
+	m.order = slices.DeleteFunc(m.order, func(o types.UID) bool { return o == uid })
+	return true
 }
 
 // Of returns what a pod has; nothing if it has nothing for itself.
@@ -240,11 +242,15 @@ type admission struct {
 // Admit places the containers of a pod, which has nothing yet, and remembers it. An error is a [Refusal];
 // the pod has nothing then but the devices that Take gave it.
 func (m *Manager) Admit(ctx context.Context, pod Pod, devices Devices) (Given, error) {
-	a := m.begin()
+	a := admission{Manager: m, given: Given{Containers: map[string]Grant{}}}
 	var at Hint
 	if m.opts.PodScope && m.opts.Alignment != AlignNone {
+		m.mu.Lock()
+		a.refresh()
 		var ok bool
-		if at, ok = a.align(total(pod), "", devices); !ok {
+		at, ok = a.align(total(pod), "", devices)
+		m.mu.Unlock()
+		if !ok {
 			return Given{}, unaligned
 		}
 	}
@@ -262,14 +268,14 @@ const Unaligned = "TopologyAffinityError"
 
 var unaligned = &Refusal{Reason: Unaligned, Message: "Resources cannot be allocated with Topology locality"}
 
-// begin starts the placement of a pod.
-func (m *Manager) begin() admission {
-	return admission{Manager: m, given: Given{Containers: map[string]Grant{}}}
-}
-
 // refresh takes up what other pods have. The lock is held.
 func (a *admission) refresh() {
-	a.free = a.shared().Minus(a.reserved)
+	if a.opts.StaticCPUs {
+		a.free = a.shared().Minus(a.reserved)
+	}
+	if !a.opts.StaticMemory {
+		return
+	}
 	mem := a.memory()
 	if a.mem != nil {
 		mem.again, mem.charged = a.mem.again, a.mem.charged
@@ -320,14 +326,8 @@ func (m *Manager) admit(ctx context.Context, a *admission, uid types.UID, c Cont
 	return nil
 }
 
-// align returns the place that suits all resources of a container, or of the pod. The lock is held, or the
-// placement has just begun.
+// align returns the place that suits all resources of a container, or of the pod. The lock is held.
 func (a *admission) align(c Container, name string, devices Devices) (Hint, bool) {
-	if a.mem == nil {
-		a.mu.Lock()
-		a.refresh()
-		a.mu.Unlock()
-	}
 	lists := devices.Hints(name)
 	if a.opts.StaticCPUs && c.CPUs > 0 {
 		lists = append(lists, a.cpuHints(c.CPUs))
