@@ -146,7 +146,7 @@ func (cy *Cycle) prepare() bool {
 	for i := range cy.profile.filter {
 		k := &cy.profile.filter[i]
 		if k.pre == nil {
-			cy.checks = append(cy.checks, check{plugin: k.plugin, plain: k.plain, foreign: isForeign(k.plugin)})
+			cy.checks = append(cy.checks, check{plugin: k.plugin, plain: k.plain, foreign: cy.watchOf(k.plugin) != nil})
 			continue
 		}
 		cy.running = k.plugin.Name()
@@ -157,7 +157,7 @@ func (cy *Cycle) prepare() bool {
 		switch {
 		case st.OK() && f != nil:
 			_, grows := f.(monotone)
-			cy.checks = append(cy.checks, check{plugin: k.plugin, filter: f, monotone: grows, foreign: isForeign(k.plugin)})
+			cy.checks = append(cy.checks, check{plugin: k.plugin, filter: f, monotone: grows, foreign: w != nil})
 		case st.OK() || st.Code == Skip:
 		case st.Code == Error:
 			cy.failed = named(st, k.plugin)

@@ -173,6 +173,9 @@ func (s *Scheduler) Spoil(f func(c *Cluster)) {
 // SetUsed makes the sum of a node's requests one of CPU only, in thousandths.
 func (c *Cluster) SetUsed(node string, cpu int64) { c.byName[node].used = amounts{cpu: cpu} }
 
+// Overdue sets what says that a decision takes too long, in place of Options.DecisionTimeout.
+func (s *Scheduler) Overdue(f func() <-chan time.Time) { s.overdue = f }
+
 // PauseStalled sets how long a plugin that has stalled is not called.
 func (s *Scheduler) PauseStalled(d time.Duration) { s.stallPause = d }
 

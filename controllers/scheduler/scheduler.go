@@ -108,6 +108,8 @@ type Scheduler struct {
 	// stalls are the plugins that are not called now, by profile.
 	stalls     map[string]*stall
 	stallPause time.Duration
+	// overdue returns a channel that is ready when a decision that begins now has taken too long.
+	overdue func() <-chan time.Time
 	// searchBudget is how long the search for devices may take in a decision that others wait for.
 	searchBudget time.Duration
 }
@@ -148,6 +150,7 @@ func New(m *manager.Manager, opts Options) (*Scheduler, error) {
 	for name := range s.profiles {
 		s.recorders[name] = m.Recorder(name)
 	}
+	s.overdue = func() <-chan time.Time { return time.After(opts.DecisionTimeout) }
 	s.cluster = NewCluster(opts.Random)
 	s.cluster.random, s.cluster.profile = opts.Random, s.first
 	s.volumes = &volumeBinder{s: s, claims: client.For[*corev1.PersistentVolumeClaim](m.Conn()), volumes: client.For[*corev1.PersistentVolume](m.Conn())}

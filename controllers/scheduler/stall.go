@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"reflect"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -87,8 +88,7 @@ func (s *Scheduler) watched(p *Profile, f func()) *Status {
 		f()
 		finished = true
 	}()
-	timer := time.NewTimer(s.opts.DecisionTimeout)
-	defer timer.Stop()
+	overdue := s.overdue()
 	for {
 		select {
 		case <-done:
@@ -97,12 +97,12 @@ func (s *Scheduler) watched(p *Profile, f func()) *Status {
 			}
 			c.Keep(mark)
 			return nil
-		case <-timer.C:
+		case <-overdue:
 		}
 		if w.state.CompareAndSwap(calling, abandoned) {
 			return s.abandon(p, w, mark, open, done)
 		}
-		timer.Reset(stallPoll)
+		overdue = time.After(stallPoll)
 	}
 }
 
@@ -132,11 +132,9 @@ func (s *Scheduler) abandon(p *Profile, w *watch, mark Mark, open int, returned 
 
 // isForeign reports whether a plugin is none of this package.
 func isForeign(p Plugin) bool {
-	switch p.(type) {
-	case SchedulingGates, PrioritySort, NodeUnschedulable, NodeName, TaintToleration, *NodeAffinity, NodePorts, *NodeResourcesFit,
-		VolumeRestrictions, NodeVolumeLimits, *VolumeBinding, VolumeZone, *PodTopologySpread, *InterPodAffinity, *DynamicResources,
-		*DefaultPreemption, *NodeResourcesBalancedAllocation, ImageLocality, DefaultBinder, NodeDeclaredFeatures:
-		return false
+	t := reflect.TypeOf(p)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
 	}
-	return true
+	return t.PkgPath() != reflect.TypeFor[Scheduler]().PkgPath()
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,6 +25,19 @@ func eventually(t *testing.T, f func() bool) {
 	require.Eventually(t, f, time.Minute, 5*time.Millisecond)
 }
 
+// limitByHand is a limit of decisions that is over when now is closed; none while it is off.
+type limitByHand struct {
+	on  atomic.Bool
+	now chan time.Time
+}
+
+func (l *limitByHand) overdue() <-chan time.Time {
+	if l.on.Load() {
+		return l.now
+	}
+	return nil
+}
+
 // A plugin that does not return from a point of the decision fails the attempt of its own pod, and others are
 // scheduled while it still does not. What the decision had changed is as before, at whichever call that was,
 // also in the trials of preemption and with room kept for others. When the plugin has returned it is called
@@ -36,11 +51,13 @@ func TestStallsInDecisions(t *testing.T) {
 		{"Reserve", 0, false}, {"PostFilter", 0, true}, {"PreFilter", 1, true}, {"Filter", 0, true}, {"Filter", 1, true}, {"Filter", 2, true}, {"Filter", 3, true}} {
 		t.Run(fmt.Sprint(v.point, v.calls, v.big), func(t *testing.T) {
 			e := &everywhere{}
+			limit := &limitByHand{now: make(chan time.Time)}
 			var s *scheduler.Scheduler
 			c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{func(m *manager.Manager) (err error) {
-				s, err = scheduler.New(m, scheduler.Options{DecisionTimeout: 250 * time.Millisecond, InitialBackoff: 10 * time.Millisecond,
+				s, err = scheduler.New(m, scheduler.Options{InitialBackoff: 10 * time.Millisecond,
 					Profiles: []*scheduler.Profile{scheduler.Default(), scheduler.Default().Named("broken").With(e, 1).Order(scheduler.AtPostFilter, e.Name())}})
 				s.PauseStalled(0)
+				s.Overdue(limit.overdue)
 				return err
 			}}})
 			t.Cleanup(func() {
@@ -77,10 +94,12 @@ func TestStallsInDecisions(t *testing.T) {
 				return strings.Contains(before, "\nnominated ") && len(s.Dump().Differences) == 0
 			})
 
-			release := make(chan struct{})
+			release, stalled := make(chan struct{}), sync.OnceFunc(func() { close(limit.now) })
+			limit.on.Store(true)
 			calls := 0
 			e.set(v.point, func() *scheduler.Status {
 				if calls++; calls > v.calls {
+					stalled()
 					<-release
 				}
 				return nil
@@ -90,7 +109,7 @@ func TestStallsInDecisions(t *testing.T) {
 			require.Equal(t, "SchedulerError", scheduled(get(c, "bad")).Reason)
 			require.Contains(t, scheduled(get(c, "bad")).Message, "plugin Everywhere ")
 			eventually(t, func() bool {
-				return strings.Contains(fmt.Sprint(eventsOf(c, "bad")), "plugin Everywhere did not return within 250ms")
+				return strings.Contains(fmt.Sprint(eventsOf(c, "bad")), "plugin Everywhere did not return within 1s")
 			})
 			require.Equal(t, before, state())
 			x, err := s.Explain(pod("why", func(p *corev1.Pod) { p.Spec.SchedulerName = "broken" }), true)
@@ -99,6 +118,7 @@ func TestStallsInDecisions(t *testing.T) {
 			create(c, "good", "1")
 			eventually(t, func() bool { return get(c, "good").Spec.NodeName != "" })
 			require.Empty(t, get(c, "bad").Spec.NodeName)
+			limit.on.Store(false)
 			e.set("", nil)
 			close(release)
 			eventually(t, func() bool {
