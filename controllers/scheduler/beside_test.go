@@ -1,14 +1,8 @@
 package scheduler_test
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -257,57 +251,14 @@ func (d *besideDecision) compare(x *scheduler.Explanation) (wrong []string) {
 	return wrong
 }
 
-// upstreams is the program that decides as kube-scheduler does.
-type upstreams struct {
-	t     *testing.T
-	in    io.WriteCloser
-	lines *bufio.Scanner
-	wait  func() error
-}
-
-// startUpstreams starts the program, as .ci/peers builds it, or skips the test.
-func startUpstreams(t *testing.T) *upstreams {
-	peers := os.Getenv("KEELSON_PEERS")
-	if peers == "" {
-		t.Skip("KEELSON_PEERS names no folder with Kubernetes' own components: .ci/explore peers")
-	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(peers, "scheduler-decisions"))
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	u := &upstreams{t, in, bufio.NewScanner(out), cmd.Wait}
-	u.lines.Buffer(nil, 64<<20)
-	return u
-}
-
-// decide returns the decisions about the pods of a world.
-func (u *upstreams) decide(w *besideWorld) (all []besideDecision) {
-	line, err := json.Marshal(w)
-	require.NoError(u.t, err)
-	_, err = u.in.Write(append(line, '\n'))
-	require.NoError(u.t, err)
-	require.True(u.t, u.lines.Scan(), u.lines.Err())
-	require.NoError(u.t, json.Unmarshal(u.lines.Bytes(), &all))
-	return all
-}
-
-func (u *upstreams) close() {
-	require.NoError(u.t, u.in.Close())
-	require.NoError(u.t, u.wait())
-}
-
 // Random clusters beside the framework and the default plugins of kube-scheduler 1.36.3: which nodes are
 // feasible, who refuses the others and why, and what each plugin scores.
 func TestDecisionsBeside(t *testing.T) {
-	u := startUpstreams(t)
-	defer u.close()
+	decide := seeds.Beside[*besideWorld, []besideDecision](t, "scheduler-decisions")
 	failed, pods := 0, 0
 	for _, seed := range seeds.Of(t, 300) {
 		w := newBesideWorld(seed)
-		all := u.decide(w)
+		all := decide(w)
 		c := w.cluster()
 		for i := range all {
 			pods++

@@ -245,12 +245,11 @@ func sameAllocation(a, b *resourcev1.AllocationResult) bool {
 // Random devices and claims beside the allocator of kube-scheduler 1.36.3: the same nodes, scores and
 // devices.
 func TestDevicesBeside(t *testing.T) {
-	u := startUpstreams(t)
-	defer u.close()
+	decide := seeds.Beside[*besideWorld, []besideDecision](t, "scheduler-decisions")
 	failed, plans := 0, 0
 	for _, seed := range seeds.Of(t, 300) {
 		w := newDeviceWorld(seed)
-		all := u.decide(w)
+		all := decide(w)
 		c := w.cluster()
 		for i, d := range all {
 			x := c.Explain(scheduler.Default(), w.Pods[i], true)

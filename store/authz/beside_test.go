@@ -1,14 +1,10 @@
 package authz_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -207,31 +203,13 @@ func besideAuthorizers(t *testing.T, seed uint64) (*besideWorld, [3]authz.Author
 // Node authorizers of kube-apiserver 1.36.3, as .ci/peers builds them: each allows the same of random
 // requests.
 func TestAuthorizersBeside(t *testing.T) {
-	peers := os.Getenv("KEELSON_PEERS")
-	if peers == "" {
-		t.Skip("KEELSON_PEERS names no folder with Kubernetes' own components: .ci/explore peers")
-	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(peers, "authorizer-decisions"))
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 64<<20)
+	decide := seeds.Beside[*besideWorld, []besideDecision](t, "authorizer-decisions")
 	names := [3]string{"RBAC", "ABAC", "Node"}
 	var allowed, refused [3]int
 	failed := 0
 	for _, seed := range seeds.Of(t, 500) {
 		w, ours := besideAuthorizers(t, seed)
-		line, err := json.Marshal(w)
-		require.NoError(t, err)
-		_, err = in.Write(append(line, '\n'))
-		require.NoError(t, err)
-		require.True(t, lines.Scan(), "seed %d: %v", seed, lines.Err())
-		var all []besideDecision
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &all))
+		all := decide(w)
 		require.Len(t, all, len(w.Requests))
 		for i, q := range w.Requests {
 			a := authz.Attributes{User: &authn.User{Name: q.User, Groups: q.Groups}, Verb: q.Verb, ResourceRequest: q.ResourceRequest, Namespace: q.Namespace, APIGroup: q.APIGroup,
@@ -258,6 +236,4 @@ func TestAuthorizersBeside(t *testing.T) {
 		require.Greater(t, allowed[k], 500, names[k])
 		require.Greater(t, refused[k], 1000, names[k])
 	}
-	require.NoError(t, in.Close())
-	require.NoError(t, cmd.Wait())
 }

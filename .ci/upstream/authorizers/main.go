@@ -8,10 +8,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"fmt"
 	"os"
 
 	v1 "k8s.io/api/core/v1"
@@ -27,6 +24,8 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/node"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
+
+	"upstream/lines"
 )
 
 type world struct {
@@ -53,24 +52,7 @@ type request struct {
 type decision struct{ RBAC, ABAC, Node bool }
 
 func main() {
-	in := bufio.NewScanner(os.Stdin)
-	in.Buffer(nil, 64<<20)
-	out := json.NewEncoder(os.Stdout)
-	for in.Scan() {
-		var w world
-		err := json.Unmarshal(in.Bytes(), &w)
-		var decisions []decision
-		if err == nil {
-			decisions, err = w.decide()
-		}
-		if err == nil {
-			err = out.Encode(decisions)
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}
+	lines.Answer((*world).decide)
 }
 
 func (w *world) decide() ([]decision, error) {

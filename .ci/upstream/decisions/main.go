@@ -7,11 +7,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -35,6 +31,8 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
+
+	"upstream/lines"
 )
 
 type world struct {
@@ -78,24 +76,7 @@ type decision struct {
 
 func main() {
 	metrics.Register()
-	in := bufio.NewScanner(os.Stdin)
-	in.Buffer(nil, 256<<20)
-	out := json.NewEncoder(os.Stdout)
-	for in.Scan() {
-		var w world
-		if err := json.Unmarshal(in.Bytes(), &w); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		decisions, err := w.decide()
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		if err := out.Encode(decisions); err != nil {
-			os.Exit(1)
-		}
-	}
+	lines.Answer((*world).decide)
 }
 
 func objects[T runtime.Object](all []runtime.Object, list []T) []runtime.Object {

@@ -7,13 +7,9 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
 	"flag"
-	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 
 	cadvisor "github.com/google/cadvisor/info/v1"
@@ -31,6 +27,8 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
 	"k8s.io/kubernetes/pkg/kubelet/lifecycle"
 	"k8s.io/utils/cpuset"
+
+	"upstream/lines"
 )
 
 type world struct {
@@ -74,24 +72,7 @@ func main() {
 	if err := utilfeature.DefaultMutableFeatureGate.Set("CPUManagerPolicyAlphaOptions=true"); err != nil {
 		panic(err)
 	}
-	in := bufio.NewScanner(os.Stdin)
-	in.Buffer(nil, 64<<20)
-	out := json.NewEncoder(os.Stdout)
-	for in.Scan() {
-		var w world
-		err := json.Unmarshal(in.Bytes(), &w)
-		var answers []answer
-		if err == nil {
-			answers, err = w.place()
-		}
-		if err == nil {
-			err = out.Encode(answers)
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}
+	lines.Answer((*world).place)
 }
 
 // managers are both resource managers as one hint provider each.

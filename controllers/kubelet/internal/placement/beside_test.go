@@ -1,14 +1,9 @@
 package placement
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -105,29 +100,11 @@ func besidePlacements(seed uint64) (*besideWorld, Options, *Machine) {
 // 1.36.3, as .ci/peers builds them: the same pods are refused with the same words, and all others get the
 // same CPUs and NUMA nodes.
 func TestPlacementsBeside(t *testing.T) {
-	peers := os.Getenv("KEELSON_PEERS")
-	if peers == "" {
-		t.Skip("KEELSON_PEERS names no folder with Kubernetes' own components: .ci/explore peers")
-	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(peers, "placement-decisions"))
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 64<<20)
+	place := seeds.Beside[*besideWorld, []besideAnswer](t, "placement-decisions")
 	admitted, refused := 0, map[string]int{}
 	for _, seed := range seeds.Of(t, 300) {
 		w, o, machine := besidePlacements(seed)
-		line, err := json.Marshal(w)
-		require.NoError(t, err)
-		_, err = in.Write(append(line, '\n'))
-		require.NoError(t, err)
-		require.True(t, lines.Scan(), "seed %d: %v", seed, lines.Err())
-		var all []besideAnswer
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &all))
+		all := place(w)
 		m, err := New(machine, o)
 		require.NoError(t, err)
 		for i, s := range w.Steps {
@@ -150,8 +127,6 @@ func TestPlacementsBeside(t *testing.T) {
 			}
 		}
 	}
-	require.NoError(t, in.Close())
-	require.NoError(t, cmd.Wait())
 	t.Logf("admitted %d, refused %v", admitted, refused)
 	require.Greater(t, admitted, 500)
 	require.Len(t, slices.Sorted(maps.Keys(refused)), 3, "TopologyAffinityError, SMTAlignmentError and UnexpectedAdmissionError")
