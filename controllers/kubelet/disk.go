@@ -130,12 +130,7 @@ func (d *diskMeter) measure(ctx context.Context, pod *corev1.Pod) *podDisk {
 func drivenVolume(pod *corev1.Pod, v *corev1.Volume, s *volume.Stats) usage.Volume {
 	one := usage.Volume{Name: v.Name, At: s.At, Space: usage.Space{Bytes: s.Used, Inodes: s.InodesUsed},
 		On: usage.Filesystem{Capacity: s.Capacity, Available: s.Available, Inodes: s.Inodes, AvailableInodes: s.AvailableInodes}}
-	switch {
-	case v.PersistentVolumeClaim != nil:
-		one.Claim = v.PersistentVolumeClaim.ClaimName
-	case v.Ephemeral != nil:
-		one.Claim = pod.Name + "-" + v.Name
-	}
+	one.Claim, _ = pod.ClaimOf(v)
 	return one
 }
 

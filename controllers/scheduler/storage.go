@@ -228,11 +228,8 @@ type claimUse struct {
 
 func claimsOf(pod *corev1.Pod) (out []claimUse) {
 	for i := range pod.Spec.Volumes {
-		switch v := &pod.Spec.Volumes[i]; {
-		case v.PersistentVolumeClaim != nil:
-			out = append(out, claimUse{types.NamespacedName{Namespace: pod.Namespace, Name: v.PersistentVolumeClaim.ClaimName}, false})
-		case v.Ephemeral != nil:
-			out = append(out, claimUse{types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name + "-" + v.Name}, true})
+		if name, ephemeral := pod.ClaimOf(&pod.Spec.Volumes[i]); name != "" {
+			out = append(out, claimUse{types.NamespacedName{Namespace: pod.Namespace, Name: name}, ephemeral})
 		}
 	}
 	return out

@@ -292,11 +292,8 @@ func (g *NodeGraph) wantPod(p *corev1.Pod) {
 	corev1.EachSecret(s, func(name string) { g.want(secretObject, ns, name) })
 	corev1.EachConfigMap(s, func(name string) { g.want(configMapObject, ns, name) })
 	for i := range s.Volumes {
-		switch v := &s.Volumes[i]; {
-		case v.PersistentVolumeClaim != nil:
-			g.want(claimObject, ns, v.PersistentVolumeClaim.ClaimName)
-		case v.Ephemeral != nil:
-			g.want(claimObject, ns, p.Name+"-"+v.Name)
+		if name, _ := p.ClaimOf(&s.Volumes[i]); name != "" {
+			g.want(claimObject, ns, name)
 		}
 	}
 	for i := range s.ResourceClaims {

@@ -14,6 +14,18 @@ func (c *PersistentVolumeClaim) StorageClass() string {
 	return ""
 }
 
+// ClaimOf returns the name of the PersistentVolumeClaim of one of the pod's volumes, empty if it has none.
+// ephemeral is true for a claim that is made for the pod.
+func (p *Pod) ClaimOf(v *Volume) (name string, ephemeral bool) {
+	switch {
+	case v.PersistentVolumeClaim != nil:
+		return v.PersistentVolumeClaim.ClaimName, false
+	case v.Ephemeral != nil:
+		return p.Name + "-" + v.Name, true
+	}
+	return "", false
+}
+
 // AttributesClasses returns the names of the VolumeAttributesClasses of a claim, each once: the wanted one,
 // the current one and that to which the volume is being changed.
 func (c *PersistentVolumeClaim) AttributesClasses() []string {

@@ -86,11 +86,8 @@ var (
 // claimsOf are the keys of the claims that a pod uses.
 func claimsOf(p *corev1.Pod) (out []string) {
 	for i := range p.Spec.Volumes {
-		switch v := &p.Spec.Volumes[i]; {
-		case v.PersistentVolumeClaim != nil:
-			out = append(out, p.Namespace+"/"+v.PersistentVolumeClaim.ClaimName)
-		case v.Ephemeral != nil:
-			out = append(out, p.Namespace+"/"+p.Name+"-"+v.Name)
+		if name, _ := p.ClaimOf(&p.Spec.Volumes[i]); name != "" {
+			out = append(out, p.Namespace+"/"+name)
 		}
 	}
 	return out

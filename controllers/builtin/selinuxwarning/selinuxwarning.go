@@ -40,7 +40,7 @@ type warnings struct {
 var (
 	byClaim = informers.DefineIndex("selinuxwarning.claims", func(p *corev1.Pod) (out []string) {
 		for i := range p.Spec.Volumes {
-			if name := claimName(p, &p.Spec.Volumes[i]); name != "" {
+			if name, _ := p.ClaimOf(&p.Spec.Volumes[i]); name != "" {
 				out = append(out, p.Namespace+"/"+name)
 			}
 		}
@@ -53,17 +53,6 @@ var (
 		return []string{v.Spec.CSI.Driver}
 	})
 )
-
-// claimName returns the name of the claim of a volume, empty if it has none.
-func claimName(p *corev1.Pod, v *corev1.Volume) string {
-	switch {
-	case v.PersistentVolumeClaim != nil:
-		return v.PersistentVolumeClaim.ClaimName
-	case v.Ephemeral != nil:
-		return p.Name + "-" + v.Name
-	}
-	return ""
-}
 
 // Add adds the controller to m.
 func Add(m *manager.Manager) error {
@@ -164,12 +153,12 @@ func (w *warnings) reconcile(_ context.Context, req reconcile.Request) (reconcil
 // identify returns the name of a volume that is equal for all who use it, empty if it is unknown or cannot
 // conflict, and whether its driver mounts with labels.
 func (w *warnings) identify(pod *corev1.Pod, volume *corev1.Volume) (id string, mounts bool, err error) {
-	name := claimName(pod, volume)
+	name, ephemeral := pod.ClaimOf(volume)
 	if name == "" {
 		return "", false, nil
 	}
 	claim, err := w.claims.Get(types.NamespacedName{Namespace: pod.Namespace, Name: name})
-	if err != nil || claim.Spec.VolumeName == "" || volume.Ephemeral != nil && !metav1.IsControlledBy(claim, pod.UID) {
+	if err != nil || claim.Spec.VolumeName == "" || ephemeral && !metav1.IsControlledBy(claim, pod.UID) {
 		return "", false, apierrors.IgnoreNotFound(err)
 	}
 	pv, err := w.volumes.Get(types.NamespacedName{Name: claim.Spec.VolumeName})

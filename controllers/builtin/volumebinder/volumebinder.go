@@ -123,16 +123,9 @@ var unscheduled = informers.DefineIndex("volumebinder.unscheduled", func(p *core
 // claimsOf are the claims that a pod uses.
 func claimsOf(p *corev1.Pod) (out []reconcile.Request) {
 	for i := range p.Spec.Volumes {
-		key := reconcile.Request{Namespace: p.Namespace}
-		switch v := &p.Spec.Volumes[i]; {
-		case v.PersistentVolumeClaim != nil:
-			key.Name = v.PersistentVolumeClaim.ClaimName
-		case v.Ephemeral != nil:
-			key.Name = p.Name + "-" + v.Name
-		default:
-			continue
+		if name, _ := p.ClaimOf(&p.Spec.Volumes[i]); name != "" {
+			out = append(out, reconcile.Request{Namespace: p.Namespace, Name: name})
 		}
-		out = append(out, key)
 	}
 	return out
 }

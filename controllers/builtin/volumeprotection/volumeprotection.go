@@ -134,11 +134,8 @@ var byClaim = informers.DefineIndex("volumeprotection.claims", func(p *corev1.Po
 func claimNames(p *corev1.Pod) []string {
 	var out []string
 	for i := range p.Spec.Volumes {
-		switch v := &p.Spec.Volumes[i]; {
-		case v.PersistentVolumeClaim != nil:
-			out = append(out, v.PersistentVolumeClaim.ClaimName)
-		case v.Ephemeral != nil:
-			out = append(out, p.Name+"-"+v.Name)
+		if name, _ := p.ClaimOf(&p.Spec.Volumes[i]); name != "" {
+			out = append(out, name)
 		}
 	}
 	return out
@@ -153,14 +150,9 @@ func uses(p *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 	// The kubelet is done with such a pod; the claims of its ephemeral volumes are to go with it.
 	down := p.DeletionTimestamp != nil && p.DeletionGracePeriodSeconds != nil && *p.DeletionGracePeriodSeconds == 0
 	for i := range p.Spec.Volumes {
-		v := &p.Spec.Volumes[i]
-		if v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name {
+		name, ephemeral := p.ClaimOf(&p.Spec.Volumes[i])
+		if name == claim.Name && (!ephemeral || !down && metav1.IsControlledBy(claim, p.UID)) {
 			return true
-		}
-		if v.Ephemeral != nil && !down && p.Name+"-"+v.Name == claim.Name {
-			if owner := metav1.ControllerOf(claim); owner != nil && owner.UID == p.UID {
-				return true
-			}
 		}
 	}
 	return false
