@@ -1,6 +1,7 @@
 //go:build upstream
 
 // Package lines lets a program answer lines of JSON on its standard input with lines on its standard output.
+// The tests named Beside test it.
 package lines
 
 import (
