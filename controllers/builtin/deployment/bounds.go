@@ -5,23 +5,31 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/intstr"
 )
 
+// replicas is how many pods are wanted.
+func (f *facts) replicas() int32 {
+	if f.dep.Spec.Replicas == nil {
+		return 1
+	}
+	return *f.dep.Spec.Replicas
+}
+
 // maxSurge is how many pods beyond the wanted number may exist.
-func (r *rollout) maxSurge() int32 {
-	surge, _ := r.fenceposts()
+func (f *facts) maxSurge() int32 {
+	surge, _ := f.fenceposts()
 	return surge
 }
 
 // maxUnavailable is how many of the wanted pods may be missing.
-func (r *rollout) maxUnavailable() int32 {
-	_, unavailable := r.fenceposts()
-	return min(unavailable, r.replicas())
+func (f *facts) maxUnavailable() int32 {
+	_, unavailable := f.fenceposts()
+	return min(unavailable, f.replicas())
 }
 
 // fenceposts resolves both bounds: surge rounds up, unavailable down, and when both come to zero one pod may
 // be unavailable, or nothing could ever move.
-func (r *rollout) fenceposts() (surge, unavailable int32) {
-	u := r.dep.Spec.Strategy.RollingUpdate
-	if r.dep.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+func (f *facts) fenceposts() (surge, unavailable int32) {
+	u := f.dep.Spec.Strategy.RollingUpdate
+	if f.dep.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 		return 0, 0
 	}
 	quarter := intstr.FromString("25%")
@@ -32,8 +40,8 @@ func (r *rollout) fenceposts() (surge, unavailable int32) {
 	if u != nil && u.MaxUnavailable != nil {
 		n = u.MaxUnavailable
 	}
-	surge = scaled(*s, r.replicas(), true)
-	unavailable = scaled(*n, r.replicas(), false)
+	surge = scaled(*s, f.replicas(), true)
+	unavailable = scaled(*n, f.replicas(), false)
 	if surge == 0 && unavailable == 0 {
 		unavailable = 1
 	}

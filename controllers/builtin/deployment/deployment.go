@@ -1,22 +1,21 @@
 // Package deployment updates the pods of a Deployment to a new template by scaling ReplicaSets, one per
 // template, within the surge and unavailability that the strategy allows.
 //
-// A reconcile is a fixed sequence of steps: adopt ReplicaSets, find or create the one of the current
-// template, then scale (if only the size changed or the Deployment is paused) or roll out, write status, and
-// delete old ReplicaSets.
+// A reconcile adopts ReplicaSets, decides from their sizes and statuses what to do (decide.go, a pure
+// function): create the one of the current template, scale if only the size changed or the Deployment is
+// paused, else roll out by one step, and delete old ones. It does that (apply.go), and writes the status
+// (status.go, pure). Every write may be the last one of a process: a set is found by its template, and each
+// holds the size and surge that it was scaled for.
 package deployment
 
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
-	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
@@ -54,7 +53,7 @@ type deployments struct {
 	dependents controllers.Dependents[*appsv1.Deployment, *appsv1.ReplicaSet]
 	selectors  controllers.Selectors[*appsv1.Deployment]
 	pods       podindex.Pods
-	client     *client.Client[*appsv1.Deployment]
+	api        *client.Client[*appsv1.Deployment]
 	setsAPI    *client.Client[*appsv1.ReplicaSet]
 	recorder   *events.Recorder
 }
@@ -67,7 +66,7 @@ func Add(m *manager.Manager, opts Options) error {
 	d := &deployments{
 		list: informers.For[*appsv1.Deployment](m.Informers()).Lister(), sets: informers.For[*appsv1.ReplicaSet](m.Informers()).Lister(),
 		dependents: controllers.NewDependents[*appsv1.Deployment, *appsv1.ReplicaSet](m), selectors: controllers.SelectorsIn(m.Informers(), selectors),
-		pods: podindex.Of(m.Informers()), client: client.For[*appsv1.Deployment](m.Conn()),
+		pods: podindex.Of(m.Informers()), api: client.For[*appsv1.Deployment](m.Conn()),
 		setsAPI: client.For[*appsv1.ReplicaSet](m.Conn()), recorder: m.Recorder("deployment-controller"),
 	}
 	_, err := controllers.Add(m, "deployment", reconcile.Func(d.reconcile), controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}},
@@ -109,11 +108,8 @@ func (d *deployments) ofDeletedPod(e informers.Event[*corev1.Pod]) []reconcile.R
 
 func (d *deployments) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	dep, err := d.list.Get(req)
-	if apierrors.IsNotFound(err) {
-		return reconcile.Result{}, nil
-	}
 	if err != nil {
-		return reconcile.Result{}, err
+		return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 	}
 	selector, err := dep.Spec.Selector.Selector()
 	if err != nil {
@@ -127,110 +123,37 @@ func (d *deployments) reconcile(ctx context.Context, req reconcile.Request) (rec
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	r := &rollout{deployments: d, dep: dep, sets: sets}
-	again, err := r.sync(ctx)
+	f := split(dep, sets, time.Now())
+	if dep.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+		if f.oldRun, err = d.podsRun(f.old); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	p := decide(f)
+	err = d.apply(ctx, f, p)
+	if err == nil && p.create != nil { // which another replica may have created, with another size
+		p = decide(f)
+		err = d.apply(ctx, f, p)
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	again, err := d.writeStatus(ctx, f, p.rolling)
 	return reconcile.Result{RequeueAfter: again}, err
 }
 
-// rollout is one reconcile of one Deployment.
-type rollout struct {
-	*deployments
-	dep  *appsv1.Deployment
-	sets []*appsv1.ReplicaSet // all that dep controls
-	new  *appsv1.ReplicaSet   // of the current template; nil if there is none yet
-	old  []*appsv1.ReplicaSet // the others, oldest first
-}
-
-func (r *rollout) sync(ctx context.Context) (time.Duration, error) {
-	r.split()
-	if r.dep.DeletionTimestamp != nil {
-		return 0, r.writeStatus(ctx, false)
-	}
-	if err := r.pausedCondition(ctx); err != nil {
-		return 0, err
-	}
-	var err error
-	rolling := false
-	switch {
-	case r.dep.Spec.Paused:
-		if err = r.proportion(ctx); err == nil {
-			err = r.cleanup(ctx)
-		}
-	case r.resized():
-		err = r.proportion(ctx)
-	case r.dep.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType:
-		rolling, err = true, r.recreate(ctx)
-	default:
-		rolling, err = true, r.roll(ctx)
-	}
-	if err != nil {
-		return 0, err
-	}
-	if err := r.writeStatus(ctx, rolling); err != nil {
-		return 0, err
-	}
-	return r.checkAgain(time.Now()), nil
-}
-
-// split sorts the sets into the one of the current template and the rest.
-func (r *rollout) split() {
-	slices.SortFunc(r.sets, func(a, b *appsv1.ReplicaSet) int {
-		if c := a.CreationTimestamp.Time.Compare(b.CreationTimestamp.Time); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
-	r.new, r.old = nil, nil
-	for _, rs := range r.sets {
-		// Of several sets with the template the oldest counts, so that the choice is stable.
-		if r.new == nil && sameTemplate(&rs.Spec.Template, &r.dep.Spec.Template) {
-			r.new = rs
-			continue
-		}
-		r.old = append(r.old, rs)
-	}
-}
-
-// sameTemplate compares templates without the hash label that distinguishes ReplicaSets.
-func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
-	a, b = codec.DeepCopy(a), codec.DeepCopy(b)
-	delete(a.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
-	delete(b.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
-	return codec.Equal(a, b)
-}
-
-func (r *rollout) replicas() int32 {
-	if r.dep.Spec.Replicas == nil {
-		return 1
-	}
-	return *r.dep.Spec.Replicas
-}
-
-func size(rs *appsv1.ReplicaSet) int32 {
-	if rs == nil {
-		return 0
-	}
-	if rs.Spec.Replicas == nil {
-		return 1
-	}
-	return *rs.Spec.Replicas
-}
-
-func sum(sets []*appsv1.ReplicaSet, of func(*appsv1.ReplicaSet) int32) (n int32) {
+// podsRun reports whether pods of sets have not ended. One that is being deleted still runs.
+func (d *deployments) podsRun(sets []*appsv1.ReplicaSet) (bool, error) {
 	for _, rs := range sets {
-		n += of(rs)
+		pods, err := d.pods.ControlledBy(rs.UID)
+		if err != nil {
+			return false, err
+		}
+		for _, pod := range pods {
+			if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+				return true, nil
+			}
+		}
 	}
-	return n
-}
-
-func statusReplicas(rs *appsv1.ReplicaSet) int32 { return rs.Status.Replicas }
-func statusReady(rs *appsv1.ReplicaSet) int32    { return rs.Status.ReadyReplicas }
-func available(rs *appsv1.ReplicaSet) int32      { return rs.Status.AvailableReplicas }
-
-// all is old and new.
-func (r *rollout) all() []*appsv1.ReplicaSet {
-	if r.new == nil {
-		return r.old
-	}
-	return append(slices.Clone(r.old), r.new)
+	return false, nil
 }

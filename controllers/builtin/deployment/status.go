@@ -1,89 +1,65 @@
 package deployment
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
-	"github.com/keelson-dev/keelson/apimachinery/apierrors"
-	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
-func (r *rollout) find(t appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
-	for i := range r.dep.Status.Conditions {
-		if c := &r.dep.Status.Conditions[i]; c.Type == t {
+func find(list []appsv1.DeploymentCondition, t appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
+	for i := range list {
+		if c := &list[i]; c.Type == t {
 			return c
 		}
 	}
 	return nil
 }
 
-// condition sets a condition. Nothing changes, times included, while status and reason stay.
-func (r *rollout) condition(t appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason, message string) {
-	now := metav1.Now()
-	next := appsv1.DeploymentCondition{Type: t, Status: status, Reason: reason, Message: message, LastUpdateTime: now, LastTransitionTime: now}
-	if have := r.find(t); have != nil {
-		if have.Status == status && have.Reason == reason {
-			return
+// condition returns a condition without times.
+func condition(t appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason, message string) *appsv1.DeploymentCondition {
+	return &appsv1.DeploymentCondition{Type: t, Status: status, Reason: reason, Message: message}
+}
+
+// with returns conditions with one set at a time. Nothing changes, times included, while its status and
+// reason stay.
+func with(list []appsv1.DeploymentCondition, c *appsv1.DeploymentCondition, now time.Time) []appsv1.DeploymentCondition {
+	next := *c
+	next.LastUpdateTime = metav1.Time{Time: now}
+	next.LastTransitionTime = next.LastUpdateTime
+	if have := find(list, c.Type); have != nil {
+		if have.Status == c.Status && have.Reason == c.Reason {
+			return list
 		}
-		if have.Status == status {
+		if have.Status == c.Status {
 			next.LastTransitionTime = have.LastTransitionTime
 		}
 	}
-	r.drop(t)
-	r.dep.Status.Conditions = append(r.dep.Status.Conditions, next)
+	return append(without(list, c.Type), next)
 }
 
-func (r *rollout) drop(t appsv1.DeploymentConditionType) {
-	r.dep.Status.Conditions = slices.DeleteFunc(r.dep.Status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == t })
-}
-
-// pausedCondition notes that a rollout was paused or resumed, so that the time paused does not count as time
-// without progress.
-func (r *rollout) pausedCondition(ctx context.Context) error {
-	if r.dep.Spec.ProgressDeadlineSeconds == nil {
-		return nil
-	}
-	c := r.find(appsv1.DeploymentProgressing)
-	if c != nil && c.Reason == "ProgressDeadlineExceeded" {
-		return nil
-	}
-	noted := c != nil && c.Reason == "DeploymentPaused"
-	switch {
-	case r.dep.Spec.Paused && !noted:
-		r.condition(appsv1.DeploymentProgressing, corev1.ConditionUnknown, "DeploymentPaused", "Deployment is paused")
-	case !r.dep.Spec.Paused && noted:
-		r.condition(appsv1.DeploymentProgressing, corev1.ConditionUnknown, "DeploymentResumed", "Deployment is resumed")
-	default:
-		return nil
-	}
-	updated, err := r.client.UpdateStatus(ctx, r.dep)
-	if err == nil {
-		r.dep = updated
-	}
-	return err
+func without(list []appsv1.DeploymentCondition, t appsv1.DeploymentConditionType) []appsv1.DeploymentCondition {
+	return slices.DeleteFunc(slices.Clone(list), func(c appsv1.DeploymentCondition) bool { return c.Type == t })
 }
 
 // complete reports whether every pod is of the current template and available.
-func (r *rollout) complete() bool {
-	s := r.computed()
-	return s.UpdatedReplicas == r.replicas() && s.Replicas == r.replicas() && s.AvailableReplicas == r.replicas()
+func (f *facts) complete() bool {
+	s := f.computed()
+	return s.UpdatedReplicas == f.replicas() && s.Replicas == f.replicas() && s.AvailableReplicas == f.replicas()
 }
 
 // computed is the status as the sets say; conditions as they stand.
-func (r *rollout) computed() appsv1.DeploymentStatus {
-	all := r.all()
+func (f *facts) computed() appsv1.DeploymentStatus {
+	all := f.all()
 	s := appsv1.DeploymentStatus{
-		ObservedGeneration: r.dep.Generation, Replicas: sum(all, statusReplicas), ReadyReplicas: sum(all, statusReady),
-		AvailableReplicas: sum(all, available), CollisionCount: r.dep.Status.CollisionCount,
-		Conditions: slices.Clone(r.dep.Status.Conditions),
+		ObservedGeneration: f.dep.Generation, Replicas: sum(all, statusReplicas), ReadyReplicas: sum(all, statusReady),
+		AvailableReplicas: sum(all, available), CollisionCount: f.dep.Status.CollisionCount, Conditions: f.dep.Status.Conditions,
 	}
-	if r.new != nil {
-		s.UpdatedReplicas = r.new.Status.Replicas
+	if f.new != nil {
+		s.UpdatedReplicas = f.new.Status.Replicas
 	}
 	terminating, known := int32(0), false
 	for _, rs := range all {
@@ -98,101 +74,97 @@ func (r *rollout) computed() appsv1.DeploymentStatus {
 	return s
 }
 
-func (r *rollout) writeStatus(ctx context.Context, rolling bool) error {
-	before := r.dep.Status
-	r.dep.Status = r.computed()
-	if r.dep.Status.AvailableReplicas >= r.replicas()-r.maxUnavailable() {
-		r.condition(appsv1.DeploymentAvailable, corev1.ConditionTrue, "MinimumReplicasAvailable", "Deployment has minimum availability.")
-	} else {
-		r.condition(appsv1.DeploymentAvailable, corev1.ConditionFalse, "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+// statusOf returns the status, and when a rollout that stands still must be looked at for its deadline; 0 if
+// never. rolling is that of the plan.
+func statusOf(f *facts, rolling bool) (appsv1.DeploymentStatus, time.Duration) {
+	s := f.computed()
+	enough := condition(appsv1.DeploymentAvailable, corev1.ConditionTrue, "MinimumReplicasAvailable", "Deployment has minimum availability.")
+	if s.AvailableReplicas < f.replicas()-f.maxUnavailable() {
+		enough = condition(appsv1.DeploymentAvailable, corev1.ConditionFalse, "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
 	}
+	s.Conditions = with(s.Conditions, enough, f.now)
 	// A Deployment that is paused, resized or deleted makes no progress that could be judged.
 	if rolling {
-		r.progress(before)
-		r.failure()
+		s.Conditions = f.progressing(&s)
+		s.Conditions = f.failure(s.Conditions)
 	}
-	live, err := r.list.Get(r.dep.Key())
-	if err == nil && codec.Equal(&live.Status, &r.dep.Status) {
-		return nil
-	}
-	_, err = r.client.UpdateStatus(ctx, r.dep)
-	return apierrors.IgnoreNotFound(err)
+	return s, f.checkAgain(s.Conditions)
 }
 
-// progress keeps the Progressing condition: complete, moving, or stuck for longer than the deadline.
-func (r *rollout) progress(before appsv1.DeploymentStatus) {
-	if r.dep.Spec.ProgressDeadlineSeconds == nil || *r.dep.Spec.ProgressDeadlineSeconds == 1<<31-1 {
-		r.drop(appsv1.DeploymentProgressing)
-		return
+// progressing returns the conditions of s with that of the progress: complete, moving, or stuck for longer
+// than the deadline.
+func (f *facts) progressing(s *appsv1.DeploymentStatus) []appsv1.DeploymentCondition {
+	if f.dep.Spec.ProgressDeadlineSeconds == nil || *f.dep.Spec.ProgressDeadlineSeconds == 1<<31-1 {
+		return without(s.Conditions, appsv1.DeploymentProgressing)
 	}
-	var had appsv1.DeploymentCondition // a copy: the conditions are rewritten below
-	if c := r.find(appsv1.DeploymentProgressing); c != nil {
+	var had appsv1.DeploymentCondition
+	if c := find(s.Conditions, appsv1.DeploymentProgressing); c != nil {
 		had = *c
 	}
-	s := &r.dep.Status
 	// A completed rollout whose pods later fail is not a new rollout.
 	if s.Replicas == s.UpdatedReplicas && had.Reason == "NewReplicaSetAvailable" {
-		return
+		return s.Conditions
 	}
-	name := "Deployment " + fmt.Sprintf("%q", r.dep.Name)
-	if r.new != nil {
-		name = "ReplicaSet " + fmt.Sprintf("%q", r.new.Name)
+	name := fmt.Sprintf("Deployment %q", f.dep.Name)
+	if f.new != nil {
+		name = fmt.Sprintf("ReplicaSet %q", f.new.Name)
 	}
 	switch {
-	case r.complete():
-		r.condition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "NewReplicaSetAvailable", name+" has successfully progressed.")
-	case moved(before, *s):
-		r.drop(appsv1.DeploymentProgressing) // the times start again with every step
-		r.condition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "ReplicaSetUpdated", name+" is progressing.")
+	case f.complete():
+		return with(s.Conditions, condition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "NewReplicaSetAvailable", name+" has successfully progressed."), f.now)
+	case moved(&f.dep.Status, s):
+		// The times start again with every step.
+		out := without(s.Conditions, appsv1.DeploymentProgressing)
+		out = with(out, condition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "ReplicaSetUpdated", name+" is progressing."), f.now)
 		if had.Status == corev1.ConditionTrue {
-			r.find(appsv1.DeploymentProgressing).LastTransitionTime = had.LastTransitionTime
+			find(out, appsv1.DeploymentProgressing).LastTransitionTime = had.LastTransitionTime
 		}
-	case r.overdue(time.Now()):
-		r.condition(appsv1.DeploymentProgressing, corev1.ConditionFalse, "ProgressDeadlineExceeded", name+" has timed out progressing.")
+		return out
+	case f.overdue(had):
+		return with(s.Conditions, condition(appsv1.DeploymentProgressing, corev1.ConditionFalse, "ProgressDeadlineExceeded", name+" has timed out progressing."), f.now)
 	}
+	return s.Conditions
 }
 
 // moved compares the numbers a rollout is to improve.
-func moved(before, now appsv1.DeploymentStatus) bool {
+func moved(before, now *appsv1.DeploymentStatus) bool {
 	return now.UpdatedReplicas > before.UpdatedReplicas ||
 		now.Replicas-now.UpdatedReplicas < before.Replicas-before.UpdatedReplicas ||
 		now.ReadyReplicas > before.ReadyReplicas || now.AvailableReplicas > before.AvailableReplicas
 }
 
-func (r *rollout) overdue(now time.Time) bool {
-	c := r.find(appsv1.DeploymentProgressing)
-	switch {
-	case c == nil || c.Reason == "NewReplicaSetAvailable" || c.Reason == "DeploymentPaused":
+// overdue reports whether the deadline has passed since the last progress, of which c is the condition.
+func (f *facts) overdue(c appsv1.DeploymentCondition) bool {
+	switch c.Reason {
+	case "", "NewReplicaSetAvailable", "DeploymentPaused":
 		return false
-	case c.Reason == "ProgressDeadlineExceeded":
+	case "ProgressDeadlineExceeded":
 		return true
 	}
-	return !now.Before(c.LastUpdateTime.Add(time.Duration(*r.dep.Spec.ProgressDeadlineSeconds) * time.Second))
+	return !f.now.Before(c.LastUpdateTime.Add(time.Duration(*f.dep.Spec.ProgressDeadlineSeconds) * time.Second))
 }
 
-// checkAgain is when a rollout that stands still must be looked at for its deadline; 0 if never.
-func (r *rollout) checkAgain(now time.Time) time.Duration {
-	c := r.find(appsv1.DeploymentProgressing)
-	if r.dep.Spec.ProgressDeadlineSeconds == nil || c == nil || c.Reason == "NewReplicaSetAvailable" || c.Reason == "ProgressDeadlineExceeded" || r.dep.Spec.Paused {
+func (f *facts) checkAgain(conditions []appsv1.DeploymentCondition) time.Duration {
+	c := find(conditions, appsv1.DeploymentProgressing)
+	if f.dep.Spec.ProgressDeadlineSeconds == nil || c == nil || c.Reason == "NewReplicaSetAvailable" || c.Reason == "ProgressDeadlineExceeded" || f.dep.Spec.Paused {
 		return 0
 	}
-	deadline := c.LastUpdateTime.Add(time.Duration(*r.dep.Spec.ProgressDeadlineSeconds)*time.Second + time.Second)
-	return max(deadline.Sub(now), time.Second)
+	deadline := c.LastUpdateTime.Add(time.Duration(*f.dep.Spec.ProgressDeadlineSeconds)*time.Second + time.Second)
+	return max(deadline.Sub(f.now), time.Second)
 }
 
-// failure carries over what the newest set that cannot create its pods reports.
-func (r *rollout) failure() {
+// failure returns conditions with what the newest set that cannot create its pods reports.
+func (f *facts) failure(conditions []appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
 	var found *appsv1.ReplicaSetCondition
-	for _, rs := range r.all() {
+	for _, rs := range f.all() {
 		for i := range rs.Status.Conditions {
-			if c := &rs.Status.Conditions[i]; c.Type == appsv1.ReplicaSetReplicaFailure && (found == nil || rs == r.new) {
+			if c := &rs.Status.Conditions[i]; c.Type == appsv1.ReplicaSetReplicaFailure && (found == nil || rs == f.new) {
 				found = c
 			}
 		}
 	}
 	if found == nil {
-		r.drop(appsv1.DeploymentReplicaFailure)
-		return
+		return without(conditions, appsv1.DeploymentReplicaFailure)
 	}
-	r.condition(appsv1.DeploymentReplicaFailure, found.Status, found.Reason, found.Message)
+	return with(conditions, condition(appsv1.DeploymentReplicaFailure, found.Status, found.Reason, found.Message), f.now)
 }
