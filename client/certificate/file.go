@@ -5,8 +5,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"os"
-	"path/filepath"
+	"slices"
 	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/atomicfile"
 )
 
 // pair parses a certificate and its key from PEM and checks that it is valid now.
@@ -37,19 +39,5 @@ func load(path string) (*tls.Certificate, error) {
 
 // save writes certificate and key to one file, so that no reader finds one without the other.
 func save(path string, chain, key []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".cert-*") // readable by its owner only
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(append([]byte(nil), chain...), key...))
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return atomicfile.WriteSync(path, slices.Concat(chain, key))
 }

@@ -4,9 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
+
+	"github.com/keelson-dev/keelson/apimachinery/atomicfile"
 )
 
 // diskCatalog is the stored form of a catalog.
@@ -42,19 +43,7 @@ func (c *Client) save(cat *Catalog) {
 		return
 	}
 	b, err := json.Marshal(diskCatalog{*cat, cat.etags})
-	if err != nil || os.MkdirAll(c.opts.CacheDir, 0o750) != nil {
-		return
-	}
-	// A rename, so that no reader finds a partly written file.
-	f, err := os.CreateTemp(c.opts.CacheDir, "catalog-*")
-	if err != nil {
-		return
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), c.file())
-	}
-	if err != nil {
-		os.Remove(f.Name())
+	if err == nil {
+		_ = atomicfile.Write(c.file(), b) // if it fails, the next program reads the server
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/keelson-dev/keelson/apimachinery/atomicfile"
 )
 
 // Parse parses the content of a file. Paths in it are not changed.
@@ -212,19 +214,7 @@ func (c *Config) WriteFile(path string) error {
 	if err != nil {
 		return &Error{Path: path, Err: err}
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return &Error{Path: path, Err: err}
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".kubeconfig-*")
-	if err != nil {
-		return &Error{Path: path, Err: err}
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
+	if err := atomicfile.Write(path, b); err != nil {
 		return &Error{Path: path, Err: err}
 	}
 	return nil

@@ -6,8 +6,8 @@ import (
 	"net"
 	"path/filepath"
 
+	"github.com/keelson-dev/keelson/apimachinery/atomicfile"
 	"github.com/keelson-dev/keelson/client"
-	"github.com/keelson-dev/keelson/store/certs"
 )
 
 // Kubeconfig makes the server listen on a TCP port of the loopback interface and returns the path of a
@@ -26,7 +26,7 @@ func (c *Cluster) Kubeconfig(user ...client.User) string {
 	a := c.Access(user...)
 	b64 := base64.StdEncoding.EncodeToString
 	path := filepath.Join(c.t.TempDir(), "kubeconfig")
-	if err := certs.WriteFile(path, fmt.Appendf(nil, `apiVersion: v1
+	if err := atomicfile.WriteSync(path, fmt.Appendf(nil, `apiVersion: v1
 kind: Config
 clusters:
 - name: test

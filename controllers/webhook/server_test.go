@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/atomicfile"
 	"github.com/keelson-dev/keelson/client/clienttest"
 	"github.com/keelson-dev/keelson/controllers/webhook"
 	"github.com/keelson-dev/keelson/store/certs"
@@ -26,8 +27,8 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 	issue := func(name string) {
 		pair, err := ca.Serving(name, "127.0.0.1")
 		require.NoError(t, err)
-		require.NoError(t, certs.WriteFile(filepath.Join(dir, "tls.crt"), pair.CertPEM()))
-		require.NoError(t, certs.WriteFile(filepath.Join(dir, "tls.key"), pair.KeyPEM()))
+		require.NoError(t, atomicfile.WriteSync(filepath.Join(dir, "tls.crt"), pair.CertPEM()))
+		require.NoError(t, atomicfile.WriteSync(filepath.Join(dir, "tls.key"), pair.KeyPEM()))
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/keelson-dev/keelson/store/certs"
+	"github.com/keelson-dev/keelson/apimachinery/atomicfile"
 )
 
 // writeConfig writes the administrator's kubeconfig, readable by the owner only.
@@ -30,7 +30,7 @@ func (c *cluster) writeConfig() error {
 	}
 	c.kubeconfig = path
 	b64 := base64.StdEncoding.EncodeToString
-	return certs.WriteFile(path, fmt.Appendf(nil, `apiVersion: v1
+	return atomicfile.WriteSync(path, fmt.Appendf(nil, `apiVersion: v1
 kind: Config
 clusters:
 - name: keelson

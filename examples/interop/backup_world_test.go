@@ -20,6 +20,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/batchv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
+	"github.com/keelson-dev/keelson/apimachinery/atomicfile"
 	"github.com/keelson-dev/keelson/apimachinery/manifest"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
@@ -127,8 +128,8 @@ func newBackupWorld(t testing.TB, server backupServer, p program) *backupWorld {
 	require.NoError(t, err)
 	pair, err := authority.Serving("webhooks", "127.0.0.1")
 	require.NoError(t, err)
-	require.NoError(t, certs.WriteFile(filepath.Join(w.certDir, "tls.crt"), pair.CertPEM()))
-	require.NoError(t, certs.WriteFile(filepath.Join(w.certDir, "tls.key"), pair.KeyPEM()))
+	require.NoError(t, atomicfile.WriteSync(filepath.Join(w.certDir, "tls.crt"), pair.CertPEM()))
+	require.NoError(t, atomicfile.WriteSync(filepath.Join(w.certDir, "tls.key"), pair.KeyPEM()))
 	for range 2 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)

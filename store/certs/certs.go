@@ -12,13 +12,14 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/keelson-dev/keelson/apimachinery/atomicfile"
 )
 
 // Periods of validity.
@@ -164,25 +165,6 @@ func ParsePair(certPEM, keyPEM []byte) (*Pair, error) {
 	return &Pair{pair.Leaf, pair.PrivateKey.(crypto.Signer)}, nil
 }
 
-// WriteFile writes data atomically to a file that only its owner can read.
-func WriteFile(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // no effect after the rename
-	if _, err = f.Write(data); err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
-
 // LoadOrMake returns the pair stored as NAME.crt and NAME.key in dir. If there is none, or the certificate is
 // a leaf in its last 30 days, it returns that of build and stores it. If dir is empty nothing is stored.
 func LoadOrMake(dir, name string, build func() (*Pair, error)) (*Pair, error) {
@@ -205,8 +187,8 @@ func LoadOrMake(dir, name string, build func() (*Pair, error)) (*Pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := WriteFile(key, p.KeyPEM()); err != nil {
+	if err := atomicfile.WriteSync(key, p.KeyPEM()); err != nil {
 		return nil, err
 	}
-	return p, WriteFile(crt, p.CertPEM())
+	return p, atomicfile.WriteSync(crt, p.CertPEM())
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/keelson-dev/keelson/apimachinery/atomicfile"
 	"github.com/keelson-dev/keelson/store/certs"
 )
 
@@ -135,7 +136,7 @@ func (t *TLS) generate(generate Generate, certFile, keyFile string) (*tls.Certif
 		return nil, err
 	}
 	if t.CertDir != "" {
-		if err := errors.Join(certs.WriteFile(keyFile, pair.KeyPEM()), certs.WriteFile(certFile, chain)); err != nil {
+		if err := errors.Join(atomicfile.WriteSync(keyFile, pair.KeyPEM()), atomicfile.WriteSync(certFile, chain)); err != nil {
 			return nil, err
 		}
 	}

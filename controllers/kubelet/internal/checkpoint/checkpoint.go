@@ -9,7 +9,8 @@ import (
 	"hash/crc32"
 	"io/fs"
 	"os"
-	"path/filepath"
+
+	"github.com/keelson-dev/keelson/apimachinery/atomicfile"
 )
 
 // ErrCorrupt is the error of a file whose content is not what was saved.
@@ -68,12 +69,5 @@ func Save[T any](path string, state *T) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return err
-	}
-	temporary := path + ".new"
-	if err := os.WriteFile(temporary, b, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(temporary, path)
+	return atomicfile.Write(path, b)
 }

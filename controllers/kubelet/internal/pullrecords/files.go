@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/keelson-dev/keelson/apimachinery/atomicfile"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/registryauth"
 )
@@ -77,7 +78,7 @@ func list(dir string) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), prefix) && !strings.HasSuffix(e.Name(), temporary) && e.Type().IsRegular() {
+		if strings.HasPrefix(e.Name(), prefix) && e.Type().IsRegular() {
 			names = append(names, e.Name())
 		}
 	}
@@ -125,43 +126,15 @@ func exists(path string) (bool, error) {
 	return err == nil, err
 }
 
-const temporary = ".tmp"
-
 // write writes a file as a whole, on the disk: after a crash of the machine a pull that the runtime still
 // remembers must have been announced.
-func write(path string, b []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path+temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(path+temporary, path)
-	}
-	if err != nil {
-		_ = os.Remove(path + temporary)
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
+func write(path string, b []byte) error { return atomicfile.WriteSync(path, b) }
 
 func remove(path string) error {
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // Trim returns an image as a pod has it, without tag and digest.

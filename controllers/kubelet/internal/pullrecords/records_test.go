@@ -140,7 +140,7 @@ func TestCrashes(t *testing.T) {
 	r := open(t, dir, rt)
 	r.write = func(path string, b []byte) error {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		require.NoError(t, os.WriteFile(path+temporary, b[:len(b)/2], 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp-1"), b[:len(b)/2], 0o600))
 		keep("half of " + path)
 		defer keep("written " + path)
 		return write(path, b)

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
+	"github.com/keelson-dev/keelson/apimachinery/atomicfile"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
@@ -159,19 +159,7 @@ func (p Paths) write(dir string, r *Record) error {
 	if old, err := os.ReadFile(path); err == nil && string(old) == string(b) {
 		return nil
 	}
-	f, err := os.CreateTemp(dir, ".tmp-")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return atomicfile.WriteSync(path, b)
 }
 
 // load reads the record of a folder. What cannot be read is an error: a volume that is not understood is not
@@ -205,7 +193,7 @@ func forget(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() == dataFile || strings.HasPrefix(e.Name(), ".tmp-") {
+		if e.Name() == dataFile || atomicfile.Temporary(e.Name()) {
 			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
