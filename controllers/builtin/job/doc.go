@@ -5,6 +5,9 @@
 // status.uncountedTerminatedPods, its finalizer is removed, and the UID is removed while the counter is
 // incremented. A controller that stops between two of them counts every pod exactly once.
 //
+// decide.go computes from a Job and its pods, without a server, which pods to create and delete; apply.go
+// does it and counts; status.go computes the status of each of the three writes.
+//
 // A Job ends in two steps: the condition FailureTarget or SuccessCriteriaMet is added when the outcome is
 // known, and Failed or Complete when the last pod has terminated.
 package job

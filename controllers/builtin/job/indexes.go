@@ -81,11 +81,11 @@ func (x indexes) without(less indexes) indexes {
 	return slices.DeleteFunc(slices.Clone(x), less.has)
 }
 
-func (s *sync) completions() int32 {
-	if s.job.Spec.Completions == nil {
+func (f *facts) completions() int32 {
+	if f.job.Spec.Completions == nil {
 		return 0
 	}
-	return *s.job.Spec.Completions
+	return *f.job.Spec.Completions
 }
 
 // indexOf is a pod's completion index, or -1.
@@ -111,10 +111,10 @@ func failuresOf(p *corev1.Pod) (counted, ignored int32) {
 }
 
 // exhausted are the indexes whose newly failed pods were their last.
-func (s *sync) exhausted() (out indexes) {
-	for _, p := range s.failed {
+func (f *facts) exhausted() (out indexes) {
+	for _, p := range f.failed {
 		i := indexOf(p)
-		if before, _ := failuresOf(p); i >= 0 && i < s.completions() && before >= *s.job.Spec.BackoffLimitPerIndex {
+		if before, _ := failuresOf(p); i >= 0 && i < f.completions() && before >= *f.job.Spec.BackoffLimitPerIndex {
 			out = append(out, i)
 		}
 	}

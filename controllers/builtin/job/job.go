@@ -9,7 +9,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/batchv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
-	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
@@ -108,12 +107,11 @@ func (j *jobs) reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	s := &sync{jobs: j, job: job, stored: codec.DeepCopy(&job.Status), pods: pods, now: time.Now()}
-	err = s.run(ctx)
+	again, err := j.run(ctx, factsOf(job, pods, time.Now()))
 	if apierrors.IsNotFound(err) || apierrors.HasCause(err, "NamespaceTerminating") {
 		err = nil
 	}
-	return reconcile.Result{RequeueAfter: s.again}, err
+	return reconcile.Result{RequeueAfter: again}, err
 }
 
 // letGo takes the finalizer off the pods of Jobs of the name that are gone, which all are but the one with
@@ -140,14 +138,6 @@ func (j *jobs) letGo(ctx context.Context, key types.NamespacedName, alive types.
 		orphans = slices.DeleteFunc(orphans, func(p *corev1.Pod) bool { return metav1.IsControlledBy(p, live.UID) })
 	}
 	return j.untrack(ctx, orphans)
-}
-
-// untrack takes the finalizer off pods, side by side.
-func (j *jobs) untrack(ctx context.Context, pods []*corev1.Pod) error {
-	pods = slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return !tracked(p) })
-	return each(pods, func(p *corev1.Pod) error {
-		return podcontrol.DropFinalizer(ctx, j.PodsAPI, p, batchv1.JobTrackingFinalizer)
-	})
 }
 
 // tracked reports whether a pod has the finalizer; nil has none.
