@@ -89,7 +89,7 @@ func (c *endpoints) reconcile(ctx context.Context, req reconcile.Request) (recon
 		return reconcile.Result{}, err
 	}
 	first, now := c.triggers.since(svc, pods)
-	err = c.write(ctx, svc, have, subsetsOf(svc, pods), first)
+	err = c.write(ctx, svc, have, endpointsOf(svc, have, pods), first)
 	if err == nil {
 		c.triggers.keep(req, now)
 	}
@@ -113,23 +113,22 @@ func (c *endpoints) selected(svc *corev1.Service) ([]*corev1.Pod, error) {
 	}), err
 }
 
-// write writes the Endpoints of a Service unless they are so already, with the time of the first change.
-func (c *endpoints) write(ctx context.Context, svc *corev1.Service, have *corev1.Endpoints, subsets []corev1.EndpointSubset, first time.Time) error {
+// endpointsOf returns the Endpoints of a Service, from those that it has or nil.
+func endpointsOf(svc *corev1.Service, have *corev1.Endpoints, pods []*corev1.Pod) *corev1.Endpoints {
 	next := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: svc.Namespace, Name: svc.Name}}
 	if have != nil {
 		next = codec.DeepCopy(have)
 	}
-	next.Labels = labelsOf(svc)
-	next.Subsets = subsets
-	next.Annotations = maps.Clone(next.Annotations)
+	next.Labels, next.Subsets = labelsOf(svc), subsetsOf(svc, pods)
 	delete(next.Annotations, corev1.EndpointsOverCapacity)
 	if truncate(next.Subsets) {
-		if next.Annotations == nil {
-			next.Annotations = map[string]string{}
-		}
-		next.Annotations[corev1.EndpointsOverCapacity] = "truncated"
+		next.Annotations = podcontrol.WithLabel(next.Annotations, corev1.EndpointsOverCapacity, "truncated")
 	}
-	var err error
+	return next
+}
+
+// write writes the Endpoints of a Service, unless they are so already, with the time of the first change.
+func (c *endpoints) write(ctx context.Context, svc *corev1.Service, have, next *corev1.Endpoints, first time.Time) (err error) {
 	switch {
 	case have == nil:
 		stamp(next, first)

@@ -35,7 +35,7 @@ var endpointsKind = corev1.GroupVersion.WithKind("Endpoints")
 
 // mirrors is the controller that mirrors Endpoints.
 type mirrors struct {
-	writer
+	api       *client.Client[*discoveryv1.EndpointSlice]
 	services  informers.Lister[*corev1.Service]
 	endpoints informers.Lister[*corev1.Endpoints]
 	slices    controllers.Labelled[*discoveryv1.EndpointSlice]
@@ -56,7 +56,7 @@ func AddMirroring(m *manager.Manager, opts MirroringOptions) error {
 	}
 	set := m.Informers()
 	c := &mirrors{
-		writer:    writer{client.For[*discoveryv1.EndpointSlice](m.Conn()), maxMirrored},
+		api:       client.For[*discoveryv1.EndpointSlice](m.Conn()),
 		services:  informers.For[*corev1.Service](set).Lister(),
 		endpoints: informers.For[*corev1.Endpoints](set).Lister(), slices: controllers.LabelledIn[*discoveryv1.EndpointSlice](set),
 		recorder: m.Recorder("endpoint-slice-mirroring-controller"),
@@ -96,7 +96,7 @@ func (c *mirrors) reconcile(ctx context.Context, req reconcile.Request) (reconci
 		want, left = mirror(endpoints)
 		c.note(endpoints, left)
 	}
-	return reconcile.Result{}, c.write(ctx, have, want, nil)
+	return reconcile.Result{}, apply(ctx, c.api, decide(have, want, maxMirrored), nil)
 }
 
 // isMirrored reports whether Endpoints are mirrored at all. Those of leader elections are not.

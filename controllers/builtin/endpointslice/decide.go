@@ -1,35 +1,23 @@
 package endpointslice
 
 import (
-	"context"
 	"slices"
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
-	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
-	"github.com/keelson-dev/keelson/client"
 )
 
-// writer writes slices of at most max endpoints.
-type writer struct {
-	client *client.Client[*discoveryv1.EndpointSlice]
-	max    int
+// write is a write of a plan.
+type write struct {
+	have *discoveryv1.EndpointSlice // nil: create next
+	next *discoveryv1.EndpointSlice // nil: delete have
 }
 
-// write changes the slices that are there into those that should be with as few writes as it can. Of want
-// there is one slice, however long, for each address family and each set of ports. Annotations that are nil
-// are left as they are. stamp, if not nil, is called for each slice that is about to be written.
-func (w *writer) write(ctx context.Context, have, want []*discoveryv1.EndpointSlice, stamp func(*discoveryv1.EndpointSlice)) error {
-	if stamp == nil {
-		stamp = func(*discoveryv1.EndpointSlice) {}
-	}
-	var first error
-	keep := func(err error) {
-		if first == nil && err != nil && !apierrors.IsNotFound(err) && !apierrors.HasCause(err, "NamespaceTerminating") {
-			first = err
-		}
-	}
+// decide returns the writes, as few as it can, that change the slices that are there into those that should
+// be. Of want there is one slice, however long, for each address family and each set of ports; most is how
+// many endpoints a slice may have. Annotations of want that are nil are left as they are.
+func decide(have, want []*discoveryv1.EndpointSlice, most int) (plan []write) {
 	slices.SortFunc(have, func(a, b *discoveryv1.EndpointSlice) int { return strings.Compare(a.Name, b.Name) })
 	used := map[*discoveryv1.EndpointSlice]bool{}
 	for _, one := range want {
@@ -40,27 +28,21 @@ func (w *writer) write(ctx context.Context, have, want []*discoveryv1.EndpointSl
 				old = append(old, h)
 			}
 		}
-		for i, next := range w.spread(old, one) {
+		for i, next := range spread(old, one, most) {
 			switch {
 			case i >= len(old):
-				stamp(next)
-				_, err := w.client.Create(ctx, next)
-				keep(err)
-			case next == nil:
-				keep(w.client.Delete(ctx, old[i].Key()))
-			case !codec.Equal(next, old[i]):
-				stamp(next)
-				_, err := w.client.Update(ctx, next)
-				keep(err)
+				plan = append(plan, write{next: next})
+			case next == nil || !codec.Equal(next, old[i]):
+				plan = append(plan, write{have: old[i], next: next})
 			}
 		}
 	}
 	for _, h := range have {
 		if !used[h] {
-			keep(w.client.Delete(ctx, h.Key()))
+			plan = append(plan, write{have: h})
 		}
 	}
-	return first
+	return plan
 }
 
 // samePorts compares ports whatever their order; none and an empty list are the same.
@@ -80,7 +62,7 @@ func samePorts(a, b []discoveryv1.EndpointPort) bool {
 // it is, new ones go first into slices that change anyway, then all that are left into one other slice if one
 // has room, and else into new slices. The result begins with the new states of the old slices, nil for one to
 // delete, and goes on with slices to create.
-func (w *writer) spread(old []*discoveryv1.EndpointSlice, one *discoveryv1.EndpointSlice) []*discoveryv1.EndpointSlice {
+func spread(old []*discoveryv1.EndpointSlice, one *discoveryv1.EndpointSlice, most int) []*discoveryv1.EndpointSlice {
 	wanted := map[string]*discoveryv1.Endpoint{}
 	for i := range one.Endpoints {
 		wanted[endpointKey(&one.Endpoints[i])] = &one.Endpoints[i]
@@ -88,7 +70,7 @@ func (w *writer) spread(old []*discoveryv1.EndpointSlice, one *discoveryv1.Endpo
 	out := make([]*discoveryv1.EndpointSlice, len(old))
 	changed := make([]bool, len(old))
 	for i, h := range old {
-		out[i], changed[i] = w.kept(h, one, wanted)
+		out[i], changed[i] = kept(h, one, wanted, most)
 	}
 	var rest []discoveryv1.Endpoint
 	for i := range one.Endpoints {
@@ -97,7 +79,7 @@ func (w *writer) spread(old []*discoveryv1.EndpointSlice, one *discoveryv1.Endpo
 		}
 	}
 	fill := func(i int) {
-		n := min(len(rest), w.max-len(out[i].Endpoints))
+		n := min(len(rest), most-len(out[i].Endpoints))
 		out[i].Endpoints = append(out[i].Endpoints, rest[:n]...)
 		rest = rest[n:]
 	}
@@ -107,11 +89,11 @@ func (w *writer) spread(old []*discoveryv1.EndpointSlice, one *discoveryv1.Endpo
 		}
 	}
 	for len(rest) > 0 {
-		if i := w.room(out[:len(old)], len(rest)); i >= 0 {
+		if i := room(out[:len(old)], len(rest), most); i >= 0 {
 			fill(i)
 			continue
 		}
-		n := min(len(rest), w.max)
+		n := min(len(rest), most)
 		next := codec.DeepCopy(one)
 		next.Endpoints = rest[:n:n]
 		out, rest = append(out, next), rest[n:]
@@ -121,7 +103,7 @@ func (w *writer) spread(old []*discoveryv1.EndpointSlice, one *discoveryv1.Endpo
 
 // kept returns a slice with those of its endpoints that are wanted, which it removes from wanted, and whether
 // they are others than before.
-func (w *writer) kept(have, one *discoveryv1.EndpointSlice, wanted map[string]*discoveryv1.Endpoint) (*discoveryv1.EndpointSlice, bool) {
+func kept(have, one *discoveryv1.EndpointSlice, wanted map[string]*discoveryv1.Endpoint, most int) (*discoveryv1.EndpointSlice, bool) {
 	next := codec.DeepCopy(have)
 	next.Endpoints, next.Labels, next.OwnerReferences = nil, one.Labels, one.OwnerReferences
 	if one.Annotations != nil {
@@ -129,7 +111,7 @@ func (w *writer) kept(have, one *discoveryv1.EndpointSlice, wanted map[string]*d
 	}
 	for j := range have.Endpoints {
 		key := endpointKey(&have.Endpoints[j])
-		if e := wanted[key]; e != nil && len(next.Endpoints) < w.max {
+		if e := wanted[key]; e != nil && len(next.Endpoints) < most {
 			next.Endpoints = append(next.Endpoints, *e)
 			delete(wanted, key)
 		}
@@ -138,10 +120,10 @@ func (w *writer) kept(have, one *discoveryv1.EndpointSlice, wanted map[string]*d
 }
 
 // room returns the fullest slice that has room for n endpoints, -1 if none has.
-func (w *writer) room(in []*discoveryv1.EndpointSlice, n int) int {
+func room(in []*discoveryv1.EndpointSlice, n, most int) int {
 	best := -1
 	for i := range in {
-		if len(in[i].Endpoints)+n <= w.max && (best < 0 || len(in[i].Endpoints) > len(in[best].Endpoints)) {
+		if len(in[i].Endpoints)+n <= most && (best < 0 || len(in[i].Endpoints) > len(in[best].Endpoints)) {
 			best = i
 		}
 	}
