@@ -1,9 +1,11 @@
 // Package replicaset maintains the number of pods specified by a ReplicaSet or by its predecessor, a
 // ReplicationController.
 //
-// A reconcile reads the matching pods, adopts and releases pods, creates or deletes the difference, and
-// writes status. The controller's own writes are visible in the informers immediately, so it needs no
-// expectations and never creates a pod twice because of a stale cache.
+// A reconcile adopts and releases pods, decides from their number what to create or delete (decide.go, a
+// pure function), does it (apply.go), and writes the status (status.go, pure). The controller's own writes
+// are visible in the informers immediately, so it needs no expectations and never creates a pod twice
+// because of a stale cache; and a process may end after any write, because the next one counts the pods
+// anew.
 package replicaset
 
 import (
@@ -12,7 +14,6 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
-	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -23,9 +24,6 @@ import (
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 )
-
-// burst bounds how many pods one reconcile creates or deletes.
-const burst = 500
 
 // Options of the controller.
 type Options struct {
@@ -74,83 +72,26 @@ func (r *sets[T]) reconcile(ctx context.Context, req reconcile.Request) (reconci
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("selector: %w", err))
 	}
 	owned, claimErr := r.Claim(ctx, set, selector)
-	var active []*corev1.Pod
-	terminating := int32(0)
-	for _, pod := range owned {
-		if podcontrol.Active(pod) {
-			active = append(active, pod)
-		} else if pod.DeletionTimestamp != nil {
-			terminating++
-		}
-	}
-	var scaleErr error
+	s := stateOf(rs, owned, time.Now())
+	var workErr error
 	if rs.DeletionTimestamp == nil && claimErr == nil {
-		active, scaleErr = r.scale(ctx, set, rs, active)
+		if s.chooses() {
+			if s.related, err = r.relatedByNode(rs); err != nil {
+				return reconcile.Result{}, err
+			}
+		}
+		workErr = r.apply(ctx, set, s, decide(s))
 	}
-	status, again := statusOf(rs, active, terminating, scaleErr, time.Now())
+	status, again := statusOf(s, workErr)
 	if r.setStatus(set, &status) {
 		if _, err := r.API.UpdateStatus(ctx, set); err != nil && !apierrors.IsNotFound(err) {
 			return reconcile.Result{}, err
 		}
 	}
-	if scaleErr != nil {
-		return reconcile.Result{}, scaleErr
+	if workErr != nil {
+		return reconcile.Result{}, workErr
 	}
 	return reconcile.Result{RequeueAfter: again}, claimErr
-}
-
-// scale creates or deletes the difference and returns the active pods that are left.
-func (r *sets[T]) scale(ctx context.Context, set T, rs *appsv1.ReplicaSet, active []*corev1.Pod) ([]*corev1.Pod, error) {
-	want := 1
-	if rs.Spec.Replicas != nil {
-		want = int(*rs.Spec.Replicas)
-	}
-	if missing := min(want-len(active), burst); missing > 0 {
-		created := make([]*corev1.Pod, missing)
-		_, err := controllers.Batches(missing, func(i int) error {
-			pod, err := r.PodsAPI.Create(ctx, podcontrol.FromTemplate(&rs.Spec.Template, set, r.kind, rs.Name))
-			if err != nil {
-				if !apierrors.HasCause(err, "NamespaceTerminating") {
-					r.Recorder.Eventf(set, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
-				}
-				return err
-			}
-			created[i] = pod
-			r.Recorder.Eventf(set, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %s", pod.Name)
-			return nil
-		})
-		for _, pod := range created {
-			if pod != nil {
-				active = append(active, pod)
-			}
-		}
-		if apierrors.HasCause(err, "NamespaceTerminating") {
-			return active, nil // nothing more will come of this namespace
-		}
-		return active, err
-	}
-	surplus := min(len(active)-want, burst)
-	if surplus <= 0 {
-		return active, nil
-	}
-	if surplus < len(active) {
-		related, err := r.relatedByNode(rs)
-		if err != nil {
-			return active, err
-		}
-		podcontrol.RankForDeletion(active, related, time.Now())
-	}
-	err := podcontrol.DeleteAll(ctx, r.PodsAPI, active[:surplus], func(pod *corev1.Pod, err error) {
-		if err != nil {
-			r.Recorder.Eventf(set, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
-			return
-		}
-		r.Recorder.Eventf(set, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %s", pod.Name)
-	})
-	if err != nil {
-		return active, err
-	}
-	return active[surplus:], nil
 }
 
 // relatedByNode counts, per node, the active pods of all sets with the same controller as rs, such as
@@ -181,56 +122,4 @@ func (r *sets[T]) relatedByNode(rs *appsv1.ReplicaSet) (map[string]int, error) {
 		}
 	}
 	return counts, nil
-}
-
-// statusOf computes the status, and when a ready pod will become available by itself.
-func statusOf(rs *appsv1.ReplicaSet, active []*corev1.Pod, terminating int32, scaleErr error, now time.Time) (appsv1.ReplicaSetStatus, time.Duration) {
-	s := appsv1.ReplicaSetStatus{ObservedGeneration: rs.Generation, Replicas: int32(len(active)), TerminatingReplicas: &terminating}
-	var again time.Duration
-	for _, pod := range active {
-		if hasAll(pod.Labels, rs.Spec.Template.Labels) {
-			s.FullyLabeledReplicas++
-		}
-		if !podcontrol.Ready(pod) {
-			continue
-		}
-		s.ReadyReplicas++
-		ok, in := podcontrol.Available(pod, rs.Spec.MinReadySeconds, now)
-		if ok {
-			s.AvailableReplicas++
-		} else if again == 0 || in < again {
-			again = in
-		}
-	}
-	for _, c := range rs.Status.Conditions {
-		if c.Type != appsv1.ReplicaSetReplicaFailure {
-			s.Conditions = append(s.Conditions, c)
-		}
-	}
-	if scaleErr != nil {
-		reason := "FailedCreate"
-		if rs.Spec.Replicas != nil && int(*rs.Spec.Replicas) < len(active) {
-			reason = "FailedDelete"
-		}
-		failure := appsv1.ReplicaSetCondition{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: reason,
-			Message: scaleErr.Error(), LastTransitionTime: metav1.Time{Time: now}}
-		// The first failure stands until all is well: its text names a pod, and each attempt makes another
-		// name.
-		for _, c := range rs.Status.Conditions {
-			if c.Type == failure.Type && c.Status == failure.Status && c.Reason == failure.Reason {
-				failure = c
-			}
-		}
-		s.Conditions = append(s.Conditions, failure)
-	}
-	return s, again
-}
-
-func hasAll(have, want map[string]string) bool {
-	for k, v := range want {
-		if have[k] != v {
-			return false
-		}
-	}
-	return true
 }
