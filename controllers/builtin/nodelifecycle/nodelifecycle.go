@@ -215,98 +215,21 @@ func (l *lifecycle) observe(node *corev1.Node, now time.Time) (time.Time, error)
 	return now, nil
 }
 
-// markUnknown sets the conditions a kubelet reports to Unknown.
+// markUnknown sets the conditions that a kubelet reports to Unknown.
 func (l *lifecycle) markUnknown(ctx context.Context, node *corev1.Node, now time.Time) (*corev1.Node, error) {
-	next := codec.DeepCopy(node)
-	changed := false
-	for _, t := range []corev1.NodeConditionType{corev1.NodeReady, corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure} {
-		c := find(next, t)
-		switch {
-		case c == nil:
-			next.Status.Conditions = append(next.Status.Conditions, corev1.NodeCondition{Type: t, Status: corev1.ConditionUnknown,
-				Reason: "NodeStatusNeverUpdated", Message: "Kubelet never posted node status.",
-				LastHeartbeatTime: node.CreationTimestamp, LastTransitionTime: metav1.Time{Time: now}})
-		case c.Status != corev1.ConditionUnknown:
-			c.Status, c.Reason, c.Message = corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status."
-			c.LastTransitionTime = metav1.Time{Time: now}
-		default:
-			continue
-		}
-		changed = true
-	}
-	if !changed {
+	next := unknown(node, now)
+	if next == nil {
 		return node, nil
 	}
 	l.recorder.Eventf(node, corev1.EventTypeNormal, "NodeNotReady", "Node %s status is now: NodeNotReady", node.Name)
 	return l.client.UpdateStatus(ctx, next)
 }
 
-// wanted are the taints a node's state calls for.
-func wanted(node *corev1.Node, mayEvict bool) []corev1.Taint {
-	var out []corev1.Taint
-	add := func(key string, effect corev1.TaintEffect) { out = append(out, corev1.Taint{Key: key, Effect: effect}) }
-	drive := func(key string) {
-		add(key, corev1.TaintEffectNoSchedule)
-		if mayEvict {
-			add(key, corev1.TaintEffectNoExecute)
-		}
-	}
-	switch conditionStatus(node, corev1.NodeReady) {
-	case corev1.ConditionFalse:
-		drive(TaintNotReady)
-	case corev1.ConditionUnknown:
-		drive(TaintUnreachable)
-	case "":
-		add(TaintNotReady, corev1.TaintEffectNoSchedule)
-	}
-	for _, p := range []struct {
-		condition corev1.NodeConditionType
-		key       string
-	}{{corev1.NodeMemoryPressure, TaintMemoryPressure}, {corev1.NodeDiskPressure, TaintDiskPressure},
-		{corev1.NodePIDPressure, TaintPIDPressure}, {corev1.NodeNetworkUnavailable, TaintNetworkUnavailable}} {
-		if conditionStatus(node, p.condition) == corev1.ConditionTrue {
-			add(p.key, corev1.TaintEffectNoSchedule)
-		}
-	}
-	if node.Spec.Unschedulable {
-		add(TaintUnschedulable, corev1.TaintEffectNoSchedule)
-	}
-	return out
-}
-
-func owned(t corev1.Taint) bool {
-	switch t.Key {
-	case TaintNotReady, TaintUnreachable:
-		return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
-	case TaintUnschedulable, TaintMemoryPressure, TaintDiskPressure, TaintPIDPressure, TaintNetworkUnavailable:
-		return t.Effect == corev1.TaintEffectNoSchedule
-	}
-	return false
-}
-
-// taint writes the wanted taints if they differ from those there, keeping everybody else's and the time of
-// those that stay.
+// taint writes the taints that a node should have, if they are others.
 func (l *lifecycle) taint(ctx context.Context, node *corev1.Node, now time.Time, mayEvict bool) error {
-	want := wanted(node, mayEvict)
-	var taints []corev1.Taint
-	have := 0
-	for _, t := range node.Spec.Taints {
-		switch {
-		case !owned(t):
-			taints = append(taints, t)
-		case slices.ContainsFunc(want, func(w corev1.Taint) bool { return same(w, t) }):
-			taints = append(taints, t)
-			have++
-		}
-	}
-	if have == len(want) && len(taints) == len(node.Spec.Taints) {
+	taints, changed := taintsOf(node, mayEvict, now)
+	if !changed {
 		return nil
-	}
-	for _, w := range want {
-		if !slices.ContainsFunc(taints, func(t corev1.Taint) bool { return same(w, t) }) {
-			w.TimeAdded = &metav1.Time{Time: now}
-			taints = append(taints, w)
-		}
 	}
 	next := codec.DeepCopy(node)
 	next.Spec.Taints = taints
