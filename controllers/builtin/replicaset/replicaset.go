@@ -4,8 +4,8 @@
 // A reconcile adopts and releases pods, decides from their number what to create or delete (decide.go, a
 // pure function), does it (apply.go), and writes the status (status.go, pure). The controller's own writes
 // are visible in the informers immediately, so it needs no expectations and never creates a pod twice
-// because of a stale cache; and a process may end after any write, because the next one counts the pods
-// anew.
+// because of a stale cache; and a process may end after any write, because the next one counts the
+// pods again.
 package replicaset
 
 import (
