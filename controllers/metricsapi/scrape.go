@@ -1,16 +1,20 @@
 package metricsapi
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"net/url"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt" // of the libraries of the format's project, its parser
+	"github.com/prometheus/common/model"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/client"
@@ -182,7 +186,7 @@ func (s *scraper) readNode(ctx context.Context, name string, known *nodeSeries) 
 	if err != nil {
 		return nil, err
 	}
-	node, containers, err := parse(string(resp.Body), time.Now())
+	node, containers, err := parse(resp.Body, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -196,113 +200,73 @@ func (s *scraper) readNode(ctx context.Context, name string, known *nodeSeries) 
 	return next, nil
 }
 
-// parse reads the text format of Prometheus, as far as /metrics/resource of kubelets has it. Values without a
-// time are of now. Containers whose CPU time or memory is missing are left out.
-func parse(text string, now time.Time) (node reading, containers map[containerKey]*reading, err error) {
+// parse reads the text format of Prometheus. Values without a time are of now. Containers whose CPU time or
+// memory is missing are left out.
+func parse(text []byte, now time.Time) (node reading, containers map[containerKey]*reading, err error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	if err != nil {
+		return node, nil, err
+	}
 	containers = map[containerKey]*reading{}
-	measured := map[containerKey]int{} // how many of CPU time and memory there are
+	whole := map[containerKey]int{} // how many of CPU time and memory there are
 	found := 0
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		m, err := parseLine(line, now)
-		if err != nil {
-			return node, nil, err
-		}
-		key := containerKey{m.labels["namespace"], m.labels["pod"], m.labels["container"]}
-		c := containers[key]
-		if c == nil {
-			c = &reading{}
-		}
-		switch m.name {
-		case resourcemetrics.NodeCPU:
-			node.seconds, node.at, found = m.value, m.at, found+1
-		case resourcemetrics.NodeMemory:
-			node.memory, found = m.value, found+1
-		case resourcemetrics.ContainerCPU:
-			c.seconds, c.at, containers[key] = m.value, m.at, c
-			measured[key]++
-		case resourcemetrics.ContainerMemory:
-			c.memory, containers[key] = m.value, c
-			measured[key]++
-		case resourcemetrics.ContainerStart:
-			c.started, containers[key] = time.UnixMilli(int64(m.value*1000)), c
-		}
-	}
-	for key := range containers {
-		if measured[key] != 2 {
-			delete(containers, key)
+	for name, set := range map[string]func(m *dto.Metric, value float64, at time.Time){
+		resourcemetrics.NodeCPU: func(_ *dto.Metric, value float64, at time.Time) {
+			node.seconds, node.at, found = value, at, found+1
+		},
+		resourcemetrics.NodeMemory: func(_ *dto.Metric, value float64, _ time.Time) { node.memory, found = value, found+1 },
+		resourcemetrics.ContainerCPU: func(m *dto.Metric, value float64, at time.Time) {
+			key, c := containerOf(m, containers)
+			c.seconds, c.at, whole[key] = value, at, whole[key]+1
+		},
+		resourcemetrics.ContainerMemory: func(m *dto.Metric, value float64, _ time.Time) {
+			key, c := containerOf(m, containers)
+			c.memory, whole[key] = value, whole[key]+1
+		},
+		resourcemetrics.ContainerStart: func(m *dto.Metric, value float64, _ time.Time) {
+			_, c := containerOf(m, containers)
+			c.started = time.UnixMilli(int64(value * 1000))
+		},
+	} {
+		for _, m := range families[name].GetMetric() {
+			value, at := valueOf(m), now
+			if !(value >= 0 && value < math.MaxInt64) {
+				return node, nil, fmt.Errorf("%s is %v: want a number that is not negative", name, value)
+			}
+			if m.TimestampMs != nil {
+				at = time.UnixMilli(m.GetTimestampMs())
+			}
+			set(m, value, at)
 		}
 	}
+	maps.DeleteFunc(containers, func(key containerKey, _ *reading) bool { return whole[key] != 2 })
 	if found != 2 {
-		return node, nil, errors.New("the kubelet reports no CPU time or no memory of the node")
+		return node, nil, errors.New("want one CPU time and one memory of the node")
 	}
 	return node, containers, nil
 }
 
-// metric is a line of the text format.
-type metric struct {
-	name   string
-	labels map[string]string
-	value  float64
-	at     time.Time
+// containerOf returns the reading of a metric's container, which it adds if there is none.
+func containerOf(m *dto.Metric, containers map[containerKey]*reading) (key containerKey, r *reading) {
+	for _, l := range m.GetLabel() {
+		switch l.GetName() {
+		case "namespace":
+			key.namespace = l.GetValue()
+		case "pod":
+			key.pod = l.GetValue()
+		case "container":
+			key.container = l.GetValue()
+		}
+	}
+	if containers[key] == nil {
+		containers[key] = &reading{}
+	}
+	return key, containers[key]
 }
 
-func parseLine(line string, now time.Time) (m metric, err error) {
-	m.at = now
-	end := strings.IndexAny(line, "{ ")
-	if end < 0 {
-		return m, fmt.Errorf("%.100q is not a metric", line)
-	}
-	m.name = line[:end]
-	rest := line[end:]
-	if rest[0] == '{' {
-		if m.labels, rest, err = parseLabels(rest[1:]); err != nil {
-			return m, fmt.Errorf("%.100q: %w", line, err)
-		}
-	}
-	parts := strings.Fields(rest)
-	if len(parts) < 1 || len(parts) > 2 {
-		return m, fmt.Errorf("%.100q: want a value, and perhaps a time", line)
-	}
-	if m.value, err = strconv.ParseFloat(parts[0], 64); err != nil {
-		return m, fmt.Errorf("%.100q: %w", line, err)
-	}
-	if !(m.value >= 0 && m.value < math.MaxInt64) {
-		return m, fmt.Errorf("%.100q: want a number that is not negative", line)
-	}
-	if len(parts) == 2 {
-		ms, err := strconv.ParseInt(parts[1], 10, 64)
-		if err != nil {
-			return m, fmt.Errorf("%.100q: %w", line, err)
-		}
-		m.at = time.UnixMilli(ms)
-	}
-	return m, nil
-}
-
-// parseLabels reads labels up to the closing brace, and returns what follows it.
-func parseLabels(text string) (labels map[string]string, rest string, err error) {
-	labels = map[string]string{}
-	for {
-		text = strings.TrimLeft(text, ", ")
-		if after, ok := strings.CutPrefix(text, "}"); ok {
-			return labels, after, nil
-		}
-		name, after, ok := strings.Cut(text, "=")
-		if !ok {
-			return nil, "", errors.New("a label without a value")
-		}
-		quoted, err := strconv.QuotedPrefix(after)
-		if err != nil {
-			return nil, "", fmt.Errorf("label %s: %w", name, err)
-		}
-		value, err := strconv.Unquote(quoted)
-		if err != nil {
-			return nil, "", fmt.Errorf("label %s: %w", name, err)
-		}
-		labels[name], text = value, after[len(quoted):]
-	}
+// valueOf returns a metric's value, 0 for a histogram or summary. Without a comment with its type it is
+// untyped.
+func valueOf(m *dto.Metric) float64 {
+	return m.GetCounter().GetValue() + m.GetGauge().GetValue() + m.GetUntyped().GetValue()
 }

@@ -13,7 +13,7 @@ import (
 
 func TestParse(t *testing.T) {
 	now := time.Unix(1000, 0)
-	node, containers, err := parse(`# HELP node_cpu_usage_seconds_total [STABLE] Cumulative cpu time
+	node, containers, err := parse([]byte(`# HELP node_cpu_usage_seconds_total [STABLE] Cumulative cpu time
 node_cpu_usage_seconds_total 12.5 999500
 node_memory_working_set_bytes 4096
 
@@ -24,26 +24,27 @@ container_cpu_usage_seconds_total{container="b",namespace="default",pod="web"} 3
 container_start_time_seconds{container="c",namespace="default",pod="web"} 990
 other{label="\\ \" \n}"} 1
 resource_scrape_error 0
-`, now)
+`), now)
 	require.NoError(t, err)
 	require.Equal(t, reading{at: time.UnixMilli(999500), seconds: 12.5, memory: 4096}, node)
 	require.Equal(t, map[containerKey]*reading{{"default", "web", "a"}: {at: time.UnixMilli(999000), seconds: 1.25, memory: 2048, started: time.UnixMilli(990500)}},
 		containers, "b has no memory, and c neither")
+	const notText = "text format parsing error in line 1"
 	for text, want := range map[string]string{
-		"":                                      "no CPU time",
-		"node_cpu_usage_seconds_total":          "is not a metric",
-		"node_cpu_usage_seconds_total x\n":      "invalid syntax",
+		"":                                      "want one CPU time",
+		"node_cpu_usage_seconds_total":          notText,
+		"node_cpu_usage_seconds_total x\n":      notText,
 		"node_cpu_usage_seconds_total NaN\n":    "not negative",
 		"node_cpu_usage_seconds_total -1\n":     "not negative",
 		"node_cpu_usage_seconds_total +Inf\n":   "not negative",
-		"node_cpu_usage_seconds_total 1 2 3\n":  "want a value",
-		"node_cpu_usage_seconds_total 1 soon\n": "invalid syntax",
-		"a{b} 1\n":                              "a label without a value",
-		"a{b=c} 1\n":                            "label b",
-		"a{b=\"c\n":                             "label b",
-		"node_cpu_usage_seconds_total 1\nnode_cpu_usage_seconds_total{a=\"b\"}\n": "want a value",
+		"node_cpu_usage_seconds_total 1 2 3\n":  notText,
+		"node_cpu_usage_seconds_total 1 soon\n": notText,
+		"a{b} 1\n":                              notText,
+		"a{b=c} 1\n":                            notText,
+		"a{b=\"c\n":                             notText,
+		"node_cpu_usage_seconds_total 1\nnode_memory_working_set_bytes 1\nnode_memory_working_set_bytes 2\n": "want one CPU time",
 	} {
-		_, _, err := parse(text, now)
+		_, _, err := parse([]byte(text), now)
 		require.ErrorContains(t, err, want, text)
 	}
 }
