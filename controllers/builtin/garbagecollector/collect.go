@@ -173,6 +173,9 @@ func (c *collector) unseenDependents(ctx context.Context, v view) (list []depend
 // collect deletes an object none of whose owners lives, and takes references to owners that are gone, or that
 // wait for their dependents, out of one that still has another.
 func (c *collector) collect(ctx context.Context, v view) (reconcile.Result, error) {
+	if done, err := c.collectSeen(ctx, v); done || err != nil {
+		return reconcile.Result{}, err
+	}
 	live, err := c.read(ctx, v.id, v.uid)
 	if err != nil || live == nil || live.DeletionTimestamp != nil || len(live.OwnerReferences) == 0 {
 		return reconcile.Result{}, err
@@ -202,9 +205,8 @@ func (c *collector) collect(ctx context.Context, v view) (reconcile.Result, erro
 		}
 		return reconcile.Result{}, nil
 	}
-	policy := metav1.DeletePropagationBackground
-	switch {
-	case len(waiting) > 0:
+	policy := policyOf(live.Finalizers)
+	if len(waiting) > 0 {
 		// Its owner waits for it, so it waits for its own dependents in turn.
 		owned := v.owned
 		if !owned {
@@ -217,22 +219,38 @@ func (c *collector) collect(ctx context.Context, v view) (reconcile.Result, erro
 		}
 		if owned {
 			policy = metav1.DeletePropagationForeground
-			break
-		}
-		fallthrough
-	default:
-		if slices.Contains(live.Finalizers, metav1.FinalizerOrphanDependents) {
-			policy = metav1.DeletePropagationOrphan
-		} else if slices.Contains(live.Finalizers, metav1.FinalizerDeleteDependents) {
-			policy = metav1.DeletePropagationForeground
 		}
 	}
-	err = c.api(v.id.kind).Delete(ctx, v.id.key, client.DeleteOptions{PropagationPolicy: policy,
-		Preconditions: &metav1.Preconditions{UID: &v.uid, ResourceVersion: &live.ResourceVersion}})
+	return reconcile.Result{}, c.delete(ctx, v, live.ResourceVersion, policy)
+}
+
+// collectSeen deletes an object as a watch has shown it, without a read, if its owners are proven not to
+// exist. It reports whether it has; if the object has changed since, it has not.
+func (c *collector) collectSeen(ctx context.Context, v view) (done bool, err error) {
+	if v.doubtful || len(v.owners) == 0 {
+		return false, nil
+	}
+	for i := range v.owners {
+		state, err := c.ownerState(ctx, object{v.id, v.uid}, &v.owners[i])
+		if err != nil || state != absent {
+			return false, err
+		}
+	}
+	err = c.delete(ctx, v, v.seen.resourceVersion, v.seen.policy)
+	if apierrors.IsConflict(err) {
+		return false, nil
+	}
+	return true, err
+}
+
+// delete deletes an object that is still as it was when its resourceVersion was read or seen.
+func (c *collector) delete(ctx context.Context, v view, resourceVersion string, policy metav1.DeletionPropagation) error {
+	err := c.api(v.id.kind).Delete(ctx, v.id.key, client.DeleteOptions{PropagationPolicy: policy,
+		Preconditions: &metav1.Preconditions{UID: &v.uid, ResourceVersion: &resourceVersion}})
 	if notFound(err, v.id.key.Name) {
-		err = nil
+		return nil
 	}
-	return reconcile.Result{}, err
+	return err
 }
 
 func (c *collector) dropFinalizer(ctx context.Context, v view, finalizer string) error {

@@ -68,6 +68,25 @@ type node struct {
 	absent []place
 	// deleting, foreground and orphaning mirror deletionTimestamp and the two finalizers.
 	deleting, foreground, orphaning bool
+	seen                            seen
+}
+
+// seen is what a watch has shown last of an object, as far as its deletion depends on it. That an object is
+// deleted only as it was seen is a precondition of the request.
+type seen struct {
+	resourceVersion string
+	policy          metav1.DeletionPropagation // of a deletion, by the finalizers
+}
+
+// policyOf returns the propagation policy with which the collector deletes an object, by its finalizers.
+func policyOf(finalizers []string) metav1.DeletionPropagation {
+	switch {
+	case slices.Contains(finalizers, metav1.FinalizerOrphanDependents):
+		return metav1.DeletePropagationOrphan
+	case slices.Contains(finalizers, metav1.FinalizerDeleteDependents):
+		return metav1.DeletePropagationForeground
+	}
+	return metav1.DeletePropagationBackground
 }
 
 // graph is who owns whom, among all objects of the cluster. Its methods that change it return the objects
@@ -113,6 +132,7 @@ func (g *graph) take(id identity, obj *metav1.ObjectMeta, known knowledge) (chec
 	first := n.known != present
 	wasForeground, wasOrphaning := n.foreground, n.orphaning
 	n.id, n.known, n.absent = id, known, nil
+	n.seen = seen{obj.ResourceVersion, policyOf(obj.Finalizers)}
 	n.deleting = obj.DeletionTimestamp != nil
 	n.foreground = n.deleting && slices.Contains(obj.Finalizers, metav1.FinalizerDeleteDependents)
 	n.orphaning = n.deleting && slices.Contains(obj.Finalizers, metav1.FinalizerOrphanDependents)
@@ -387,6 +407,8 @@ type view struct {
 	// owned and blocked say whether the node has dependents, and any that block its deletion in the
 	// foreground.
 	owned, blocked bool
+	owners         []metav1.OwnerReference // shared and read-only
+	seen           seen
 }
 
 // get returns a copy of an object that is present or in doubt.
@@ -397,7 +419,8 @@ func (g *graph) get(uid types.UID) (view, bool) {
 	if n == nil || n.known == referenced {
 		return view{}, false
 	}
-	v := view{id: n.id, uid: uid, doubtful: n.known == doubtful, deleting: n.deleting, foreground: n.foreground, orphaning: n.orphaning, owned: len(n.dependents) > 0}
+	v := view{id: n.id, uid: uid, doubtful: n.known == doubtful, deleting: n.deleting, foreground: n.foreground, orphaning: n.orphaning, owned: len(n.dependents) > 0,
+		owners: n.owners, seen: n.seen}
 	for _, d := range n.dependents {
 		if v.blocked = n.blockedBy(d); v.blocked {
 			break
