@@ -17,18 +17,6 @@ import (
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 )
 
-func TestAPodWithoutItsUserNamespaceIsRefused(t *testing.T) {
-	bubble(t, nil, func(r *rig) {
-		r.pod("web", func(p *corev1.Pod) { p.Spec.HostUsers = new(false) }, "c")
-		time.Sleep(5 * time.Second)
-		st := r.get("web").Status
-		require.Equal(t, corev1.PodFailed, st.Phase)
-		require.Equal(t, "PodFeatureUnsupported", st.Reason)
-		require.Contains(t, st.Message, "hostUsers")
-		require.Empty(t, r.rt.Running())
-	})
-}
-
 // A pod's RuntimeClass is resolved to its handler, whose name may differ.
 func TestRuntimeClass(t *testing.T) {
 	var l *line

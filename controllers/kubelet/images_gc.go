@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -52,6 +53,8 @@ type imageGC struct {
 	stats   *stats
 	log     *slog.Logger
 	event   func(reason, message string) // about the node
+	// mounted are images that containers mount.
+	mounted func() map[string]bool
 
 	mu    sync.Mutex
 	began time.Time
@@ -65,7 +68,7 @@ type imageUse struct {
 }
 
 func newImageGC(k *Kubelet) *imageGC {
-	return &imageGC{ImageGCPolicy: k.opts.ImageGC, rt: k.rt, records: k.images.records, stats: k.stats, log: k.log, seen: map[string]imageUse{},
+	return &imageGC{ImageGCPolicy: k.opts.ImageGC, rt: k.rt, records: k.images.records, stats: k.stats, log: k.log, seen: map[string]imageUse{}, mounted: k.views.mountedImages,
 		event: func(reason, message string) { k.recorder.About(k.node.about(), nil, events.Warning, reason, message) }}
 }
 
@@ -209,6 +212,7 @@ func (g *imageGC) unused(ctx context.Context, now time.Time) ([]candidate, error
 		}
 	}
 	used[g.sandboxImage(ctx)] = true
+	maps.Copy(used, g.mounted())
 	delete(used, "")
 	g.mu.Lock()
 	defer g.mu.Unlock()

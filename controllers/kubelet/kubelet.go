@@ -44,6 +44,8 @@ type Kubelet struct {
 	objects  *objects
 	tokens   *tokens
 	handlers *handlers
+	features *runtimeFeatures
+	ids      *idRanges
 	images   *puller
 	// providers are programs that give credentials for images.
 	providers []*provider
@@ -119,6 +121,8 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 	k.objects = newObjects(k)
 	k.tokens = newTokens(m.Conn())
 	k.handlers = newHandlers(m.Conn())
+	k.features = &runtimeFeatures{rt: rt}
+	k.ids = newIDRanges(opts.UserNamespaces, k.podDir, k.log)
 	if k.images, err = newPuller(k); err != nil {
 		return nil, fmt.Errorf("kubelet: records of pulled images: %w", err)
 	}
@@ -167,6 +171,12 @@ func (k *Kubelet) Run(ctx context.Context) error {
 		return fmt.Errorf("kubelet: container runtime at %s: %w", k.opts.RuntimeEndpoint, err)
 	}
 	k.node.runtimeVersion = version
+	if _, err := k.features.status(ctx); err != nil {
+		k.log.Warn("status of the container runtime failed", "err", err)
+	}
+	if err := k.loadUserNamespaces(ctx); err != nil {
+		return fmt.Errorf("kubelet: user namespaces of pods: %w", err)
+	}
 	if err := k.prepareCgroups(ctx); err != nil {
 		return fmt.Errorf("kubelet: %w", err)
 	}

@@ -47,6 +47,10 @@ func (w *worker) sandboxConfig(pod *corev1.Pod, attempt uint32) (*cri.PodSandbox
 	if err != nil {
 		return nil, err
 	}
+	users, err := w.k.userNamespace(pod)
+	if err != nil {
+		return nil, err
+	}
 	config := &cri.PodSandboxConfig{
 		Metadata:     &cri.PodSandboxMetadata{Name: pod.Name, Namespace: pod.Namespace, Uid: string(pod.UID), Attempt: attempt},
 		Labels:       podLabels(pod),
@@ -57,6 +61,7 @@ func (w *worker) sandboxConfig(pod *corev1.Pod, attempt uint32) (*cri.PodSandbox
 			CgroupParent:    w.k.cgroups.parent(pod),
 			SecurityContext: &cri.LinuxSandboxSecurityContext{NamespaceOptions: namespaces(pod), Privileged: anyPrivileged(pod)},
 			Resources:       w.k.limits.pod(pod),
+			Overhead:        w.k.limits.overhead(pod),
 		},
 	}
 	if !pod.Spec.HostNetwork {
@@ -79,6 +84,7 @@ func (w *worker) sandboxConfig(pod *corev1.Pod, attempt uint32) (*cri.PodSandbox
 		}
 	}
 	sec := config.Linux.SecurityContext
+	sec.NamespaceOptions.UsernsOptions = users
 	if s := pod.Spec.SecurityContext; s != nil {
 		sec.RunAsUser, sec.RunAsGroup = int64Value(s.RunAsUser), int64Value(s.RunAsGroup)
 		sec.SupplementalGroups = s.SupplementalGroups
@@ -88,6 +94,7 @@ func (w *worker) sandboxConfig(pod *corev1.Pod, attempt uint32) (*cri.PodSandbox
 		if s.RunAsGroup != nil && s.RunAsUser == nil {
 			sec.RunAsGroup = nil // the runtime refuses a group without a user
 		}
+		sec.SupplementalGroupsPolicy = groupsPolicy(s)
 		if l := s.SELinuxOptions; l != nil {
 			sec.SelinuxOptions = &cri.SELinuxOption{User: l.User, Role: l.Role, Type: l.Type, Level: l.Level}
 		}
@@ -194,7 +201,8 @@ func int64Value(n *int64) *cri.Int64Value {
 
 // containerConfig is what the runtime makes a container from. It also makes the files that are mounted into
 // it.
-func (w *worker) containerConfig(ctx context.Context, pod *corev1.Pod, c *corev1.Container, image *cri.Image, restarts int32, box *sandbox) (*cri.ContainerConfig, error) {
+func (w *worker) containerConfig(ctx context.Context, pod *corev1.Pod, c *corev1.Container, images pulled, restarts int32, box *sandbox) (*cri.ContainerConfig, error) {
+	image := images.own
 	logs := filepath.Join(w.k.opts.LogDir, logFolder(pod.Namespace, pod.Name, pod.UID), c.Name)
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return nil, err
@@ -207,12 +215,15 @@ func (w *worker) containerConfig(ctx context.Context, pod *corev1.Pod, c *corev1
 	if err != nil {
 		return nil, err
 	}
-	mounts, err := w.containerMounts(pod, c, env, ips)
+	mounts, err := w.containerMounts(ctx, pod, c, env, ips, images.volumes)
 	if err != nil {
 		return nil, err
 	}
 	security, err := securityContext(pod, c, image, filepath.Join(w.k.opts.RootDir, "seccomp"), w.k.opts.SeccompDefault)
 	if err != nil {
+		return nil, err
+	}
+	if security.NamespaceOptions.UsernsOptions, err = w.k.userNamespace(pod); err != nil {
 		return nil, err
 	}
 	if err := w.joinTarget(ctx, pod, c, security.NamespaceOptions); err != nil {
@@ -296,7 +307,7 @@ func (w *worker) joinTarget(ctx context.Context, pod *corev1.Pod, c *corev1.Cont
 }
 
 // containerMounts are the container's volumes, its hosts file and the file for its last words.
-func (w *worker) containerMounts(pod *corev1.Pod, c *corev1.Container, env []variable, ips []string) ([]*cri.Mount, error) {
+func (w *worker) containerMounts(ctx context.Context, pod *corev1.Pod, c *corev1.Container, env []variable, ips []string, images map[string]*cri.ImageSpec) ([]*cri.Mount, error) {
 	var mounts []*cri.Mount
 	hostsMounted := false
 	for i, m := range c.VolumeMounts {
@@ -310,17 +321,23 @@ func (w *worker) containerMounts(pod *corev1.Pod, c *corev1.Container, env []var
 				return nil, err
 			}
 		}
-		if sub != "" {
+		image, imageSub := images[m.Name], ""
+		switch {
+		case image != nil:
+			if imageSub = sub; !filepath.IsLocal(cmp.Or(sub, ".")) {
+				return nil, fmt.Errorf("subPath %q must be relative and must not contain ..", sub)
+			}
+		case sub != "":
 			if source, err = w.subPath(pod, c, i, source, sub); err != nil {
 				return nil, err
 			}
 		}
-		path := m.MountPath
-		if !filepath.IsAbs(path) {
-			path = filepath.Join("/", path)
-		}
+		path := absolute(m.MountPath)
 		hostsMounted = hostsMounted || path == "/etc/hosts"
-		mount := &cri.Mount{ContainerPath: path, HostPath: source, Readonly: m.ReadOnly || readOnly}
+		mount := &cri.Mount{ContainerPath: path, HostPath: source, Readonly: m.ReadOnly || readOnly, Image: image, ImageSubPath: imageSub}
+		if mount.RecursiveReadOnly, err = w.k.recursiveReadOnly(ctx, pod, &m); err != nil {
+			return nil, err
+		}
 		if p := m.MountPropagation; p != nil {
 			switch *p {
 			case corev1.MountPropagationHostToContainer:
@@ -358,6 +375,14 @@ func (w *worker) containerMounts(pod *corev1.Pod, c *corev1.Container, env []var
 	return mounts, nil
 }
 
+// absolute is a path in a container from its root on.
+func absolute(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join("/", path)
+}
+
 func writeIfChanged(path string, content []byte, mode fs.FileMode) error {
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) {
 		return nil
@@ -383,6 +408,7 @@ func securityContext(pod *corev1.Pod, c *corev1.Container, image *cri.Image, pro
 		return nil, err
 	}
 	sec.SupplementalGroups = append(sec.SupplementalGroups, podSec.SupplementalGroups...)
+	sec.SupplementalGroupsPolicy = groupsPolicy(podSec)
 	if podSec.FSGroup != nil {
 		sec.SupplementalGroups = append(sec.SupplementalGroups, *podSec.FSGroup)
 	}
@@ -417,6 +443,14 @@ func securityContext(pod *corev1.Pod, c *corev1.Container, image *cri.Image, pro
 		sec.ReadonlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
 	}
 	return sec, nil
+}
+
+// groupsPolicy says whether the groups of the image count too.
+func groupsPolicy(s *corev1.PodSecurityContext) cri.SupplementalGroupsPolicy {
+	if p := s.SupplementalGroupsPolicy; p != nil && *p == corev1.SupplementalGroupsPolicyStrict {
+		return cri.SupplementalGroupsPolicy_Strict
+	}
+	return cri.SupplementalGroupsPolicy_Merge
 }
 
 // setUser sets user and group, the container's before the pod's before the image's, and refuses root where
@@ -507,8 +541,18 @@ func (t totals) wider(o totals) totals {
 		cpuLimited: t.cpuLimited && o.cpuLimited, memoryLimited: t.memoryLimited && o.memoryLimited}
 }
 
-// podTotals are those of the resources of the pod as a whole, or else of its containers.
+// podTotals are those of a pod with the overhead of its sandbox.
 func podTotals(pod *corev1.Pod) totals {
+	t := workTotals(pod)
+	cpu, memory := pod.Spec.Overhead[corev1.ResourceCPU], pod.Spec.Overhead[corev1.ResourceMemory]
+	t.cpuRequest += cpu.MilliValue()
+	t.cpuLimit += cpu.MilliValue()
+	t.memoryLimit += memory.Value()
+	return t
+}
+
+// workTotals are those of the resources of the pod as a whole, or else of its containers.
+func workTotals(pod *corev1.Pod) totals {
 	t := containerTotals(pod)
 	if r := pod.Spec.Resources; r != nil {
 		request, ok := amount(r.Requests, corev1.ResourceCPU)
@@ -636,5 +680,5 @@ func (k *Kubelet) refuse(pod *corev1.Pod) *verdict {
 	if os := pod.Spec.OS; os != nil && os.Name != "linux" {
 		return refusal("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS")
 	}
-	return unsupported(pod, appArmorEnabled(), k.opts.AllowedSysctls...)
+	return unsupported(pod, appArmorEnabled(), k.features.strictGroups(), k.opts.AllowedSysctls...)
 }

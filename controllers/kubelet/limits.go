@@ -106,9 +106,23 @@ func (l *limits) swapOf(pod *corev1.Pod, c *corev1.Container) int64 {
 	return int64(float64(request.Value()) / float64(all.Value()) * float64(l.swap))
 }
 
+// overhead returns those of the sandbox itself, which gets no more than it is sure of.
+func (l *limits) overhead(pod *corev1.Pod) *cri.LinuxContainerResources {
+	r := &cri.LinuxContainerResources{}
+	if pod.Spec.Overhead == nil {
+		return r
+	}
+	cpu, memory := pod.Spec.Overhead[corev1.ResourceCPU], pod.Spec.Overhead[corev1.ResourceMemory]
+	r.CpuShares, r.MemoryLimitInBytes = shares(cpu.MilliValue()), memory.Value()
+	if q := quota(cpu.MilliValue(), l.period); q > 0 && l.period > 0 {
+		r.CpuPeriod, r.CpuQuota = l.period, q
+	}
+	return r
+}
+
 // pod returns those of all containers together.
 func (l *limits) pod(pod *corev1.Pod) *cri.LinuxContainerResources {
-	total := podTotals(pod)
+	total := workTotals(pod)
 	r := &cri.LinuxContainerResources{CpuShares: shares(total.cpuRequest)}
 	if total.cpuLimited && l.period > 0 && !l.placer.pinnedPod(pod.UID) {
 		r.CpuPeriod, r.CpuQuota = l.period, quota(total.cpuLimit, l.period)

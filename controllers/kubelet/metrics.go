@@ -29,15 +29,18 @@ type metrics struct {
 	relist, relistInterval      prometheus.Histogram
 	relisted                    prometheus.Gauge
 	started                     prometheus.Counter
-	startedContainers           *prometheus.CounterVec
-	startErrors                 *prometheus.CounterVec
-	evictions                   *prometheus.CounterVec
-	preemptions                 *prometheus.CounterVec
-	probed                      *prometheus.CounterVec
-	losingSupport               *prometheus.GaugeVec
-	verified, images            *prometheus.CounterVec
-	providerErrors              *prometheus.CounterVec
-	providerDuration            *prometheus.HistogramVec
+	startedUsers, usersErrors   prometheus.Counter
+	// imageVolumes were requested of the runtime, imagesMounted were mounted, imageErrors were not.
+	imageVolumes, imagesMounted, imageErrors prometheus.Counter
+	startedContainers                        *prometheus.CounterVec
+	startErrors                              *prometheus.CounterVec
+	evictions                                *prometheus.CounterVec
+	preemptions                              *prometheus.CounterVec
+	probed                                   *prometheus.CounterVec
+	losingSupport                            *prometheus.GaugeVec
+	verified, images                         *prometheus.CounterVec
+	providerErrors                           *prometheus.CounterVec
+	providerDuration                         *prometheus.HistogramVec
 }
 
 func newMetrics(k *Kubelet) *metrics {
@@ -65,11 +68,21 @@ func newMetrics(k *Kubelet) *metrics {
 	m.relistInterval = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kubelet_pleg_relist_interval_seconds", Help: "Interval in seconds between relisting in PLEG.", Buckets: seconds})
 	m.relisted = prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubelet_pleg_last_seen_seconds", Help: "Timestamp in seconds when PLEG was last seen active."})
 	m.started = prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_started_pods_total", Help: "Cumulative number of pods started"})
+	m.startedUsers = prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_started_user_namespaced_pods_total", Help: "Cumulative number of pods with user namespaces started"})
+	m.usersErrors = prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_started_user_namespaced_pods_errors_total", Help: "Cumulative number of errors when starting pods with user namespaces"})
+	for counter, about := range map[*prometheus.Counter][2]string{
+		&m.imageVolumes:  {"kubelet_image_volume_requested_total", "Number of requested image volumes."},
+		&m.imagesMounted: {"kubelet_image_volume_mounted_succeed_total", "Number of successful image volume mounts."},
+		&m.imageErrors:   {"kubelet_image_volume_mounted_errors_total", "Number of failed image volume mounts."},
+	} {
+		*counter = prometheus.NewCounter(prometheus.CounterOpts{Name: about[0], Help: about[1]})
+		m.registry.MustRegister(*counter)
+	}
 	name := prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubelet_node_name", Help: "The node's name. The count is always 1.", ConstLabels: prometheus.Labels{"node": k.opts.NodeName}})
 	name.Set(1)
 	m.losingSupport = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubelet_cri_losing_support",
 		Help: "the Kubernetes version that the currently running CRI implementation will lose support on if not upgraded."}, []string{"version"})
-	m.registry.MustRegister(m.providerDuration, m.losingSupport, m.operationDuration, m.relist, m.relistInterval, m.relisted, m.started, name, inventory{k}, volumeUse{k},
+	m.registry.MustRegister(m.providerDuration, m.losingSupport, m.operationDuration, m.relist, m.relistInterval, m.relisted, m.started, m.startedUsers, m.usersErrors, name, inventory{k}, volumeUse{k},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.probed = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "prober_probe_total", Help: "Cumulative number of a liveness, readiness or startup probe for a container by result."},
 		[]string{"probe_type", "result", "container", "pod", "namespace", "pod_uid"})
@@ -88,6 +101,13 @@ func (m *metrics) call(ctx context.Context, method string, req, reply any, cc *g
 		m.operationErrors.WithLabelValues(name).Inc()
 	}
 	return err
+}
+
+// usersFailed counts a sync that made the sandbox of a pod with a user namespace, if anything failed in it.
+func (m *metrics) usersFailed(ctx context.Context, err error, waiting map[string]corev1.ContainerStateWaiting) {
+	if ctx.Err() == nil && (err != nil || len(waiting) > 0) {
+		m.usersErrors.Inc()
+	}
 }
 
 // ensured counts a look at the image of a container.

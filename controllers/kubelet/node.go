@@ -402,7 +402,9 @@ func (n *node) status(ctx context.Context, base *corev1.NodeStatus) corev1.NodeS
 		reason(short(corev1.NodeDiskPressure), "kubelet has disk pressure", "kubelet has no disk pressure"))
 	set(corev1.NodePIDPressure, truth(short(corev1.NodePIDPressure)), reason(short(corev1.NodePIDPressure), "KubeletHasInsufficientPID", "KubeletHasSufficientPID"),
 		reason(short(corev1.NodePIDPressure), "kubelet has insufficient PID available", "kubelet has sufficient PID available"))
-	if why := n.notReady(ctx); why != "" {
+	why := n.notReady(ctx)
+	n.k.features.report(&st)
+	if why != "" {
 		set(corev1.NodeReady, corev1.ConditionFalse, "KubeletNotReady", why)
 	} else {
 		set(corev1.NodeReady, corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status")
@@ -412,9 +414,7 @@ func (n *node) status(ctx context.Context, base *corev1.NodeStatus) corev1.NodeS
 
 // notReady returns what prevents the node from running pods; empty if nothing does.
 func (n *node) notReady(ctx context.Context) string {
-	call, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	st, err := n.k.rt.Status(call, &cri.StatusRequest{})
+	st, err := n.k.features.status(ctx)
 	if err != nil {
 		return "[container runtime is down: " + err.Error() + "]"
 	}

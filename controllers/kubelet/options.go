@@ -100,6 +100,8 @@ type Options struct {
 	// PullFallback uses an image that is present if a pull with the policy Always fails, for nodes without a
 	// registry.
 	PullFallback bool
+	// ImageVolumeDigests shows the ids of images that are volumes in the statuses of containers.
+	ImageVolumeDigests bool
 	// Pulls bounds the pulls of images.
 	Pulls PullPolicy
 	// CredentialProviders are programs that give credentials for images.
@@ -110,6 +112,8 @@ type Options struct {
 	// MaxRestartDelay is the longest delay before a container that keeps ending is started again; 0 means 5
 	// minutes. The first one is 10 s, or MaxRestartDelay if that is shorter.
 	MaxRestartDelay time.Duration
+	// UserNamespaces says which users pods with hostUsers: false run as. The runtime must support that.
+	UserNamespaces UserNamespacePolicy
 	// AllowedSysctls are the kernel parameters that pods may set besides those that affect nothing but the
 	// pod; a trailing * matches any rest.
 	AllowedSysctls []string
@@ -245,6 +249,10 @@ func (opts Options) withDefaults() (Options, error) {
 		capacity[corev1.ResourcePods] = resource.MustParse("110")
 	}
 	opts.Capacity = capacity
+	pods := capacity[corev1.ResourcePods]
+	if opts.UserNamespaces, err = opts.UserNamespaces.withDefaults(pods.Value()); err != nil {
+		return opts, fmt.Errorf("kubelet: Options.UserNamespaces: %w", err)
+	}
 	return opts, nil
 }
 

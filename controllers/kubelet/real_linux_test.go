@@ -284,6 +284,7 @@ func testReal(t *testing.T) {
 	t.Run("CPUs", func(t *testing.T) { n.t = t; n.testCPUs() })
 	t.Run("huge pages", func(t *testing.T) { n.t = t; n.testHugePages() })
 	t.Run("devices", func(t *testing.T) { n.t = t; n.testDevices() })
+	t.Run("features of pods", func(t *testing.T) { n.t = t; n.testPodFeatures() })
 	t.Run("restarts", func(t *testing.T) { n.testRestarts(t) })
 	t.Run("images", func(t *testing.T) { n.testImages(t) })
 	t.Run("pull secrets", func(t *testing.T) { n.t = t; n.testPullSecrets() })

@@ -129,6 +129,11 @@ func forgotten(old *corev1.ContainerStatus, init bool) corev1.ContainerStatus {
 func (w *worker) containerStatus(pod *corev1.Pod, c *corev1.Container, v *view, old *corev1.ContainerStatus, waitingFor string, final, init bool) corev1.ContainerStatus {
 	st := corev1.ContainerStatus{Name: c.Name, Image: c.Image, Started: new(false)}
 	runs := v.runs(c.Name)
+	if len(runs) > 0 {
+		st.VolumeMounts = w.mountStatuses(pod, c, runs[0])
+	} else {
+		st.VolumeMounts = w.mountStatuses(pod, c, nil)
+	}
 	reason, isWaiting := w.waiting[c.Name]
 	if len(runs) == 0 {
 		if old != nil && (old.ContainerID != "" || old.State.Terminated != nil) {

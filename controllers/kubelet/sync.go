@@ -18,7 +18,7 @@ import (
 
 // sync makes a pod that shall run do so: what must end, volumes, sandbox, init containers in order, then all
 // others. It reports the pod's status before it waits for anything, and returns when to look again.
-func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Duration, error) {
+func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (after time.Duration, err error) {
 	var next soonest
 	pod, may := w.enter(ctx, pod, v, &next)
 	if !may {
@@ -51,7 +51,10 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (time.Durat
 	}
 	box := v.current()
 	if plan.sandbox {
-		var err error
+		if ownUsers(pod) {
+			w.k.metrics.startedUsers.Inc()
+			defer func() { w.k.metrics.usersFailed(ctx, err, w.waiting) }()
+		}
 		if box, err = w.newSandbox(ctx, pod, v); err != nil {
 			return 0, err
 		}
@@ -529,11 +532,14 @@ func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*san
 		w.k.recorder.Event(pod, events.Warning, "FailedCreatePodSandBox", err.Error())
 		return nil, err
 	}
-	config, err := w.sandboxConfig(pod, attempt)
+	handler, err := w.k.handlers.of(ctx, pod)
 	if err != nil {
 		return failed(err)
 	}
-	handler, err := w.k.handlers.of(ctx, pod)
+	if err := w.k.canHaveUsers(ctx, pod, handler); err != nil {
+		return failed(err)
+	}
+	config, err := w.sandboxConfig(pod, attempt)
 	if err != nil {
 		return failed(err)
 	}
@@ -572,8 +578,11 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 		return 0, err
 	}
 	about := w.about(pod, c.Name)
-	image, err := w.k.images.ensure(ctx, pod, c, boxConfig, about)
-	if err != nil {
+	images := pulled{}
+	if images.volumes, err = w.imageVolumes(ctx, pod, c, boxConfig); err != nil {
+		return 0, err
+	}
+	if images.own, err = w.k.images.ensure(ctx, pod, c, boxConfig, about); err != nil {
 		return 0, err
 	}
 	restarts := int32(0)
@@ -582,7 +591,7 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 	} else if st := statusOf(&pod.Status, c.Name); st != nil && hasRun(st) {
 		restarts = st.RestartCount + 1 // the runtime has forgotten it
 	}
-	config, err := w.prepare(ctx, pod, c, image, restarts, box)
+	config, err := w.prepare(ctx, pod, c, images, restarts, box)
 	if err != nil {
 		if ctx.Err() != nil {
 			return 0, ctx.Err()
@@ -595,7 +604,7 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 		return 0, err
 	}
 	made, err := w.k.rt.CreateContainer(ctx, &cri.CreateContainerRequest{PodSandboxId: box.id, Config: config, SandboxConfig: boxConfig})
-	if err != nil {
+	if err = w.imagesMounted(images.volumes, err); err != nil {
 		if ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
@@ -619,19 +628,24 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 
 // prepare returns the configuration of a container, with the devices that it was granted, which are ready
 // then.
-func (w *worker) prepare(ctx context.Context, pod *corev1.Pod, c *corev1.Container, image *cri.Image, restarts int32, box *sandbox) (*cri.ContainerConfig, error) {
-	config, err := w.containerConfig(ctx, pod, c, image, restarts, box)
+func (w *worker) prepare(ctx context.Context, pod *corev1.Pod, c *corev1.Container, images pulled, restarts int32, box *sandbox) (*cri.ContainerConfig, error) {
+	config, err := w.containerConfig(ctx, pod, c, images, restarts, box)
 	if err != nil {
 		return nil, err
 	}
 	grants := w.k.ledger.grants(w.uid)[c.Name]
-	if len(grants) == 0 {
-		return config, nil
+	if len(grants) > 0 {
+		if err := addGrants(config, grants); err != nil {
+			return nil, err
+		}
+		err = w.k.devices.preStart(ctx, grants)
 	}
-	if err := addGrants(config, grants); err != nil {
-		return nil, err
+	for _, m := range config.Mounts {
+		// Files belong to the users that the pod calls so.
+		users := config.Linux.SecurityContext.NamespaceOptions.UsernsOptions
+		m.UidMappings, m.GidMappings = users.Uids, users.Gids
 	}
-	return config, w.k.devices.preStart(ctx, grants)
+	return config, err
 }
 
 // postStart runs the hook of a container that has been started, and ends the container if that fails.

@@ -304,6 +304,7 @@ func (k *Kubelet) removeDeadContainers(ctx context.Context) {
 // removeFiles removes a pod's folders. Volumes must have been unmounted; what is still mounted is an error,
 // never emptied.
 func (k *Kubelet) removeFiles(uid types.UID) error {
+	k.ids.release(uid)
 	dir := k.podDir(uid)
 	if err := k.unmountBelow(dir); err != nil {
 		return err

@@ -11,17 +11,14 @@ import (
 
 // unsupported says which of a pod's demands this kubelet cannot meet. A demand that bounds what the pod may
 // do, or that gives it a device, is met or the pod is refused: it must not run as if it had not been made.
-// Sysctls are those that are allowed besides the safe ones.
-func unsupported(pod *corev1.Pod, appArmor bool, sysctls ...string) *verdict {
+// Sysctls are those that are allowed besides the safe ones; strictGroups is what the runtime can do.
+func unsupported(pod *corev1.Pod, appArmor, strictGroups bool, sysctls ...string) *verdict {
 	spec := &pod.Spec
-	if spec.HostUsers != nil && !*spec.HostUsers {
-		return not("hostUsers: false (user namespaces)")
-	}
 	if len(spec.ResourceClaims) > 0 {
 		return not("resourceClaims")
 	}
 	if sec := spec.SecurityContext; sec != nil {
-		if p := sec.SupplementalGroupsPolicy; p != nil && *p != corev1.SupplementalGroupsPolicyMerge {
+		if p := sec.SupplementalGroupsPolicy; p != nil && *p != corev1.SupplementalGroupsPolicyMerge && !strictGroups {
 			return refusal("SupplementalGroupsPolicyNotSupported", fmt.Sprintf("SupplementalGroupsPolicy=%s is not supported in this node", *p))
 		}
 		for _, s := range sec.Sysctls {
@@ -58,11 +55,6 @@ func unsupportedContainer(c *corev1.Container, appArmor bool) *verdict {
 		return noAppArmor
 	case slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.ValueFrom != nil && e.ValueFrom.FileKeyRef != nil }):
 		return not("fileKeyRef in the environment of container %q", c.Name)
-	}
-	for _, m := range c.VolumeMounts {
-		if m.RecursiveReadOnly != nil && *m.RecursiveReadOnly == corev1.RecursiveReadOnlyEnabled {
-			return not("recursiveReadOnly: Enabled of volumeMount %q of container %q", m.Name, c.Name)
-		}
 	}
 	return nil
 }

@@ -19,8 +19,6 @@ func TestSecuritySettingsAreAppliedOrRefused(t *testing.T) {
 		edit   func(*corev1.Pod)
 		reason string
 	}{
-		"hostUsers":      {func(p *corev1.Pod) { p.Spec.HostUsers = new(false) }, "PodFeatureUnsupported"},
-		"hostUsers true": {func(p *corev1.Pod) { p.Spec.HostUsers = new(true) }, ""},
 		"resourceClaims": {func(p *corev1.Pod) { p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}} }, "PodFeatureUnsupported"},
 		"strict groups": {func(p *corev1.Pod) {
 			p.Spec.SecurityContext.SupplementalGroupsPolicy = new(corev1.SupplementalGroupsPolicyStrict)
@@ -51,19 +49,13 @@ func TestSecuritySettingsAreAppliedOrRefused(t *testing.T) {
 		"variables of a file": {container(func(c *corev1.Container) {
 			c.Env = []corev1.EnvVar{{Name: "a", ValueFrom: &corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{}}}}
 		}), "PodFeatureUnsupported"},
-		"recursive read-only": {container(func(c *corev1.Container) {
-			c.VolumeMounts = []corev1.VolumeMount{{Name: "v", RecursiveReadOnly: new(corev1.RecursiveReadOnlyEnabled)}}
-		}), "PodFeatureUnsupported"},
-		"if possible": {container(func(c *corev1.Container) {
-			c.VolumeMounts = []corev1.VolumeMount{{Name: "v", RecursiveReadOnly: new(corev1.RecursiveReadOnlyIfPossible)}}
-		}), ""},
 		"nothing out of the common": {func(*corev1.Pod) {}, ""},
 	} {
 		pod := &corev1.Pod{}
 		pod.Spec.SecurityContext = &corev1.PodSecurityContext{}
 		pod.Spec.Containers = []corev1.Container{{Name: "c"}}
 		c.edit(pod)
-		why := unsupported(pod, false)
+		why := unsupported(pod, false, false)
 		if c.reason == "" {
 			require.Nil(t, why, name)
 			continue
@@ -72,7 +64,7 @@ func TestSecuritySettingsAreAppliedOrRefused(t *testing.T) {
 		require.Equal(t, c.reason, why.reason, name)
 		require.Equal(t, corev1.PodFailed, why.phase)
 		if c.reason == "AppArmor" {
-			require.Nil(t, unsupported(pod, true), "a machine that enforces profiles")
+			require.Nil(t, unsupported(pod, true, false), "a machine that enforces profiles")
 		}
 	}
 }

@@ -123,6 +123,8 @@ func (k *Kubelet) setUpVolume(ctx context.Context, pod *corev1.Pod, v *corev1.Vo
 		return renew, ownBy(dir, pod, 0o777)
 	case v.HostPath != nil:
 		return renew, checkHostPath(v.HostPath)
+	case v.Image != nil:
+		return renew, nil // the runtime mounts it
 	case v.ConfigMap != nil:
 		files, err := k.configMapFiles(ctx, pod, v.ConfigMap.Name, v.ConfigMap.Items, v.ConfigMap.DefaultMode, v.ConfigMap.Optional)
 		if err != nil {
@@ -155,7 +157,7 @@ func (k *Kubelet) setUpVolume(ctx context.Context, pod *corev1.Pod, v *corev1.Vo
 		}
 		return renew, k.writePayload(pod, kindProjected, v.Name, files, mounted, true)
 	}
-	return renew, errors.New("no volume plugin matched: only emptyDir, hostPath, configMap, secret, downwardAPI, projected, persistentVolumeClaim, ephemeral, csi and nfs volumes are supported")
+	return renew, errors.New("no volume plugin matched: only emptyDir, hostPath, configMap, secret, downwardAPI, projected, persistentVolumeClaim, ephemeral, csi, nfs and image volumes are supported")
 }
 
 // file of a volume.
@@ -429,6 +431,8 @@ func (k *Kubelet) volumeSource(pod *corev1.Pod, name string) (path string, readO
 		return at.Path, at.ReadOnly || claim != nil && claim.ReadOnly, err
 	case v.HostPath != nil:
 		return v.HostPath.Path, false, nil
+	case v.Image != nil:
+		return "", true, nil
 	case v.EmptyDir != nil:
 		return k.volumeDir(pod.UID, kindEmptyDir, name), false, nil
 	case v.ConfigMap != nil:
@@ -461,6 +465,7 @@ func (w *worker) unmount() error {
 		}
 	}
 	clear(w.mounted)
+	w.k.ids.release(w.uid)
 	return nil
 }
 

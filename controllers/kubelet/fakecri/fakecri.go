@@ -84,6 +84,12 @@ type Runtime struct {
 	// CgroupDriver is what RuntimeConfig answers; nil means that the runtime does not have this call, as
 	// containerd before 2.0.
 	CgroupDriver *cri.CgroupDriver
+	// Handlers are the runtime's handlers and what they can do, Features what it can do itself; nil means that
+	// its status does not say, as with containerd before 2.0.
+	Handlers []*cri.RuntimeHandler
+	Features *cri.RuntimeFeatures
+	// ImageVolumes makes the runtime mount images, as containerd since 2.1.
+	ImageVolumes bool
 	// Logs makes containers have log files, as the kubelet requests them, to which Print writes.
 	Logs bool
 
@@ -452,7 +458,8 @@ func (r *Runtime) RuntimeConfig(context.Context, *cri.RuntimeConfigRequest) (*cr
 
 // Status implements CRI.
 func (r *Runtime) Status(context.Context, *cri.StatusRequest) (*cri.StatusResponse, error) {
-	return &cri.StatusResponse{Status: &cri.RuntimeStatus{Conditions: []*cri.RuntimeCondition{{Type: "RuntimeReady", Status: true}, {Type: "NetworkReady", Status: true}}}}, nil
+	return &cri.StatusResponse{Status: &cri.RuntimeStatus{Conditions: []*cri.RuntimeCondition{{Type: "RuntimeReady", Status: true}, {Type: "NetworkReady", Status: true}}},
+		RuntimeHandlers: r.Handlers, Features: r.Features}, nil
 }
 
 // RunPodSandbox implements CRI.
@@ -510,6 +517,9 @@ func (r *Runtime) PodSandboxStatus(_ context.Context, q *cri.PodSandboxStatusReq
 
 func (s *sandbox) status() *cri.PodSandboxStatus {
 	st := &cri.PodSandboxStatus{Id: s.id, Metadata: s.config.Metadata, State: s.state, CreatedAt: s.created.UnixNano(), Labels: s.config.Labels}
+	if options := s.config.GetLinux().GetSecurityContext().GetNamespaceOptions(); options != nil {
+		st.Linux = &cri.LinuxPodSandboxStatus{Namespaces: &cri.Namespace{Options: options}}
+	}
 	if s.config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetNetwork() != cri.NamespaceMode_NODE {
 		st.Network = &cri.PodSandboxNetworkStatus{Ip: s.ip}
 	}
@@ -552,6 +562,9 @@ func (r *Runtime) CreateContainer(_ context.Context, q *cri.CreateContainerReque
 				return nil, status.Errorf(codes.AlreadyExists, "container %s, attempt %d, already exists", c.config.Metadata.Name, c.config.Metadata.Attempt)
 			}
 		}
+	}
+	if err := r.checkMounts(q.Config); err != nil {
+		return nil, err
 	}
 	id, _ := r.id("container", q.PodSandboxId+"/"+q.Config.Metadata.Name, q.Config.Metadata.Attempt)
 	c := &container{id: id, sandbox: q.PodSandboxId, config: q.Config, created: time.Now(), ended: make(chan struct{})}

@@ -80,6 +80,23 @@ func (r *Runtime) RemoveImage(_ context.Context, q *cri.RemoveImageRequest) (*cr
 	return &cri.RemoveImageResponse{}, nil
 }
 
+// checkMounts refuses mounts of nothing, and of images that are not present. The lock is held.
+func (r *Runtime) checkMounts(c *cri.ContainerConfig) error {
+	for _, m := range c.Mounts {
+		switch {
+		case m.Image.GetImage() == "" || !r.ImageVolumes:
+			if m.HostPath == "" {
+				return status.Errorf(codes.Unknown, "mount of %s: stat : no such file or directory", m.ContainerPath)
+			}
+		case m.HostPath != "":
+			return status.Errorf(codes.InvalidArgument, "mount of %s: both an image and the path %s", m.ContainerPath, m.HostPath)
+		case r.images[m.Image.Image] == nil:
+			return status.Errorf(codes.Unknown, "ImageVolumeMountFailed: image %s is not present", m.Image.Image)
+		}
+	}
+	return nil
+}
+
 // ImageFsInfo implements CRI.
 func (r *Runtime) ImageFsInfo(context.Context, *cri.ImageFsInfoRequest) (*cri.ImageFsInfoResponse, error) {
 	r.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -144,6 +145,10 @@ func (c *Configuration) checkResources() error {
 
 func (c *Configuration) checkPods() error {
 	var p problems
+	if u := c.UserNamespaces; u != nil && u.IDsPerPod != nil {
+		n := *u.IDsPerPod
+		p.add(n < idsUnit || n > math.MaxUint32 || n%idsUnit != 0, "userNamespaces.idsPerPod", "%d is no multiple of %d up to %d", n, idsUnit, uint32(math.MaxUint32))
+	}
 	restart := c.CrashLoopBackOff.MaxContainerRestartPeriod.Duration
 	p.add(restart < time.Second || restart > 5*time.Minute, "crashLoopBackOff.maxContainerRestartPeriod", "%v is not within 1s and 300s", restart)
 	pulls := c.MaxParallelImagePulls
@@ -191,12 +196,11 @@ func (c *Configuration) refuse() error {
 		"this kubelet does not delay the shutdown of the machine")
 	not(*c.MemoryThrottlingFactor != 0.9 || c.MemoryReservationPolicy != "None", "memoryThrottlingFactor and memoryReservationPolicy", "memory QoS, an alpha feature, is not supported")
 	not(c.Tracing != nil, "tracing", "this kubelet exports no traces")
-	not(c.UserNamespaces != nil, "userNamespaces", "pods with user namespaces are not supported")
 	not(len(c.Logging.VModule) > 0 || c.Logging.Options.Text.SplitStream || c.Logging.Options.JSON.SplitStream, "logging", "vmodule and splitStream are not supported")
 	not(c.ProtectKernelDefaults, "protectKernelDefaults", "this kubelet changes no kernel parameters of the machine and does not check them")
 	not(*c.IPTablesMasqueradeBit != 14 || *c.IPTablesDropBit != 15, "iptablesMasqueradeBit and iptablesDropBit", "this kubelet makes no iptables rules; see kube-proxy's")
 	for _, name := range slices.Sorted(maps.Keys(c.FeatureGates)) {
-		if name == gateEvents || name == gatePeriod || name == gateCPUAlpha || name == gateCPUBeta {
+		if name == gateEvents || name == gatePeriod || name == gateCPUAlpha || name == gateCPUBeta || name == gateDigests {
 			continue
 		}
 		want := c.FeatureGates[name]
@@ -207,11 +211,16 @@ func (c *Configuration) refuse() error {
 	return p.err()
 }
 
+// idsUnit is what the number of ids of a pod with a user namespace is a multiple of.
+const idsUnit = 65536
+
 // The feature gates that may be on or off, besides those of options of cpuManagerPolicy: the use of the
 // runtime's events, and other periods of CPU quotas than the kernel's.
 const (
 	gateEvents = "EventedPLEG"
 	gatePeriod = "CustomCPUCFSQuotaPeriod"
+	// gateDigests shows the ids of images that are volumes.
+	gateDigests = "ImageVolumeWithDigest"
 )
 
 // Values of enforceNodeAllocatable and memorySwap. What is compressible is CPU time.
@@ -225,12 +234,12 @@ const (
 // gates are the other feature gates of the kubelet and how this one behaves.
 var gates = map[string]bool{
 	"AllAlpha": false, "GracefulNodeShutdown": false, "GracefulNodeShutdownBasedOnPodPriority": false,
-	"ImageMaximumGCAge": true, "ImageVolume": false, "InPlacePodVerticalScaling": true, "KubeletCrashLoopBackOffMax": true, "KubeletFineGrainedAuthz": true,
+	"ImageMaximumGCAge": true, "ImageVolume": true, "InPlacePodVerticalScaling": true, "KubeletCrashLoopBackOffMax": true, "KubeletFineGrainedAuthz": true,
 	"KubeletEnsureSecretPulledImages": true, "KubeletPSI": false, "KubeletPodResources": true, "LocalStorageCapacityIsolation": true, "MemoryQoS": false, "NodeLogQuery": false,
 	"CPUManagerPolicyOptions": true, "TopologyManagerPolicyOptions": true, "TopologyManagerPolicyBetaOptions": true, "DisableCPUQuotaWithExclusiveCPUs": true,
 	"PodLevelResourceManagers": false, "InPlacePodVerticalScalingExclusiveCPUs": false, "InPlacePodVerticalScalingExclusiveMemory": false,
 	"NodeSwap": true, "PodLevelResources": true, "PodLifecycleSleepAction": true, "RotateKubeletServerCertificate": false, "SidecarContainers": true,
-	"UserNamespacesSupport": false, "DynamicResourceAllocation": false, "ContainerStopSignals": false, "ContainerRestartRules": true,
+	"UserNamespacesSupport": true, "DynamicResourceAllocation": false, "ContainerStopSignals": false, "ContainerRestartRules": true,
 }
 
 // podsOf is how many pods the node runs at most.

@@ -167,7 +167,8 @@ func TestGroups(t *testing.T) {
 	c, err := kubeletconfig.Load(file(t, t.TempDir(), "c.yaml", `
 cgroupDriver: systemd
 cpuCFSQuotaPeriod: 10ms
-featureGates: {CustomCPUCFSQuotaPeriod: true}
+featureGates: {CustomCPUCFSQuotaPeriod: true, ImageVolumeWithDigest: true}
+userNamespaces: {idsPerPod: 131072}
 memorySwap: {swapBehavior: LimitedSwap}
 systemReserved: {cpu: 200m, memory: 1Gi}
 kubeReserved: {cpu: 300m, memory: 2Gi}
@@ -180,6 +181,8 @@ enforceNodeAllocatable: [pods, system-reserved-compressible, kube-reserved]
 	require.NoError(t, err)
 	require.True(t, o.SystemdCgroups && o.LimitedSwap && !o.NoCPUQuota && !o.NoPodLimit)
 	require.Equal(t, 10*time.Millisecond, o.CPUQuotaPeriod)
+	require.EqualValues(t, 131072, o.UserNamespaces.IDsPerPod)
+	require.True(t, o.ImageVolumeDigests)
 	require.Len(t, o.ReservedGroups, 2)
 	require.Equal(t, "/system.slice", o.ReservedGroups[0].Name)
 	require.Len(t, o.ReservedGroups[0].Resources, 1, "CPU time only")
@@ -225,6 +228,11 @@ func TestCheck(t *testing.T) {
 		"enforceNodeAllocatable: [kube-reserved-compressible]":            "kubeReservedCgroup: it is missing",
 		"enforceNodeAllocatable: [kube-reserved, kube-reserved-compressible]\nkubeReservedCgroup: /k": "exclude each other",
 		"featureGates: {NoSuchGate: true}":                       "unknown feature gate",
+		"userNamespaces: {idsPerPod: 0}":                         "userNamespaces.idsPerPod: 0 is no multiple of 65536",
+		"userNamespaces: {idsPerPod: 65537}":                     "userNamespaces.idsPerPod: 65537 is no multiple",
+		"userNamespaces: {idsPerPod: 4294967296}":                "userNamespaces.idsPerPod: 4294967296 is no multiple of 65536 up to 4294967295",
+		"featureGates: {UserNamespacesSupport: false}":           "featureGates.UserNamespacesSupport",
+		"featureGates: {ImageVolume: false}":                     "featureGates.ImageVolume",
 		"shutdownGracePeriod: 30s":                               "does not delay the shutdown",
 		"configMapAndSecretChangeDetectionStrategy: Poll":        "none of Get, Cache and Watch",
 		"allowedUnsafeSysctls: [vm.swappiness]":                  "not a sysctl of a namespace",

@@ -43,12 +43,15 @@ func (c *Configuration) Options() (kubelet.Options, error) {
 		SyncInterval: c.SyncFrequency.Duration, NodeStatusInterval: c.NodeStatusUpdateFrequency.Duration, NodeReportInterval: c.NodeStatusReportFrequency.Duration,
 		LeaseDuration: time.Duration(c.NodeLeaseDurationSeconds) * time.Second, MaxImages: int(*c.NodeStatusMaxImages),
 		MaxRestartDelay: c.CrashLoopBackOff.MaxContainerRestartPeriod.Duration, AllowedSysctls: c.AllowedUnsafeSysctls, SeccompDefault: *c.SeccompDefault,
-		ContainerEvents: c.FeatureGates[gateEvents],
-		Objects:         kubelet.ObjectStrategy(c.ConfigMapAndSecretChangeDetectionStrategy), Pulls: c.pulls(), EventsPerSecond: float64(*c.EventRecordQPS), EventBurst: int(c.EventBurst),
+		ContainerEvents: c.FeatureGates[gateEvents], ImageVolumeDigests: c.FeatureGates[gateDigests],
+		Objects: kubelet.ObjectStrategy(c.ConfigMapAndSecretChangeDetectionStrategy), Pulls: c.pulls(), EventsPerSecond: float64(*c.EventRecordQPS), EventBurst: int(c.EventBurst),
 		Logs: kubelet.LogPolicy{MaxSize: logSize.Value(), MaxFiles: int(*c.ContainerLogMaxFiles), Interval: c.ContainerLogMonitorInterval.Duration, Workers: int(*c.ContainerLogMaxWorkers)},
 		ImageGC: kubelet.ImageGCPolicy{HighPercent: int(*c.ImageGCHighThresholdPercent), LowPercent: int(*c.ImageGCLowThresholdPercent),
 			MinAge: c.ImageMinimumGCAge.Duration, MaxAge: c.ImageMaximumGCAge.Duration},
 		Eviction: evict, Placement: place, NoLocalStorageLimits: !*c.LocalStorageCapacityIsolation, VolumeStatsInterval: c.VolumeStatsAggPeriod.Duration,
+	}
+	if u := c.UserNamespaces; u != nil && u.IDsPerPod != nil {
+		o.UserNamespaces.IDsPerPod = uint32(*u.IDsPerPod) // checked
 	}
 	if o.MaxImages == 0 {
 		o.MaxImages = -2 // none at all
