@@ -41,17 +41,20 @@ type cgroups struct {
 	// huge are the sizes of huge pages that the machine has, by their resource.
 	huge map[corev1.ResourceName]string
 
-	placer *placer // nil if no container has CPUs for itself
+	placer *placer    // nil if no container has CPUs for itself
+	qos    *MemoryQoS // nil unless memory is protected
 
 	mu sync.Mutex
 	// burstable is what the group of burstable pods was last given, in milli-CPUs; -1 if an earlier kubelet
 	// did it.
 	burstable int64
+	// protected are what the groups of all pods and of burstable ones were last given; nil before.
+	protected *[2]int64
 }
 
 func newCgroups(opts Options) *cgroups {
 	c := &cgroups{off: opts.NoCgroups, root: cgroup.Parse(opts.CgroupRoot, false), tree: cgroup.Tree{Mount: cgroup.DefaultMount}, burstable: -1,
-		podPIDs: opts.PodPIDs, period: opts.CPUQuotaPeriod.Microseconds(), huge: map[corev1.ResourceName]string{}}
+		podPIDs: opts.PodPIDs, period: opts.CPUQuotaPeriod.Microseconds(), qos: opts.MemoryQoS, huge: map[corev1.ResourceName]string{}}
 	if opts.NoCPUQuota {
 		c.period = 0
 	}
@@ -197,6 +200,9 @@ func (k *Kubelet) limitReserved(ctx context.Context, systemd bool) error {
 		}
 		if q, ok := g.Resources[corev1.ResourceMemory]; ok {
 			s.Memory = q.Value()
+			if k.cgroups.qos != nil {
+				s.MemoryMin = s.Memory
+			}
 		}
 		if q, ok := g.Resources[resourcePID]; ok {
 			s.PIDs = q.Value()
@@ -274,6 +280,9 @@ func (c *cgroups) settings(pod *corev1.Pod, t totals) cgroup.Settings {
 	}
 	if t.memoryLimited && t.memoryLimit > 0 {
 		s.Memory = t.memoryLimit
+	}
+	if c.qos != nil {
+		s.MemoryMin, s.MemoryLow = c.qos.share(pod)
 	}
 	return s
 }

@@ -14,10 +14,25 @@ func (k *Kubelet) weighGroups(ctx context.Context, all bool) {
 		return
 	}
 	sum := int64(0)
+	var guaranteed, burstable int64    // bytes that the kernel protects
 	for _, w := range k.allWorkers() { // not under the lock, which the ledger's is taken before
-		if pod, _ := w.desired(); !over(pod.Status.Phase) && corev1.QOSClass(pod) == corev1.PodQOSBurstable {
-			sum += podTotals(k.ledger.apply(pod)).cpuRequest
+		pod, _ := w.desired()
+		if over(pod.Status.Phase) {
+			continue
 		}
+		pod = k.ledger.apply(pod)
+		if corev1.QOSClass(pod) == corev1.PodQOSBurstable {
+			sum += podTotals(pod).cpuRequest
+		}
+		if k.cgroups.qos != nil {
+			least, low := k.cgroups.qos.share(pod)
+			guaranteed, burstable = guaranteed+max(least, 0), burstable+max(low, 0)
+		}
+	}
+	if err := k.cgroups.protect(ctx, guaranteed, burstable); err != nil {
+		k.log.Warn("protect the memory of pods failed", "err", err)
+	} else if k.cgroups.qos != nil {
+		k.metrics.protected(guaranteed, burstable)
 	}
 	if err := k.cgroups.weigh(ctx, sum, all); err != nil {
 		k.log.Warn("set CPU weight of burstable pods failed", "err", err)

@@ -91,7 +91,7 @@ func (k *Kubelet) handleReads(mux *http.ServeMux) {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		writeMetrics(w, containerMetrics(s, k.opts.Capacity))
+		writeMetrics(w, containerMetrics(s, k.pressure(s), k.opts.Capacity))
 	})
 }
 
@@ -106,7 +106,7 @@ func (k *Kubelet) serveSummary(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	writeJSON(w, summarize(k.opts.NodeName, k.began, s, r.FormValue("only_cpu_and_memory") == "true"))
+	writeJSON(w, summarize(k.opts.NodeName, k.began, s, k.pressure(s), r.FormValue("only_cpu_and_memory") == "true"))
 }
 
 // debuggingPaths are those that NoDebugging turns off.

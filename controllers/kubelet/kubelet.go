@@ -130,6 +130,10 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 	k.backoffs = newBackoffs(min(restartBackoffInitial, opts.MaxRestartDelay), opts.MaxRestartDelay)
 	k.mounts = newMounter()
 	k.cgroups = newCgroups(opts)
+	if opts.MemoryQoS != nil && !k.cgroups.tree.V2 {
+		rt.close()
+		return nil, errors.New("kubelet: Options.MemoryQoS needs cgroup v2, and this machine has version 1")
+	}
 	k.limits = newLimits(opts, k.cgroups.tree.V2)
 	var drivers *csi.Drivers
 	k.volumes, drivers = newVolumes(k)
@@ -144,7 +148,7 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 		rt.close()
 		return nil, err
 	}
-	k.limits.placer, k.cgroups.placer = k.placer, k.placer
+	k.limits.placer, k.cgroups.placer, k.limits.allocatable = k.placer, k.placer, k.node.allocatable
 	k.ledger = newLedger(k)
 	k.views = newViews(rt)
 	k.pleg = newPleg(k)

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"maps"
 	"strconv"
 	"time"
 
@@ -18,13 +19,16 @@ type limits struct {
 	period int64
 	// v2 is true with cgroup v2, where swap has a limit of its own. Swap is what burstable pods share, in
 	// bytes; 0 if no pod may swap.
-	v2     bool
-	swap   int64
-	placer *placer // nil if no container has CPUs or memory for itself
+	v2   bool
+	swap int64
+	// qos is nil unless memory is protected. allocatable is what all pods share.
+	qos         *MemoryQoS
+	allocatable func() corev1.ResourceList
+	placer      *placer // nil if no container has CPUs or memory for itself
 }
 
 func newLimits(opts Options, v2 bool) *limits {
-	l := &limits{capacity: opts.Capacity, period: opts.CPUQuotaPeriod.Microseconds(), v2: v2}
+	l := &limits{capacity: opts.Capacity, period: opts.CPUQuotaPeriod.Microseconds(), v2: v2, qos: opts.MemoryQoS}
 	if opts.NoCPUQuota {
 		l.period = 0
 	}
@@ -88,6 +92,7 @@ func (l *limits) container(pod *corev1.Pod, c *corev1.Container) *cri.LinuxConta
 			r.MemorySwapLimitInBytes += swap
 		}
 	}
+	maps.Copy(r.Unified, l.protected(pod, c)) // both are empty on version 1
 	return l.placer.pin(r, pod.UID, c.Name)
 }
 

@@ -29,6 +29,7 @@ type metrics struct {
 	relist, relistInterval      prometheus.Histogram
 	relisted                    prometheus.Gauge
 	started                     prometheus.Counter
+	memoryMin, memoryLow        prometheus.Gauge // nil unless memory is protected
 	startedUsers, usersErrors   prometheus.Counter
 	// imageVolumes were requested of the runtime, imagesMounted were mounted, imageErrors were not.
 	imageVolumes, imagesMounted, imageErrors prometheus.Counter
@@ -68,6 +69,13 @@ func newMetrics(k *Kubelet) *metrics {
 	m.relistInterval = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kubelet_pleg_relist_interval_seconds", Help: "Interval in seconds between relisting in PLEG.", Buckets: seconds})
 	m.relisted = prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubelet_pleg_last_seen_seconds", Help: "Timestamp in seconds when PLEG was last seen active."})
 	m.started = prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_started_pods_total", Help: "Cumulative number of pods started"})
+	if k.opts.MemoryQoS != nil {
+		m.memoryMin = prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubelet_memory_qos_node_memory_min_bytes",
+			Help: "Total cgroup v2 memory.min in bytes for Guaranteed pods. This memory is hard-reserved and never reclaimed by the kernel."})
+		m.memoryLow = prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubelet_memory_qos_node_memory_low_bytes",
+			Help: "Total cgroup v2 memory.low in bytes for Burstable pods. This memory is soft-reserved and may be reclaimed under extreme pressure."})
+		m.registry.MustRegister(m.memoryMin, m.memoryLow)
+	}
 	m.startedUsers = prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_started_user_namespaced_pods_total", Help: "Cumulative number of pods with user namespaces started"})
 	m.usersErrors = prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_started_user_namespaced_pods_errors_total", Help: "Cumulative number of errors when starting pods with user namespaces"})
 	for counter, about := range map[*prometheus.Counter][2]string{
@@ -101,6 +109,12 @@ func (m *metrics) call(ctx context.Context, method string, req, reply any, cc *g
 		m.operationErrors.WithLabelValues(name).Inc()
 	}
 	return err
+}
+
+// protected shows how much memory of guaranteed and burstable pods the kernel protects, in bytes.
+func (m *metrics) protected(guaranteed, burstable int64) {
+	m.memoryMin.Set(float64(guaranteed))
+	m.memoryLow.Set(float64(burstable))
 }
 
 // usersFailed counts a sync that made the sandbox of a pod with a user namespace, if anything failed in it.

@@ -89,6 +89,9 @@ type Options struct {
 	// LimitedSwap lets burstable containers use the machine's swap, in proportion to the memory that they
 	// request. It needs cgroup v2. Otherwise no container swaps.
 	LimitedSwap bool
+	// MemoryQoS protects memory that pods request and slows containers down that come near their limits; nil
+	// leaves both out. It needs cgroup v2: New returns an error without.
+	MemoryQoS *MemoryQoS
 	// NoPodLimit leaves out the memory limit of all pods together: the capacity without what is reserved.
 	NoPodLimit bool
 	// PodPIDs is the maximum number of processes and threads of each pod; 0 means no limit.
@@ -287,6 +290,9 @@ func (opts *Options) check() error {
 	}
 	if err := opts.Placement.check(); err != nil {
 		return err
+	}
+	if q := opts.MemoryQoS; q != nil && !(q.Throttling > 0 && q.Throttling <= 1) {
+		return fmt.Errorf("kubelet: Options.MemoryQoS.Throttling: %v is not greater than 0 and at most 1", q.Throttling)
 	}
 	if err := opts.Pulls.Check(); err != nil {
 		return fmt.Errorf("kubelet: Options.Pulls: %w", err)

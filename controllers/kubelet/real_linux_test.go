@@ -178,7 +178,7 @@ func (n *realNode) startKubelet(stopPods bool) (stop func()) {
 	k, err := kubelet.New(n.conn, kubelet.Options{
 		NodeName: "node1", NodeIP: netip.MustParseAddr("127.0.0.1"), RootDir: filepath.Join(n.dir, "kubelet"), LogDir: filepath.Join(n.dir, "logs"),
 		RuntimeEndpoint: n.runtime.Endpoint(), RuntimeDial: n.gate.dial, Plugins: &kubelet.PluginOptions{}, StaticPodDir: n.static, ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: "cluster.local",
-		CgroupRoot: n.cgroup(), PullFallback: true, Listener: l, TLS: &tls.Config{Certificates: []tls.Certificate{n.pki.node.TLS()}, ClientCAs: n.pki.pool},
+		CgroupRoot: n.cgroup(), PodPIDs: realPIDs, PullFallback: true, Listener: l, TLS: &tls.Config{Certificates: []tls.Certificate{n.pki.node.TLS()}, ClientCAs: n.pki.pool},
 		StopPods: stopPods, SyncInterval: 2 * time.Second, Logger: log,
 		Placement: kubelet.PlacementPolicy{StaticCPUs: true, ReservedCPUs: "0"},
 		// The machine may be short of anything.
@@ -198,6 +198,9 @@ func (n *realNode) startKubelet(stopPods bool) (stop func()) {
 		}
 	}
 }
+
+// realPIDs is how many processes and threads each pod may have.
+const realPIDs = 400
 
 // cgroup is the test's own, above those of pods.
 func (n *realNode) cgroup() string { return "/" + filepath.Base(n.dir) }
@@ -284,6 +287,7 @@ func testReal(t *testing.T) {
 	t.Run("CPUs", func(t *testing.T) { n.t = t; n.testCPUs() })
 	t.Run("huge pages", func(t *testing.T) { n.t = t; n.testHugePages() })
 	t.Run("devices", func(t *testing.T) { n.t = t; n.testDevices() })
+	t.Run("fork bomb", func(t *testing.T) { n.t = t; n.testForkBomb() })
 	t.Run("features of pods", func(t *testing.T) { n.t = t; n.testPodFeatures() })
 	t.Run("restarts", func(t *testing.T) { n.testRestarts(t) })
 	t.Run("images", func(t *testing.T) { n.testImages(t) })

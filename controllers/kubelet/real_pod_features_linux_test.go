@@ -3,10 +3,39 @@ package kubelet_test
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/stretchr/testify/require"
 )
+
+// testForkBomb runs a pod that makes as many processes as it can. It gets what a pod may have, and the pod
+// beside it goes on.
+func (n *realNode) testForkBomb() {
+	n.apply(`
+apiVersion: v1
+kind: Pod
+metadata: {name: bomb}
+spec:
+  nodeName: node1
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 0
+  containers: [{name: c, image: busybox, imagePullPolicy: Never, command: [sh, -c, "while :; do sleep 1000 & done"]}]
+`)
+	n.until("no more processes", has("can't fork"), "logs", "bomb")
+	group := "/kubepods/besteffort/pod" + n.kubectl("get", "pod", "bomb", "-o", "jsonpath={.metadata.uid}")
+	read := func(file string) string {
+		b, err := os.ReadFile(filepath.Join("/sys/fs/cgroup/pids", n.cgroup(), group, file))
+		if err != nil {
+			b, err = os.ReadFile(filepath.Join("/sys/fs/cgroup", n.cgroup(), group, file))
+		}
+		require.NoError(n.t, err)
+		return strings.TrimSpace(string(b))
+	}
+	require.Equal(n.t, strconv.Itoa(realPIDs), read("pids.max"))
+	n.kubectl("exec", "web", "-c", "web", "--", "true")
+	n.kubectl("delete", "pod", "bomb")
+}
 
 // testPodFeatures runs pods whose demands the runtime decides about. Debian's containerd is older than user
 // namespaces and image volumes: such pods do not run, and say why.
@@ -71,7 +100,9 @@ spec:
 	waiting := func(pod, what string) {
 		n.until(pod, has(what), "get", "pod", pod, "-o", "jsonpath={.status.containerStatuses[0].state.waiting}")
 	}
-	event := func(pod, what string) { n.until(pod, has(what), "get", "events", "--field-selector=involvedObject.name="+pod) }
+	event := func(pod, what string) {
+		n.until(pod, has(what), "get", "events", "--field-selector=involvedObject.name="+pod)
+	}
 	event("own-users", "can't set `spec.hostUsers: false`, runtime does not support user namespaces")
 	event("no-handler", "nothing")
 	waiting("image-volume", "the container runtime does not support image volumes: ")

@@ -108,7 +108,7 @@ func (w *metricWriter) pods(pods []*usage.Pod, name string, of func(*usage.Pod) 
 
 // containerMetrics writes what /metrics/cadvisor serves, with the names that cAdvisor gave the measurements.
 // Those that the container runtime does not measure are left out.
-func containerMetrics(s *usage.Sample, capacity corev1.ResourceList) []byte {
+func containerMetrics(s *usage.Sample, stalls *pressures, capacity corev1.ResourceList) []byte {
 	w := &metricWriter{}
 	plain := func(name, kind, help string, v float64) {
 		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
@@ -134,6 +134,7 @@ func containerMetrics(s *usage.Sample, capacity corev1.ResourceList) []byte {
 			}
 		}
 	}
+	w.stalls(pods, stalls)
 	for _, m := range cadvisorNetworks {
 		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s counter\n", m.name, m.help, m.name)
 		for _, p := range pods {
@@ -143,6 +144,41 @@ func containerMetrics(s *usage.Sample, capacity corev1.ResourceList) []byte {
 		}
 	}
 	return w.Bytes()
+}
+
+// stalls writes how long containers had to wait, if that is known of any.
+func (w *metricWriter) stalls(pods []*usage.Pod, all *pressures) {
+	for _, m := range cadvisorStalls {
+		for i, kind := range []string{"stalled", "waiting"} {
+			name := fmt.Sprintf("container_pressure_%s_%s_seconds_total", m.resource, kind)
+			help := []string{"no tasks in the container could make progress", "tasks in the container have waited"}[i]
+			begun := false
+			for _, p := range pods {
+				for j := range p.Containers {
+					c := &p.Containers[j]
+					s := m.of(all.containers[c.ID])
+					if s == nil {
+						continue
+					}
+					if !begun {
+						fmt.Fprintf(w, "# HELP %s Total time duration %s due to %s congestion.\n# TYPE %s counter\n", name, help, m.label, name)
+						begun = true
+					}
+					total := []uint64{s.Full.Total, s.Some.Total}[i]
+					w.value(name, fmt.Sprintf("container=%q,id=%q,namespace=%q,pod=%q", c.Name, c.ID, p.Namespace, p.Name), float64(total)/1e6, time.Time{})
+				}
+			}
+		}
+	}
+}
+
+var cadvisorStalls = []struct {
+	resource, label string
+	of              func(usage.Pressure) *usage.Stalls
+}{
+	{"cpu", "CPU", func(p usage.Pressure) *usage.Stalls { return p.CPU }},
+	{"memory", "memory", func(p usage.Pressure) *usage.Stalls { return p.Memory }},
+	{"io", "IO", func(p usage.Pressure) *usage.Stalls { return p.IO }},
 }
 
 var cadvisorContainers = []struct {

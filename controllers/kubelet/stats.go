@@ -167,10 +167,21 @@ func containerUsage(st *cri.ContainerStats) usage.Container {
 	if w := st.GetWritableLayer(); w != nil {
 		c.Layer = usage.Space{Bytes: w.GetUsedBytes().GetValue(), Inodes: w.GetInodesUsed().GetValue()}
 	}
+	c.Pressure = usage.Pressure{CPU: stallsOf(st.GetCpu().GetPsi()), Memory: stallsOf(st.GetMemory().GetPsi()), IO: stallsOf(st.GetIo().GetPsi())}
 	if swap := st.GetSwap().GetSwapUsageBytes(); swap != nil {
 		c.Swap = &swap.Value
 	}
 	return c
+}
+
+func stallsOf(p *cri.PsiStats) *usage.Stalls {
+	if p == nil {
+		return nil
+	}
+	one := func(d *cri.PsiData) usage.Stall {
+		return usage.Stall{Total: d.GetTotal(), Avg10: d.GetAvg10(), Avg60: d.GetAvg60(), Avg300: d.GetAvg300()}
+	}
+	return &usage.Stalls{Some: one(p.Some), Full: one(p.Full)}
 }
 
 // rates computes CPU rates, which not all runtimes know, from two samples.

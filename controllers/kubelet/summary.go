@@ -25,6 +25,7 @@ type nodeUsage struct {
 	Fs      *fsUsage      `json:"fs,omitempty"`
 	Runtime *runtimeUsage `json:"runtime,omitempty"`
 	Rlimit  *rlimitUsage  `json:"rlimit,omitempty"`
+	IO      *ioUsage      `json:"io,omitempty"`
 }
 
 type runtimeUsage struct {
@@ -49,6 +50,7 @@ type podUsage struct {
 	Ephemeral  *fsUsage         `json:"ephemeral-storage,omitempty"`
 	Processes  *processUsage    `json:"process_stats,omitempty"`
 	Swap       *swapUsage       `json:"swap,omitempty"`
+	IO         *ioUsage         `json:"io,omitempty"`
 }
 
 type podReference struct {
@@ -69,12 +71,14 @@ type containerStats struct {
 	Rootfs  *fsUsage     `json:"rootfs,omitempty"`
 	Logs    *fsUsage     `json:"logs,omitempty"`
 	Swap    *swapUsage   `json:"swap,omitempty"`
+	IO      *ioUsage     `json:"io,omitempty"`
 }
 
 type cpuUsage struct {
 	Time      metav1.Time `json:"time"`
 	NanoCores uint64      `json:"usageNanoCores,omitempty"`
 	Nanos     uint64      `json:"usageCoreNanoSeconds"`
+	Pressure  *stallUsage `json:"psi,omitempty"`
 }
 
 type memoryUsage struct {
@@ -85,6 +89,26 @@ type memoryUsage struct {
 	RSS         uint64      `json:"rssBytes,omitempty"`
 	Faults      uint64      `json:"pageFaults,omitempty"`
 	MajorFaults uint64      `json:"majorPageFaults,omitempty"`
+	Pressure    *stallUsage `json:"psi,omitempty"`
+}
+
+type ioUsage struct {
+	Time     metav1.Time `json:"time"`
+	Pressure *stallUsage `json:"psi,omitempty"`
+}
+
+type stallUsage struct {
+	Full stallTimes `json:"full"`
+	Some stallTimes `json:"some"`
+}
+
+// stallTimes has the total in the kernel's microseconds, as kubelet 1.36 serves it, whose documentation says
+// nanoseconds.
+type stallTimes struct {
+	Total  uint64  `json:"total"`
+	Avg10  float64 `json:"avg10"`
+	Avg60  float64 `json:"avg60"`
+	Avg300 float64 `json:"avg300"`
 }
 
 type swapUsage struct {
@@ -128,20 +152,22 @@ type claimReference struct {
 }
 
 // summarize puts a sample into the form of /stats/summary. With basic it holds CPU and memory only.
-func summarize(name string, started time.Time, s *usage.Sample, basic bool) *summary {
+func summarize(name string, started time.Time, s *usage.Sample, stalls *pressures, basic bool) *summary {
 	at := metav1.NewTime(s.At)
 	out := &summary{Node: nodeUsage{Name: name, Started: metav1.NewTime(started)}, Pods: []podUsage{}}
 	out.Node.CPU = &cpuUsage{Time: at, NanoCores: s.CPURate, Nanos: s.CPU}
 	used := s.Memory - min(s.MemoryAvailable, s.Memory)
 	out.Node.Memory = &memoryUsage{Time: at, Available: s.MemoryAvailable, Usage: used, WorkingSet: used}
+	out.Node.CPU.Pressure, out.Node.Memory.Pressure = stallsUsage(stalls.node.CPU), stallsUsage(stalls.node.Memory)
 	if !basic {
+		out.Node.IO = waiting(at, stalls.node.IO)
 		out.Node.Fs = filesystemUsage(at, &s.Node, usage.Space{Bytes: s.Node.Used(), Inodes: s.Node.UsedInodes()})
 		images := filesystemUsage(at, &s.Image, s.Images)
 		out.Node.Runtime = &runtimeUsage{ImageFs: images, ContainerFs: images}
 		out.Node.Rlimit = &rlimitUsage{at, s.MostPIDs, s.PIDs}
 	}
 	for _, p := range s.Pods {
-		out.Pods = append(out.Pods, summarizePod(s, p, basic))
+		out.Pods = append(out.Pods, summarizePod(s, p, stalls, basic))
 	}
 	slices.SortFunc(out.Pods, func(a, b podUsage) int {
 		return cmp.Or(cmp.Compare(a.Ref.Namespace, b.Ref.Namespace), cmp.Compare(a.Ref.Name, b.Ref.Name), cmp.Compare(a.Ref.UID, b.Ref.UID))
@@ -153,25 +179,41 @@ func filesystemUsage(at metav1.Time, f *usage.Filesystem, used usage.Space) *fsU
 	return &fsUsage{Time: at, Available: f.Available, Capacity: f.Capacity, Used: used.Bytes, InodesFree: f.AvailableInodes, Inodes: f.Inodes, InodesUsed: used.Inodes}
 }
 
-func summarizePod(s *usage.Sample, p *usage.Pod, basic bool) podUsage {
+// stallsUsage converts a pressure; nil if it is unknown.
+func stallsUsage(s *usage.Stalls) *stallUsage {
+	if s == nil {
+		return nil
+	}
+	return &stallUsage{Full: stallTimes(s.Full), Some: stallTimes(s.Some)}
+}
+
+func waiting(at metav1.Time, s *usage.Stalls) *ioUsage {
+	if s == nil {
+		return nil
+	}
+	return &ioUsage{at, stallsUsage(s)}
+}
+
+func summarizePod(s *usage.Sample, p *usage.Pod, stalls *pressures, basic bool) podUsage {
 	out := podUsage{Ref: podReference{p.Name, p.Namespace, string(p.UID)}, Started: metav1.NewTime(p.Started), Containers: []containerStats{}}
 	at := metav1.NewTime(s.At)
 	if n, when := p.CPU(); !when.IsZero() {
-		out.CPU = &cpuUsage{Time: metav1.NewTime(when), Nanos: n}
+		out.CPU = &cpuUsage{Time: metav1.NewTime(when), Nanos: n, Pressure: stallsUsage(stalls.pods[p.UID].CPU)}
 	}
 	if n, when := p.WorkingSet(); !when.IsZero() {
-		out.Memory = &memoryUsage{Time: metav1.NewTime(when), WorkingSet: n}
+		out.Memory = &memoryUsage{Time: metav1.NewTime(when), WorkingSet: n, Pressure: stallsUsage(stalls.pods[p.UID].Memory)}
 	}
 	for i := range p.Containers {
 		c := &p.Containers[i]
 		one := containerStats{Name: c.Name, Started: metav1.NewTime(c.Created)}
+		waits := stalls.containers[c.ID]
 		if !c.CPUAt.IsZero() {
-			one.CPU = &cpuUsage{Time: metav1.NewTime(c.CPUAt), NanoCores: c.CPURate, Nanos: c.CPU}
+			one.CPU = &cpuUsage{Time: metav1.NewTime(c.CPUAt), NanoCores: c.CPURate, Nanos: c.CPU, Pressure: stallsUsage(waits.CPU)}
 			out.CPU.NanoCores += c.CPURate
 		}
 		if !c.MemoryAt.IsZero() {
 			one.Memory = &memoryUsage{Time: metav1.NewTime(c.MemoryAt), Available: c.MemoryAvailable, Usage: c.MemoryUsage, WorkingSet: c.WorkingSet, RSS: c.RSS,
-				Faults: c.PageFaults, MajorFaults: c.MajorPageFaults}
+				Faults: c.PageFaults, MajorFaults: c.MajorPageFaults, Pressure: stallsUsage(waits.Memory)}
 			out.Memory.Usage += c.MemoryUsage
 			out.Memory.RSS += c.RSS
 		}
@@ -183,6 +225,7 @@ func summarizePod(s *usage.Sample, p *usage.Pod, basic bool) podUsage {
 			out.Swap.Usage += *c.Swap
 		}
 		if !basic {
+			one.IO = waiting(at, waits.IO)
 			one.Rootfs, one.Logs = filesystemUsage(at, &s.Image, c.Layer), filesystemUsage(at, &s.Node, c.Logs)
 		}
 		out.Containers = append(out.Containers, one)
@@ -203,6 +246,7 @@ func summarizePod(s *usage.Sample, p *usage.Pod, basic bool) podUsage {
 		out.Volumes = append(out.Volumes, one)
 	}
 	out.Ephemeral = filesystemUsage(at, &s.Node, p.Ephemeral())
+	out.IO = waiting(at, stalls.pods[p.UID].IO)
 	if n := p.Network; n != nil {
 		one := interfaceUsage{n.Interface, n.RxBytes, n.RxErrors, n.TxBytes, n.TxErrors}
 		out.Network = &networkUsage{Time: metav1.NewTime(n.At), interfaceUsage: one, Interfaces: []interfaceUsage{one}}

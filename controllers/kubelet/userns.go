@@ -147,8 +147,8 @@ type idRanges struct {
 
 	mu   sync.Mutex
 	of   map[types.UID]idRange
-	used map[uint32]int       // by number of a range of the policy, how many pods have some of it
-	lost map[types.UID]error  // why the range of a pod that runs is not known
+	used map[uint32]int      // by number of a range of the policy, how many pods have some of it
+	lost map[types.UID]error // why the range of a pod that runs is not known
 }
 
 func newIDRanges(policy UserNamespacePolicy, dir func(types.UID) string, log *slog.Logger) *idRanges {

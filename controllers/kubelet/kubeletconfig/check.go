@@ -130,6 +130,11 @@ func (c *Configuration) checkResources() error {
 	period := c.CPUCFSQuotaPeriod.Duration
 	p.add(period < time.Millisecond || period > time.Second, "cpuCFSQuotaPeriod", "%v is not within 1ms and 1s", period)
 	p.add(period != 100*time.Millisecond && !c.FeatureGates[gatePeriod], "cpuCFSQuotaPeriod", "another one than 100ms needs the feature gate %s", gatePeriod)
+	factor, policy := *c.MemoryThrottlingFactor, c.MemoryReservationPolicy
+	p.add(!(factor > 0 && factor <= 1), "memoryThrottlingFactor", "%v must be greater than 0 and less than or equal to 1.0", factor)
+	p.add(policy != "None" && policy != tiered, "memoryReservationPolicy", "%q is neither None nor %s", policy, tiered)
+	p.add(policy == tiered && !c.FeatureGates[gateMemory], "memoryReservationPolicy", "%s needs the feature gate %s", tiered, gateMemory)
+	p.add(factor != 0.9 && !c.FeatureGates[gateMemory], "memoryThrottlingFactor", "another one than 0.9 needs the feature gate %s", gateMemory)
 	swap := c.MemorySwap.SwapBehavior
 	p.add(swap != "" && swap != "NoSwap" && swap != limitedSwap, "memorySwap.swapBehavior", "%q is none of NoSwap and LimitedSwap", swap)
 	high, low := *c.ImageGCHighThresholdPercent, *c.ImageGCLowThresholdPercent
@@ -194,13 +199,12 @@ func (c *Configuration) refuse() error {
 	not(is(c.EnableSystemLogQuery), "enableSystemLogQuery", "this kubelet serves files of /var/log only")
 	not(c.ShutdownGracePeriod.Duration != 0 || c.ShutdownGracePeriodCriticalPods.Duration != 0 || len(c.ShutdownGracePeriodByPodPriority) > 0, "shutdownGracePeriod",
 		"this kubelet does not delay the shutdown of the machine")
-	not(*c.MemoryThrottlingFactor != 0.9 || c.MemoryReservationPolicy != "None", "memoryThrottlingFactor and memoryReservationPolicy", "memory QoS, an alpha feature, is not supported")
 	not(c.Tracing != nil, "tracing", "this kubelet exports no traces")
 	not(len(c.Logging.VModule) > 0 || c.Logging.Options.Text.SplitStream || c.Logging.Options.JSON.SplitStream, "logging", "vmodule and splitStream are not supported")
 	not(c.ProtectKernelDefaults, "protectKernelDefaults", "this kubelet changes no kernel parameters of the machine and does not check them")
 	not(*c.IPTablesMasqueradeBit != 14 || *c.IPTablesDropBit != 15, "iptablesMasqueradeBit and iptablesDropBit", "this kubelet makes no iptables rules; see kube-proxy's")
 	for _, name := range slices.Sorted(maps.Keys(c.FeatureGates)) {
-		if name == gateEvents || name == gatePeriod || name == gateCPUAlpha || name == gateCPUBeta || name == gateDigests {
+		if name == gateEvents || name == gatePeriod || name == gateCPUAlpha || name == gateCPUBeta || name == gateDigests || name == gateMemory {
 			continue
 		}
 		want := c.FeatureGates[name]
@@ -221,21 +225,24 @@ const (
 	gatePeriod = "CustomCPUCFSQuotaPeriod"
 	// gateDigests shows the ids of images that are volumes.
 	gateDigests = "ImageVolumeWithDigest"
+	// gateMemory lets the kernel protect memory that pods request, and slow them down near their limits.
+	gateMemory = "MemoryQoS"
 )
 
-// Values of enforceNodeAllocatable and memorySwap. What is compressible is CPU time.
+// Values of enforceNodeAllocatable, memorySwap and memoryReservationPolicy. What is compressible is CPU time.
 const (
 	systemReserved = "system-reserved"
 	kubeReserved   = "kube-reserved"
 	compressible   = "-compressible"
 	limitedSwap    = "LimitedSwap"
+	tiered         = "TieredReservation"
 )
 
 // gates are the other feature gates of the kubelet and how this one behaves.
 var gates = map[string]bool{
 	"AllAlpha": false, "GracefulNodeShutdown": false, "GracefulNodeShutdownBasedOnPodPriority": false,
 	"ImageMaximumGCAge": true, "ImageVolume": true, "InPlacePodVerticalScaling": true, "KubeletCrashLoopBackOffMax": true, "KubeletFineGrainedAuthz": true,
-	"KubeletEnsureSecretPulledImages": true, "KubeletPSI": false, "KubeletPodResources": true, "LocalStorageCapacityIsolation": true, "MemoryQoS": false, "NodeLogQuery": false,
+	"KubeletEnsureSecretPulledImages": true, "KubeletPSI": true, "KubeletPodResources": true, "LocalStorageCapacityIsolation": true, "NodeLogQuery": false,
 	"CPUManagerPolicyOptions": true, "TopologyManagerPolicyOptions": true, "TopologyManagerPolicyBetaOptions": true, "DisableCPUQuotaWithExclusiveCPUs": true,
 	"PodLevelResourceManagers": false, "InPlacePodVerticalScalingExclusiveCPUs": false, "InPlacePodVerticalScalingExclusiveMemory": false,
 	"NodeSwap": true, "PodLevelResources": true, "PodLifecycleSleepAction": true, "RotateKubeletServerCertificate": false, "SidecarContainers": true,

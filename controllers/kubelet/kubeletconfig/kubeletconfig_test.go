@@ -167,7 +167,9 @@ func TestGroups(t *testing.T) {
 	c, err := kubeletconfig.Load(file(t, t.TempDir(), "c.yaml", `
 cgroupDriver: systemd
 cpuCFSQuotaPeriod: 10ms
-featureGates: {CustomCPUCFSQuotaPeriod: true, ImageVolumeWithDigest: true}
+featureGates: {CustomCPUCFSQuotaPeriod: true, ImageVolumeWithDigest: true, MemoryQoS: true}
+memoryReservationPolicy: TieredReservation
+memoryThrottlingFactor: 0.8
 userNamespaces: {idsPerPod: 131072}
 memorySwap: {swapBehavior: LimitedSwap}
 systemReserved: {cpu: 200m, memory: 1Gi}
@@ -183,6 +185,7 @@ enforceNodeAllocatable: [pods, system-reserved-compressible, kube-reserved]
 	require.Equal(t, 10*time.Millisecond, o.CPUQuotaPeriod)
 	require.EqualValues(t, 131072, o.UserNamespaces.IDsPerPod)
 	require.True(t, o.ImageVolumeDigests)
+	require.Equal(t, &kubelet.MemoryQoS{Throttling: 0.8, Reserve: true}, o.MemoryQoS)
 	require.Len(t, o.ReservedGroups, 2)
 	require.Equal(t, "/system.slice", o.ReservedGroups[0].Name)
 	require.Len(t, o.ReservedGroups[0].Resources, 1, "CPU time only")
@@ -227,22 +230,28 @@ func TestCheck(t *testing.T) {
 		"enforceNodeAllocatable: [system-reserved]":                       "systemReservedCgroup: it is missing",
 		"enforceNodeAllocatable: [kube-reserved-compressible]":            "kubeReservedCgroup: it is missing",
 		"enforceNodeAllocatable: [kube-reserved, kube-reserved-compressible]\nkubeReservedCgroup: /k": "exclude each other",
-		"featureGates: {NoSuchGate: true}":                       "unknown feature gate",
-		"userNamespaces: {idsPerPod: 0}":                         "userNamespaces.idsPerPod: 0 is no multiple of 65536",
-		"userNamespaces: {idsPerPod: 65537}":                     "userNamespaces.idsPerPod: 65537 is no multiple",
-		"userNamespaces: {idsPerPod: 4294967296}":                "userNamespaces.idsPerPod: 4294967296 is no multiple of 65536 up to 4294967295",
-		"featureGates: {UserNamespacesSupport: false}":           "featureGates.UserNamespacesSupport",
-		"featureGates: {ImageVolume: false}":                     "featureGates.ImageVolume",
-		"shutdownGracePeriod: 30s":                               "does not delay the shutdown",
-		"configMapAndSecretChangeDetectionStrategy: Poll":        "none of Get, Cache and Watch",
-		"allowedUnsafeSysctls: [vm.swappiness]":                  "not a sysctl of a namespace",
-		"reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]": "it needs memoryManagerPolicy: Static",
-		"registerWithTaints: [{key: a}]":                         "needs a key and an effect",
-		"clusterDNS: [dns]":                                      "is no IP address",
-		"logging: {format: xml}":                                 "neither text nor json",
-		"topologyManagerPolicy: strict":                          "is none of",
-		"imagePullCredentialsVerificationPolicy: Verify":         "is none of NeverVerify",
-		"preloadedImagesVerificationAllowlist: [a]":              "needs the policy NeverVerifyAllowlistedImages",
+		"memoryReservationPolicy: TieredReservation":                                                  "needs the feature gate MemoryQoS",
+		"memoryReservationPolicy: Some\nfeatureGates: {MemoryQoS: true}":                              "neither None nor TieredReservation",
+		"memoryThrottlingFactor: 0.5":                                                                 "needs the feature gate MemoryQoS",
+		"memoryThrottlingFactor: 1.5\nfeatureGates: {MemoryQoS: true}":                                "1.5 must be greater than 0",
+		"memoryThrottlingFactor: 0\nfeatureGates: {MemoryQoS: true}":                                  "0 must be greater than 0",
+		"featureGates: {KubeletPSI: false}":                                                           "featureGates.KubeletPSI",
+		"featureGates: {NoSuchGate: true}":                                                            "unknown feature gate",
+		"userNamespaces: {idsPerPod: 0}":                                                              "userNamespaces.idsPerPod: 0 is no multiple of 65536",
+		"userNamespaces: {idsPerPod: 65537}":                                                          "userNamespaces.idsPerPod: 65537 is no multiple",
+		"userNamespaces: {idsPerPod: 4294967296}":                                                     "userNamespaces.idsPerPod: 4294967296 is no multiple of 65536 up to 4294967295",
+		"featureGates: {UserNamespacesSupport: false}":                                                "featureGates.UserNamespacesSupport",
+		"featureGates: {ImageVolume: false}":                                                          "featureGates.ImageVolume",
+		"shutdownGracePeriod: 30s":                                                                    "does not delay the shutdown",
+		"configMapAndSecretChangeDetectionStrategy: Poll":                                             "none of Get, Cache and Watch",
+		"allowedUnsafeSysctls: [vm.swappiness]":                                                       "not a sysctl of a namespace",
+		"reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]":                                      "it needs memoryManagerPolicy: Static",
+		"registerWithTaints: [{key: a}]":                                                              "needs a key and an effect",
+		"clusterDNS: [dns]":                                                                           "is no IP address",
+		"logging: {format: xml}":                                                                      "neither text nor json",
+		"topologyManagerPolicy: strict":                                                               "is none of",
+		"imagePullCredentialsVerificationPolicy: Verify":                                              "is none of NeverVerify",
+		"preloadedImagesVerificationAllowlist: [a]":                                                   "needs the policy NeverVerifyAllowlistedImages",
 		"imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\npreloadedImagesVerificationAllowlist: ['a:1']": "without tag and digest",
 		"evictionHard: {memory.available: 10Mi}\nimageMaximumGCAge: 1m":                                                       "greater than imageMinimumGCAge",
 	} {

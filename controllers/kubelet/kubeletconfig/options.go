@@ -53,6 +53,9 @@ func (c *Configuration) Options() (kubelet.Options, error) {
 	if u := c.UserNamespaces; u != nil && u.IDsPerPod != nil {
 		o.UserNamespaces.IDsPerPod = uint32(*u.IDsPerPod) // checked
 	}
+	if c.FeatureGates[gateMemory] {
+		o.MemoryQoS = &kubelet.MemoryQoS{Throttling: *c.MemoryThrottlingFactor, Reserve: c.MemoryReservationPolicy == tiered}
+	}
 	if o.MaxImages == 0 {
 		o.MaxImages = -2 // none at all
 	}

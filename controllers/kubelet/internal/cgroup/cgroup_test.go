@@ -30,6 +30,11 @@ func TestFiles(t *testing.T) {
 	require.Equal(t, []string{"cpu.weight 20", "cpu.max 50000 100000", "memory.max 1048576", "pids.max 10", "hugetlb.1GB.max max", "hugetlb.2MB.max 4194304",
 		"cpuset.cpus 0-1", "cpuset.mems 0"}, text(Files(true, all)))
 	require.Equal(t, []string{"cpu.max max 100000", "memory.max max", "pids.max max"}, text(Files(true, none)))
+	protected := Settings{MemoryMin: 5, MemoryLow: -1}
+	require.Equal(t, []string{"memory.min 5", "memory.low 0"}, text(Files(true, protected)))
+	require.Empty(t, Files(false, protected), "version 1 has neither")
+	require.Equal(t, map[string]uint64{"MemoryMin": 5, "MemoryLow": 0}, Properties(true, protected))
+	require.Empty(t, Properties(false, protected))
 	require.Empty(t, Files(false, Settings{}))
 	require.Empty(t, Files(true, Settings{}))
 	for shares, weight := range map[int64]int64{0: 1, 2: 1, 1024: 39, 262144: 10000, 1 << 40: 10000} {

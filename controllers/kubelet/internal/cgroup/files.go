@@ -19,6 +19,9 @@ type Settings struct {
 	Quota, Period int64
 	// Memory is the limit in bytes, PIDs that of processes and threads; negative means no limit.
 	Memory, PIDs int64
+	// MemoryMin and MemoryLow are how much memory of the group, in bytes, the kernel never takes away, and
+	// takes away last; negative means none. Version 1 has neither.
+	MemoryMin, MemoryLow int64
 	// Huge are the limits of huge pages in bytes, by the size of the pages as the kernel writes it (2MB,
 	// 1GB); negative means no limit.
 	Huge map[string]int64
@@ -84,6 +87,12 @@ func filesV2(s Settings) []File {
 	}
 	if s.Memory != 0 {
 		add("memory.max", most(s.Memory))
+	}
+	if s.MemoryMin != 0 {
+		add("memory.min", strconv.FormatInt(max(s.MemoryMin, 0), 10))
+	}
+	if s.MemoryLow != 0 {
+		add("memory.low", strconv.FormatInt(max(s.MemoryLow, 0), 10))
 	}
 	if s.PIDs != 0 {
 		add("pids.max", most(s.PIDs))

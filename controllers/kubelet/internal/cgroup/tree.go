@@ -235,6 +235,11 @@ func Properties(v2 bool, s Settings) map[string]uint64 {
 			p["CPUWeight"] = uint64(Weight(s.Shares))
 		}
 		limit("MemoryMax", s.Memory)
+		for name, n := range map[string]int64{"MemoryMin": s.MemoryMin, "MemoryLow": s.MemoryLow} {
+			if n != 0 {
+				p[name] = uint64(max(n, 0))
+			}
+		}
 	} else {
 		limit("CPUShares", max(s.Shares, 0))
 		limit("MemoryLimit", s.Memory)

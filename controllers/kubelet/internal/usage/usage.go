@@ -79,8 +79,23 @@ type Container struct {
 	MemoryAt                                      time.Time
 	// Swap is the swap it uses, in bytes; nil if unknown.
 	Swap *uint64
+	// Pressure is what the runtime says of it.
+	Pressure Pressure
 	// Layer is what it has written to its own layer, Logs what its log files hold.
 	Layer, Logs Space
+}
+
+// Pressure is how long processes of a group had to wait for CPU time, memory and disks; nil if unknown.
+type Pressure struct{ CPU, Memory, IO *Stalls }
+
+// Stalls are the times that at least some processes have waited, and that all have.
+type Stalls struct{ Some, Full Stall }
+
+// Stall is a time of waiting: all of it, as the kernel counts it in microseconds, and how much of the last 10,
+// 60 and 300 seconds, in percent.
+type Stall struct {
+	Total                uint64
+	Avg10, Avg60, Avg300 float64
 }
 
 // Volume is the use of a volume: one that the pod keeps on the node's disk, or one of a driver.
