@@ -20,6 +20,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/atomicfile"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
@@ -211,15 +212,7 @@ func (r *idRanges) write(uid types.UID, ids idRange) error {
 	if err != nil {
 		return err
 	}
-	dir := r.dir(uid)
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return err
-	}
-	temporary := filepath.Join(dir, mappingsFile+".new")
-	if err := os.WriteFile(temporary, b, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(temporary, filepath.Join(dir, mappingsFile))
+	return atomicfile.Write(filepath.Join(r.dir(uid), mappingsFile), b)
 }
 
 // take gives a pod a range, perhaps one of another policy. The lock is held.
