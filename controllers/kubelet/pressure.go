@@ -45,7 +45,7 @@ func (k *Kubelet) pressure(s *usage.Sample) *pressures {
 				continue
 			}
 			for _, e := range entries {
-				// The runtime's name of the group: the id, or a scope of systemd with a prefix of the runtime.
+				// The runtime's name of the group: the id, or a scope of systemd with a prefix.
 				if name := strings.TrimSuffix(e.Name(), ".scope"); e.IsDir() && (name == c.ID || strings.HasSuffix(name, "-"+c.ID)) {
 					p.containers[c.ID] = pressureOf(filepath.Join(dir, e.Name()))
 				}

@@ -37,10 +37,7 @@ spec:
 	n.kubectl("delete", "pod", "bomb")
 }
 
-// testPodFeatures runs pods whose demands the runtime decides about. Debian's containerd is older than user
-// namespaces and image volumes: such pods do not run, and say why.
-func (n *realNode) testPodFeatures() {
-	n.apply(`
+const featurePods = `
 apiVersion: node.k8s.io/v1
 kind: RuntimeClass
 metadata: {name: costly}
@@ -96,7 +93,12 @@ spec:
   runtimeClassName: costly
   terminationGracePeriodSeconds: 0
   containers: [{name: c, image: busybox, imagePullPolicy: Never, command: [sleep, "1000"], resources: {limits: {cpu: 200m, memory: 64Mi}}}]
-`)
+`
+
+// testPodFeatures runs pods whose demands the runtime decides about. Debian's containerd is older than user
+// namespaces and image volumes: such pods do not run, and say why.
+func (n *realNode) testPodFeatures() {
+	n.apply(featurePods)
 	waiting := func(pod, what string) {
 		n.until(pod, has(what), "get", "pod", pod, "-o", "jsonpath={.status.containerStatuses[0].state.waiting}")
 	}

@@ -58,8 +58,8 @@ func (p UserNamespacePolicy) withDefaults(pods int64) (UserNamespacePolicy, erro
 	switch {
 	case p.First%p.IDsPerPod != 0:
 		return p, fmt.Errorf("kubelet user assigned ID %d is not a multiple of %d", p.First, p.IDsPerPod)
-	case p.First < p.IDsPerPod:
-		return p, fmt.Errorf("kubelet user assigned ID %d must be greater or equal to %d", p.First, p.IDsPerPod) // never root of the machine
+	case p.First < p.IDsPerPod: // never root of the machine
+		return p, fmt.Errorf("kubelet user assigned ID %d must be greater or equal to %d", p.First, p.IDsPerPod)
 	case p.Count%p.IDsPerPod != 0:
 		return p, fmt.Errorf("kubelet user assigned IDs length %d is not a multiple of %d", p.Count, p.IDsPerPod)
 	case uint64(p.First)+uint64(p.Count) > 1<<32:

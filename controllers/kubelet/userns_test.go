@@ -83,7 +83,7 @@ func TestUserNamespaces(t *testing.T) {
 		again, err := os.ReadFile(file("b"))
 		require.NoError(t, err)
 		require.Equal(t, string(kept), string(again))
-		// A sandbox that is made anew has the ids of before.
+		// A new sandbox of a pod has the ids of the one before.
 		r.rt.KillSandbox("a")
 		time.Sleep(time.Minute)
 		require.Equal(t, a.HostId, r.mapping("a").HostId)

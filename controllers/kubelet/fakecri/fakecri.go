@@ -84,8 +84,8 @@ type Runtime struct {
 	// CgroupDriver is what RuntimeConfig answers; nil means that the runtime does not have this call, as
 	// containerd before 2.0.
 	CgroupDriver *cri.CgroupDriver
-	// Handlers are the runtime's handlers and what they can do, Features what it can do itself; nil means that
-	// its status does not say, as with containerd before 2.0.
+	// Handlers are the runtime's handlers and what they can do, Features what it can do itself; nil means
+	// that its status does not say, as with containerd before 2.0.
 	Handlers []*cri.RuntimeHandler
 	Features *cri.RuntimeFeatures
 	// ImageVolumes makes the runtime mount images, as containerd since 2.1.

@@ -91,8 +91,8 @@ type Pressure struct{ CPU, Memory, IO *Stalls }
 // Stalls are the times that at least some processes have waited, and that all have.
 type Stalls struct{ Some, Full Stall }
 
-// Stall is a time of waiting: all of it, as the kernel counts it in microseconds, and how much of the last 10,
-// 60 and 300 seconds, in percent.
+// Stall is a time of waiting: all of it, as the kernel counts it in microseconds, and how much of the last
+// 10, 60 and 300 seconds, in percent.
 type Stall struct {
 	Total                uint64
 	Avg10, Avg60, Avg300 float64
