@@ -31,6 +31,8 @@ type Cluster struct {
 	nominations nominations
 	// budgets limit how many pods preemption should take.
 	budgets map[types.NamespacedName]*budget
+	// spent are the victims that the budgets' status does not count yet.
+	spent map[spending]bool
 	// spared are pods that the API refused to have deleted, since when; they are no victims.
 	spared map[types.UID]time.Time
 	// nextPreempted is where the search for a node to preempt on begins, so that all nodes get their turn.
@@ -89,7 +91,7 @@ func NewCluster(random func(n int) int) *Cluster {
 	}
 	return &Cluster{nodes: map[string]*node{}, pods: map[types.UID]*placed{}, byNamespace: map[string]map[types.UID]*placed{},
 		namespaces: map[string]map[string]string{}, nominations: newNominations(),
-		budgets: map[types.NamespacedName]*budget{}, spared: map[types.UID]time.Time{}, random: random}
+		budgets: map[types.NamespacedName]*budget{}, spent: map[spending]bool{}, spared: map[types.UID]time.Time{}, random: random}
 }
 
 func inspect(pod *corev1.Pod) *podInfo {
@@ -235,7 +237,7 @@ func (c *Cluster) count(info *podInfo, d int) {
 // RemovePod removes a pod from its node, or its reservation if it has none.
 func (c *Cluster) RemovePod(uid types.UID) {
 	c.nominations.remove(uid)
-	c.nominations.victimGone(uid)
+	delete(c.nominations.leaving, uid)
 	c.displace(uid)
 }
 

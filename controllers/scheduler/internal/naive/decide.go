@@ -153,7 +153,7 @@ func (c *Cluster) schedule(info *podInfo) Decision {
 
 // nominatedNode is the node where room is kept for the pod, nil if there is none.
 func (c *Cluster) nominatedNode(info *podInfo) *node {
-	nom := c.nominations.byPod[info.pod.UID]
+	nom, _ := c.nominations.of(info.pod.UID)
 	if nom == nil {
 		return nil
 	}

@@ -1,123 +1,78 @@
 package naive
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
-// nomination is room kept on a node for a pod that waits for the pods it preempts to go. Invariants:
-//
-//  1. A pod has at most one nomination, and none while it is placed.
-//  2. A victim belongs to one nomination, is on its node, and leaves the nomination when it is gone.
-//  3. Nothing of equal or lower priority is placed into the room; see ahead.
+// nomination is room kept on a node for a pod that waits for the pods it preempts to go.
 type nomination struct {
 	info *podInfo
 	node string
-	// serial orders the nominations of pods of equal priority: the earlier is served first.
-	serial uint64
-	// victims are the pods still to go. None are known for a nomination that was read from the API.
-	victims map[types.UID]*placed
-	// planned is true for a nomination of this scheduler, which the API's status follows rather than leads.
-	planned bool
 }
 
-// nominations are those of all pods.
+// nominations are those of all pods, one each, in the order in which they were made. Everything is found by
+// going through them.
 type nominations struct {
-	serial uint64
-	byPod  map[types.UID]*nomination
-	byNode map[string]map[types.UID]*nomination
-	// leaving are the victims, by the pod that they make room for.
-	leaving map[types.UID]*nomination
+	list []*nomination
+	// leaving says for each victim which pod it makes room for.
+	leaving map[types.UID]types.UID
 }
 
-func newNominations() nominations {
-	return nominations{byPod: map[types.UID]*nomination{}, byNode: map[string]map[types.UID]*nomination{}, leaving: map[types.UID]*nomination{}}
-}
+func newNominations() nominations { return nominations{leaving: map[types.UID]types.UID{}} }
 
-// add keeps room for a pod on a node, instead of where room was kept for it before.
-func (all *nominations) add(info *podInfo, node string, victims []*placed) *nomination {
-	all.remove(info.pod.UID)
-	all.serial++
-	n := &nomination{info: info, node: node, serial: all.serial, victims: map[types.UID]*placed{}}
-	all.put(n)
-	all.claim(n, victims)
-	return n
-}
-
-// extend adds victims to a pod's nomination for a node, or nominates it.
-func (all *nominations) extend(info *podInfo, node string, victims []*placed) *nomination {
-	n := all.byPod[info.pod.UID]
-	if n == nil || n.node != node {
-		n = all.add(info, node, victims)
-	} else {
-		n.info = info
-		all.claim(n, victims)
-	}
-	n.planned = true
-	return n
-}
-
-// claim makes pods the victims of a nomination.
-func (all *nominations) claim(n *nomination, victims []*placed) {
-	for _, v := range victims {
-		if before := all.leaving[v.pod.UID]; before != nil {
-			delete(before.victims, v.pod.UID)
+// of returns a pod's nomination and how many were made before it; nil if it has none.
+func (all *nominations) of(pod types.UID) (*nomination, int) {
+	for i, n := range all.list {
+		if n.info.pod.UID == pod {
+			return n, i
 		}
-		n.victims[v.pod.UID] = v
-		all.leaving[v.pod.UID] = n
 	}
+	return nil, 0
 }
 
-// put adds a nomination that was removed before, with its place in the order. Its victims, if any, were given
-// up.
-func (all *nominations) put(n *nomination) {
-	all.byPod[n.info.pod.UID] = n
-	if all.byNode[n.node] == nil {
-		all.byNode[n.node] = map[types.UID]*nomination{}
+// extend adds victims to a pod's nomination for a node, or nominates it. A victim of another pod is this
+// one's now.
+func (all *nominations) extend(info *podInfo, node string, victims []*placed) *nomination {
+	n, _ := all.of(info.pod.UID)
+	if n == nil || n.node != node {
+		all.remove(info.pod.UID)
+		n = &nomination{node: node}
+		all.list = append(all.list, n)
 	}
-	all.byNode[n.node][n.info.pod.UID] = n
-}
-
-// remove ends a pod's nomination, if it has one, and returns it.
-func (all *nominations) remove(pod types.UID) *nomination {
-	n := all.byPod[pod]
-	if n == nil {
-		return nil
+	n.info = info
+	for _, v := range victims {
+		all.leaving[v.pod.UID] = info.pod.UID
 	}
-	delete(all.byPod, pod)
-	if delete(all.byNode[n.node], pod); len(all.byNode[n.node]) == 0 {
-		delete(all.byNode, n.node)
-	}
-	for uid := range n.victims {
-		delete(all.leaving, uid)
-	}
-	clear(n.victims)
 	return n
 }
 
-// victimGone notes that a pod has left its node. It returns the pod whose last victim that was, if it was
-// one's.
-func (all *nominations) victimGone(uid types.UID) (waiting types.UID, last bool) {
-	n := all.leaving[uid]
-	if n == nil {
-		return "", false
-	}
-	delete(all.leaving, uid)
-	delete(n.victims, uid)
-	return n.info.pod.UID, len(n.victims) == 0
+// remove ends a pod's nomination, if it has one; its victims are none any more.
+func (all *nominations) remove(pod types.UID) {
+	all.list = slices.DeleteFunc(all.list, func(n *nomination) bool { return n.info.pod.UID == pod })
+	maps.DeleteFunc(all.leaving, func(_, waiting types.UID) bool { return waiting == pod })
+}
+
+// isVictim reports whether a pod is to go for another.
+func (all *nominations) isVictim(pod types.UID) bool {
+	_, is := all.leaving[pod]
+	return is
 }
 
 // ahead returns the nominations whose room the pod must leave alone: those of more important pods, and of
 // equally important ones, except that of two such pods nominated to one node the first may take the room.
 func (all *nominations) ahead(info *podInfo) (out []*nomination) {
-	own, priority := all.byPod[info.pod.UID], priorityOf(info.pod)
-	for _, n := range all.byPod {
-		if n == own || priorityOf(n.info.pod) < priority {
-			continue
+	own, before := all.of(info.pod.UID)
+	for i, n := range all.list {
+		first := own != nil && own.node == n.node && before < i
+		switch d := cmp.Compare(priorityOf(n.info.pod), priorityOf(info.pod)); {
+		case n == own, d < 0, d == 0 && first:
+		default:
+			out = append(out, n)
 		}
-		if priorityOf(n.info.pod) == priority && own != nil && own.node == n.node && own.serial < n.serial {
-			continue
-		}
-		out = append(out, n)
 	}
 	return out
 }

@@ -91,7 +91,7 @@ func (d *decision) victimsOn(n *node) *preemption {
 	for uid, o := range n.pods {
 		switch {
 		case priorityOf(o.pod) >= priority:
-		case o.pod.DeletionTimestamp != nil || c.nominations.leaving[uid] != nil:
+		case o.pod.DeletionTimestamp != nil || c.nominations.isVictim(uid):
 			ending = append(ending, o)
 		case o.pod.Spec.NodeName == "" || !c.spared[uid].IsZero():
 			// Its own binding is under way, so there is nothing to preempt yet, or it cannot be preempted.
