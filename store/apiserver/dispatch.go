@@ -96,9 +96,11 @@ func (r *request) warnDeprecated() {
 	}
 }
 
-// errNoMethod refuses a method of a path that is not that of an object.
+// errNoMethod refuses a method that has no verb, or one of a path that is not that of an object.
 func errNoMethod() error {
-	return apierrors.New(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "the server does not allow this method on the requested resource")
+	err := apierrors.New(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "the server does not allow this method on the requested resource")
+	err.ErrStatus.Details = &metav1.StatusDetails{}
+	return err
 }
 
 func errNoResource() error {

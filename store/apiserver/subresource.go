@@ -14,6 +14,9 @@ func (s *Server) serveSubresource(rt *route, r *request) {
 	case !known || rt.res == nil:
 		r.fail(errNoResource())
 		return
+	case !verb && r.info.Verb == "" && r.Method != http.MethodOptions:
+		r.fail(errNoMethod())
+		return
 	// OPTIONS has no verb here; the backend answers it.
 	case !verb && (r.info.Subresource != "proxy" || r.Method != http.MethodOptions):
 		r.fail(apierrors.NewMethodNotSupported(rt.info.GVR.GroupResource(), r.info.Verb))

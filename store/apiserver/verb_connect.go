@@ -16,6 +16,10 @@ import (
 
 // connect forwards a request to the kubelet of the object's node, or to the object's own address.
 func (s *Server) connect(rt *route, r *request) {
+	if r.query.Has("dryRun") {
+		r.fail(apierrors.NewBadRequest("dryRun is not supported"))
+		return
+	}
 	if err := checkConnectOptions(r.info.Subresource, r.info.Name, r.query); err != nil {
 		r.fail(err)
 		return
@@ -98,6 +102,12 @@ func (r *request) proxyPath() string {
 		p += "/"
 	}
 	return p
+}
+
+// proxyPrefix is the path of a proxied request as far as the subresource.
+func (r *request) proxyPrefix() string {
+	trim := func(s string) string { return strings.TrimRight(s, "/") }
+	return trim(strings.TrimSuffix(trim(r.URL.Path), trim(r.info.Rest)))
 }
 
 // redirectToRoot redirects a client that reads from a proxy without a path to the path that ends with a

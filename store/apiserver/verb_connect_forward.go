@@ -25,7 +25,7 @@ func (s *Server) forward(r *request, to http.RoundTripper, u *url.URL) {
 		if r.redirectToRoot() {
 			return
 		}
-		proxied = &links{prefix: strings.TrimSuffix(r.URL.Path, r.proxyPath()), backend: u.Host, front: r.Host}
+		proxied = &links{prefix: r.proxyPrefix(), backend: u.Host, front: r.Host}
 	}
 	proxy := &httputil.ReverseProxy{
 		Transport:     to,
@@ -35,9 +35,9 @@ func (s *Server) forward(r *request, to http.RoundTripper, u *url.URL) {
 			withoutCredentials(p.Out.Header)
 			p.Out.Header["X-Forwarded-For"] = p.In.Header["X-Forwarded-For"]
 			p.SetXForwarded()
-			if proxied != nil { // a backend sees the request as the client has made it
-				p.Out.Host = r.Host
-				p.Out.Header.Set("X-Forwarded-Uri", r.URL.EscapedPath())
+			if proxied != nil {
+				asMade(p)
+				p.Out.Header.Set("X-Forwarded-Uri", proxied.prefix+u.EscapedPath())
 			}
 		},
 		ModifyResponse: func(resp *http.Response) error {
@@ -56,6 +56,18 @@ func (s *Server) forward(r *request, to http.RoundTripper, u *url.URL) {
 	ctx, cancel := r.server.lifecycle.within(r.Context(), cutting)
 	defer cancel()
 	proxy.ServeHTTP(r.w, r.WithContext(ctx))
+}
+
+// asMade gives a backend the host of the request as the client has made it, and what proxies before this
+// server have said of it. Only those are known to the client by host and scheme.
+func asMade(p *httputil.ProxyRequest) {
+	p.Out.Host = p.In.Host
+	for _, name := range []string{"Forwarded", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		p.Out.Header.Del(name)
+		if v, ok := p.In.Header[name]; ok {
+			p.Out.Header[name] = v
+		}
+	}
 }
 
 // backendError is the error of a request that a backend did not answer.

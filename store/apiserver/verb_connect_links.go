@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/flate"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -45,7 +46,7 @@ func (l *links) apply(resp *http.Response) error {
 	if to := resp.Header.Get("Location"); to != "" {
 		target, err := url.Parse(to)
 		if err != nil {
-			return apierrors.NewInternalError(err)
+			return apierrors.NewInternalError(fmt.Errorf("error trying to parse Location header: %w", err))
 		}
 		resp.Header.Set("Location", l.rewrite(target))
 		return nil

@@ -7,13 +7,14 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
-	"github.com/keelson-dev/keelson/apimachinery/intstr"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/store/registry"
@@ -40,12 +41,17 @@ func (s *Server) proxyNode(r *request, node *corev1.Node) {
 	}
 }
 
-// proxyURL returns the URL of the rest of the path and the query at another host.
+// proxyURL returns the URL of the rest of the path and the query at another host. The path has no empty
+// elements and none that lead out of it, such as those of "a//b" and "../a".
 func (s *Server) proxyURL(r *request, scheme, host string) *url.URL {
 	if scheme == "" {
 		scheme = "http"
 	}
-	return &url.URL{Scheme: scheme, Host: host, Path: cmp.Or(r.proxyPath(), "/"), RawQuery: r.URL.RawQuery}
+	at := path.Join("/", r.proxyPath())
+	if strings.HasSuffix(r.URL.Path, "/") && at != "/" {
+		at += "/"
+	}
+	return &url.URL{Scheme: scheme, Host: host, Path: at, RawQuery: r.URL.RawQuery}
 }
 
 // backends reaches pods and services.
@@ -115,15 +121,9 @@ func (s *Server) proxyService(r *request, svc *corev1.Service) {
 // endpointOf picks a ready endpoint of a service at random, out of those that are pods of its namespace: an
 // EndpointSlice may name any address.
 func (s *Server) endpointOf(r *request, svc *corev1.Service, port string) (string, error) {
-	name, ok := "", len(svc.Spec.Ports) == 1 && port == ""
-	for _, p := range svc.Spec.Ports {
-		if ok || p.Name == port || strconv.Itoa(int(p.Port)) == port || p.TargetPort == intstr.Parse(port) && port != "" {
-			name, ok = p.Name, true
-			break
-		}
-	}
-	if !ok {
-		return "", apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %q found for service %q", port, svc.Name))
+	name, err := portOf(svc, port)
+	if err != nil {
+		return "", err
 	}
 	found, err := registry.List[*discoveryv1.EndpointSlice](r.Context(), s.Access(), gvr{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"},
 		svc.Namespace, labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: svc.Name}))
@@ -152,6 +152,24 @@ func (s *Server) endpointOf(r *request, svc *corev1.Service, port string) (strin
 		return "", apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", svc.Name))
 	}
 	return hosts[s.registry.Draw("endpoint "+svc.Namespace+"/"+svc.Name)%uint64(len(hosts))], nil
+}
+
+// portOf returns the name of the port of a service that a proxied path names or has the number of; the only
+// one if the path has none.
+func portOf(svc *corev1.Service, port string) (string, error) {
+	if port == "" && len(svc.Spec.Ports) == 1 {
+		return svc.Spec.Ports[0].Name, nil
+	}
+	number, err := strconv.ParseInt(port, 10, 64)
+	for _, p := range svc.Spec.Ports {
+		if err != nil && p.Name == port || err == nil && int64(p.Port) == number {
+			return p.Name, nil
+		}
+	}
+	if err == nil {
+		return "", apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %d found for service %q", number, svc.Name))
+	}
+	return "", apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %q found for service %q", port, svc.Name))
 }
 
 // isPod reports whether an endpoint refers to a pod of the namespace that has the address.
