@@ -29,14 +29,14 @@ type runtime struct {
 
 func newRuntime(opts Options, observe grpc.UnaryClientInterceptor) (*runtime, error) {
 	r := &runtime{}
-	c, err := dialCRI(opts.RuntimeEndpoint, opts.RuntimeDial, observe, opts.RuntimeTimeout)
+	c, err := dialCRI(opts.RuntimeEndpoint, &opts, observe)
 	if err != nil {
 		return nil, err
 	}
 	r.conns = append(r.conns, c)
 	r.RuntimeServiceClient, r.images = cri.NewRuntimeServiceClient(c), cri.NewImageServiceClient(c)
 	if opts.ImageEndpoint != opts.RuntimeEndpoint {
-		c, err := dialCRI(opts.ImageEndpoint, opts.RuntimeDial, observe, opts.RuntimeTimeout)
+		c, err := dialCRI(opts.ImageEndpoint, &opts, observe)
 		if err != nil {
 			r.close()
 			return nil, err
@@ -53,7 +53,8 @@ func (r *runtime) close() {
 	}
 }
 
-func dialCRI(endpoint string, dial func(context.Context, string) (net.Conn, error), observe grpc.UnaryClientInterceptor, timeout time.Duration) (*grpc.ClientConn, error) {
+func dialCRI(endpoint string, opts *Options, observe grpc.UnaryClientInterceptor) (*grpc.ClientConn, error) {
+	dial := opts.RuntimeDial
 	if dial == nil {
 		network, address, err := splitEndpoint(endpoint)
 		if err != nil {
@@ -64,16 +65,20 @@ func dialCRI(endpoint string, dial func(context.Context, string) (net.Conn, erro
 			return d.DialContext(ctx, network, address)
 		}
 	}
-	return grpc.NewClient("passthrough:///"+endpoint,
+	var traced []grpc.DialOption
+	if calls := opts.Tracing.Runtime; calls != nil {
+		traced = append(traced, grpc.WithStatsHandler(calls))
+	}
+	return grpc.NewClient("passthrough:///"+endpoint, append(traced,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return dial(ctx, endpoint) }),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
 		// Without jitter: a runtime has one client.
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: 5 * time.Second,
 			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, MaxDelay: 3 * time.Second}}),
-		grpc.WithChainUnaryInterceptor(observe, withTimeout(timeout)),
+		grpc.WithChainUnaryInterceptor(observe, withTimeout(opts.RuntimeTimeout)),
 		grpc.WithDisableServiceConfig(),
-	)
+	)...)
 }
 
 // splitEndpoint reads unix:///path and tcp://host:port.

@@ -25,7 +25,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/controllers/internal/nodestream"
 	"github.com/keelson-dev/keelson/controllers/internal/serve"
-	"github.com/keelson-dev/keelson/controllers/profiles"
 )
 
 // Healthz returns the least of the kubelet's three servers, which upstream's serves on 127.0.0.1:10248: GET
@@ -50,6 +49,9 @@ func (k *Kubelet) Handler() http.Handler {
 	mux := http.NewServeMux()
 	k.handleReads(mux)
 	k.handleDebugging(mux)
+	if traced := k.opts.Tracing.Handler; traced != nil {
+		return k.gate().Wrap(traced(mux))
+	}
 	return k.gate().Wrap(mux)
 }
 
@@ -114,7 +116,14 @@ var debuggingPaths = []string{"/run/", "/exec/", "/attach/", "/portForward/", "/
 
 // handleDebugging adds what shows or changes pods and the kubelet itself.
 func (k *Kubelet) handleDebugging(mux *http.ServeMux) {
-	k.handleZPages(mux)
+	off := func(path string) bool {
+		return k.opts.NoDebugging && slices.ContainsFunc(debuggingPaths, func(at string) bool { return strings.HasPrefix(path+"/", at) })
+	}
+	for at, page := range k.opts.Pages {
+		if !off(at) {
+			mux.Handle(at, page)
+		}
+	}
 	if k.opts.NoDebugging {
 		for _, at := range debuggingPaths {
 			mux.HandleFunc(at, func(w http.ResponseWriter, _ *http.Request) {
@@ -128,12 +137,6 @@ func (k *Kubelet) handleDebugging(mux *http.ServeMux) {
 	mux.HandleFunc("POST /checkpoint/{namespace}/{pod}/{container}", k.serveCheckpoint)
 	if dir := k.opts.SystemLogDir; dir != "" {
 		mux.Handle("GET /logs/", http.StripPrefix("/logs/", http.FileServer(http.Dir(dir))))
-	}
-	mux.HandleFunc("GET /configz", func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, map[string]any{"kubeletconfig": k.opts.Configz})
-	})
-	if !k.opts.NoProfiling {
-		mux.Handle(profiles.Path, profiles.Handler())
 	}
 	if set := k.opts.SetVerbosity; set != nil {
 		mux.HandleFunc("PUT /debug/flags/v", func(w http.ResponseWriter, r *http.Request) { serveVerbosity(w, r, set) })
@@ -151,27 +154,6 @@ func serveVerbosity(w http.ResponseWriter, r *http.Request, set func(string) err
 		return
 	}
 	fmt.Fprintf(w, "successfully set klog.logging.verbosity to %s", strings.TrimSpace(string(b)))
-}
-
-// handleZPages adds the pages about how the process was started and how it does.
-func (k *Kubelet) handleZPages(mux *http.ServeMux) {
-	const warning = "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.\n\n"
-	text := func(f func(w io.Writer)) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			f(w)
-		}
-	}
-	mux.HandleFunc("GET /flagz", text(func(w io.Writer) {
-		fmt.Fprint(w, "\nkubelet flags\n"+warning)
-		for _, name := range slices.Sorted(maps.Keys(k.opts.Flags)) {
-			fmt.Fprintf(w, "%s=%s\n", name, k.opts.Flags[name])
-		}
-	}))
-	mux.HandleFunc("GET /statusz", text(func(w io.Writer) {
-		fmt.Fprintf(w, "\nkubelet statusz\n"+warning+"Started: %s\nUp: %s\nBinary version: %s\n\nPaths: /configz /debug /flagz /healthz /metrics /statusz\n",
-			k.began.UTC().Format(time.RFC1123), time.Since(k.began).Truncate(time.Second), version)
-	}))
 }
 
 // serveRunningPods lists what the runtime runs, whatever the API server or the manifests say.

@@ -2,6 +2,7 @@ package kubelet_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -26,13 +27,20 @@ func TestThreeServers(t *testing.T) {
 	var p port
 	health, readOnly := pipenet.New(), pipenet.New()
 	verbosity := ""
+	var traced atomic.Int32
 	bubble(t, func(r *rig) {
 		p.open(r)
 		health, readOnly = pipenet.New(), pipenet.New()
 		r.opts.HealthzListener, r.opts.ReadOnlyListener = health, readOnly
 		r.opts.SystemLogDir = r.t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(r.opts.SystemLogDir, "boot.log"), []byte("started\n"), 0o600))
-		r.opts.Configz, r.opts.Flags = map[string]string{"clusterDomain": "x"}, map[string]string{"v": "2"}
+		r.opts.Pages = map[string]http.Handler{"/configz": textPage("the configuration"), "/debug/pprof/": textPage("a profile"), "/flagz": textPage("the flags"), "/statusz": textPage("the state")}
+		r.opts.Tracing.Handler = func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				traced.Add(1)
+				next.ServeHTTP(w, r)
+			})
+		}
 		r.opts.SetVerbosity = func(v string) error { verbosity = v; return nil }
 		r.rt.Measure = func(*cri.ContainerConfig) fakecri.Usage {
 			return fakecri.Usage{CPU: 1500 * time.Millisecond, Memory: 1 << 20, Disk: 1 << 10, Processes: 3}
@@ -62,10 +70,10 @@ func TestThreeServers(t *testing.T) {
 			{"GET", "/metrics/probes", `result="successful"} `, 404, 200, 200},
 			{"GET", "/runningpods/", `"name":"web"`, 404, 404, 200},
 			{"GET", "/logs/boot.log", "started", 404, 404, 200},
-			{"GET", "/configz", `{"kubeletconfig":{"clusterDomain":"x"}}`, 404, 404, 200},
-			{"GET", "/flagz", "v=2", 404, 404, 200},
-			{"GET", "/statusz", "Binary version: v1.36.3", 404, 404, 200},
-			{"GET", "/debug/pprof/cmdline", "", 404, 404, 200},
+			{"GET", "/configz", "the configuration", 404, 404, 200},
+			{"GET", "/flagz", "the flags", 404, 404, 200},
+			{"GET", "/statusz", "the state", 404, 404, 200},
+			{"GET", "/debug/pprof/cmdline", "a profile", 404, 404, 200},
 			{"PUT", "/debug/flags/v", "successfully set", 404, 404, 200},
 			{"POST", "/checkpoint/default/web/a", "does not implement CheckpointContainer", 404, 404, 404},
 			{"POST", "/checkpoint/default/none/a", "pod does not exist", 404, 404, 404},
@@ -83,9 +91,17 @@ func TestThreeServers(t *testing.T) {
 			}
 		}
 		require.Empty(t, verbosity, "an empty body")
+		before := traced.Load()
+		require.EqualValues(t, 18, before, "each permitted request of the kubelet API")
 		code, _ := p.as(nil, "").do("GET", "/pods")
 		require.Equal(t, 401, code)
+		require.Equal(t, before, traced.Load())
 	})
+}
+
+// textPage is a page with a text.
+func textPage(text string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
 }
 
 func plainClient(l *pipenet.Listener) *http.Client {

@@ -137,13 +137,13 @@ type Options struct {
 	// [Kubelet.ReadOnly], in plain HTTP without authentication; nil disables them.
 	HealthzListener, ReadOnlyListener net.Listener
 	// NoDebugging disables everything that shows or changes the content of pods or the kubelet itself: logs,
-	// exec, attach, port forwarding, checkpoints, the configuration. NoProfiling disables /debug/pprof.
-	NoDebugging, NoProfiling bool
+	// exec, attach, port forwarding, checkpoints, and the Pages /configz and below /debug/.
+	NoDebugging bool
 	// SystemLogDir is served at /logs/; empty disables it.
 	SystemLogDir string
-	// Configz is served at /configz and Flags at /flagz: what the program was configured with.
-	Configz any
-	Flags   map[string]string
+	// Pages are further pages of the kubelet API, by path: what the program says about itself, such as
+	// /configz, /flagz and /statusz. A path that ends in a slash includes what is below it.
+	Pages map[string]http.Handler
 	// SetVerbosity sets the verbosity of the log, a number, when /debug/flags/v receives one; nil disables
 	// it.
 	SetVerbosity func(string) error
@@ -191,6 +191,8 @@ type Options struct {
 	Host Host
 	// StopPods stops all pods, without their grace periods, and removes their files when Run ends.
 	StopPods bool
+	// Tracing makes spans; the zero value makes none.
+	Tracing Tracing
 	// Logger receives failures and progress; nil discards.
 	Logger *slog.Logger
 }

@@ -305,7 +305,9 @@ func (w *worker) step(ctx context.Context) (after time.Duration, done bool, err 
 			w.references = pod.Generation
 		}
 		running, done := w.interruptible(ctx, pod)
-		after, err = w.sync(running, pod, v)
+		within, end := w.k.opts.Tracing.sync(running, "syncPod", pod)
+		after, err = w.sync(within, pod, v)
+		end(err)
 		interrupted := running.Err() != nil
 		done()
 		if ctx.Err() != nil {
@@ -318,7 +320,10 @@ func (w *worker) step(ctx context.Context) (after time.Duration, done bool, err 
 			return after, false, err
 		}
 	}
-	return w.end(ctx)
+	within, end := w.k.opts.Tracing.sync(ctx, "syncTerminatingPod", pod)
+	after, done, err = w.end(within)
+	end(err)
+	return after, done, err
 }
 
 // view is what the runtime holds of the pod. It is as recent as the lists of the runtime unless the worker

@@ -52,7 +52,6 @@ var refusedFlags = map[string]string{
 	"peer-advertise-port":              "requests are not passed on to servers of another version: the feature UnknownVersionInteroperabilityProxy is not there",
 	"peer-ca-file":                     "requests are not passed on to servers of another version: the feature UnknownVersionInteroperabilityProxy is not there",
 	"service-account-signing-endpoint": "tokens are signed with a key in a file: use --service-account-signing-key-file",
-	"tracing-config-file":              "no traces are sent: the program is built without the modules of OpenTelemetry",
 }
 
 // otherFlags registers what is left of kube-apiserver's flags.

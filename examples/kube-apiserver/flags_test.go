@@ -101,7 +101,7 @@ func TestFixedFlags(t *testing.T) {
 		_, err := parse(append(args, "--storage-backend=memory"))
 		require.NoError(t, err, args)
 	}
-	for flag, why := range map[string]string{"--watch-cache=false": "all reads are served", "--emulated-version=1.35": "no older version", "--tracing-config-file=x": "no traces",
+	for flag, why := range map[string]string{"--watch-cache=false": "all reads are served", "--emulated-version=1.35": "no older version",
 		"--kubelet-preferred-address-types=Postal": "is none of", "--tls-curve-preferences=x": "invalid"} {
 		_, err := parse([]string{flag, "--storage-backend=memory"})
 		require.ErrorContains(t, err, why, flag)

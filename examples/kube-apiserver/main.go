@@ -65,6 +65,10 @@ func run(args []string) error {
 	ctx, stop := component.Context()
 	defer stop()
 	log := o.logging.Logger()
+	if err := o.traces.open(log); err != nil {
+		return err
+	}
+	defer o.traces.close(log)
 	st, err := o.openStore(ctx, log)
 	if err != nil {
 		return err
@@ -129,6 +133,9 @@ func (o *options) openStore(ctx context.Context, log *slog.Logger) (*opened, err
 		return &opened{st, func() { _ = st.Close() }}, nil // every acknowledged write is synced
 	}
 	eo := etcd.Options{Endpoints: o.etcdServers, Prefix: o.etcdPrefix, CompactInterval: o.etcdCompaction, Logger: log}
+	if o.traces.tracer != nil {
+		eo.Calls = o.traces.tracer.Calls()
+	}
 	if o.etcdCAFile != "" || o.etcdCertFile != "" {
 		files, err := component.NewClientTLS(log, o.etcdCAFile, o.etcdCertFile, o.etcdKeyFile)
 		if err != nil {
@@ -226,6 +233,7 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 	if co.Server.Nodes, err = o.nodes.transport(log); err != nil {
 		return nil, err
 	}
+	o.traces.apply(&co)
 	cp, err := controlplane.New(co)
 	if err != nil {
 		return nil, err

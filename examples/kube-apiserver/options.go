@@ -30,6 +30,7 @@ type options struct {
 	tokenWebhook                  tokenWebhook
 	audit                         auditing
 	encryption                    encrypting
+	traces                        traces
 	aggregation                   aggregating
 	bookkeeping                   bookkeeping
 	coordination                  coordination
@@ -105,6 +106,7 @@ func (o *options) flagSet() *pflag.FlagSet {
 	o.tokenWebhook.flags(f)
 	o.audit.flags(f)
 	o.encryption.flags(f)
+	o.traces.flags(f)
 	o.aggregation.flags(f)
 	o.bookkeeping.flags(f)
 	o.coordination.flags(f)

@@ -30,7 +30,7 @@ type connection struct {
 // connect opens the connection. With rotateCertificates or a bootstrap kubeconfig the client certificate is
 // requested from the API server and renewed before it expires; until there is one, the credentials of the
 // kubeconfig serve, or else those of the bootstrap kubeconfig request it.
-func connect(o *flags, c *kubeletconfig.Configuration, node string, log *slog.Logger) (*connection, error) {
+func connect(o *flags, c *kubeletconfig.Configuration, node string, tracer *tracer, log *slog.Logger) (*connection, error) {
 	path := o.kubeconfig
 	_, err := os.Stat(path)
 	bootstrap := o.bootstrap != "" && errors.Is(err, fs.ErrNotExist)
@@ -42,6 +42,9 @@ func connect(o *flags, c *kubeletconfig.Configuration, node string, log *slog.Lo
 		return nil, err
 	}
 	cfg.UserAgent = "kubelet"
+	if tracer != nil {
+		cfg.Wrap = tracer.Transport
+	}
 	opts := rest.Options{Logger: log, QPS: float64(*c.KubeAPIQPS), Burst: int(c.KubeAPIBurst)}
 	first, err := rest.New(cfg, opts)
 	if err != nil || !c.RotateCertificates && !bootstrap {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -40,8 +41,8 @@ type flags struct {
 	providers, providerDir                                                       string
 	private                                                                      private
 	verbosity                                                                    int
-	// set are the flags of the command line.
-	set map[string]string
+	// set has the flags of the command line.
+	set *pflag.FlagSet
 }
 
 func (o *flags) bind(f *pflag.FlagSet) {
@@ -85,12 +86,11 @@ func parse(args []string) (*flags, *kubeletconfig.Configuration, error) {
 			return nil, nil, err
 		}
 	}
-	o.set = map[string]string{}
-	f.Visit(func(flag *pflag.Flag) { o.set[flag.Name] = flag.Value.String() })
+	o.set = f
 	if !f.Changed("v") {
 		o.verbosity = int(c.Logging.Verbosity)
 	}
-	return o, c, errors.Join(check(), c.Check(), checkAlone(o, c))
+	return o, c, errors.Join(check(), c.Check(), checkTracing(c), checkAlone(o, c))
 }
 
 // checkAlone refuses what needs an API server where there is none.
@@ -129,9 +129,15 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	ko.Pages = pages(o, c)
+	tracer, err := trace(&ko, c, log)
+	if err != nil {
+		return err
+	}
+	defer tracer.close(log)
 	var conn *connection // nil: standalone
 	if o.kubeconfig != "" {
-		if conn, err = connect(o, c, ko.NodeName, log); err != nil {
+		if conn, err = connect(o, c, ko.NodeName, tracer, log); err != nil {
 			return err
 		}
 		defer conn.close()
@@ -197,6 +203,13 @@ func logger(o *flags, c *kubeletconfig.Configuration) (*slog.Logger, func(string
 	}
 }
 
+// pages are what the kubelet says about itself.
+func pages(o *flags, c *kubeletconfig.Configuration) map[string]http.Handler {
+	p := component.Pages{Name: "kubelet", Version: "1.36", Flags: o.set, Config: func() map[string]any { return map[string]any{"kubeletconfig": c} },
+		Profiles: *c.EnableProfilingHandler, Paths: []string{"/healthz", "/logs", "/metrics", "/pods", "/stats"}}
+	return p.Handlers()
+}
+
 // listen opens the ports of the three servers.
 func listen(ko *kubelet.Options, c *kubeletconfig.Configuration) (end func(), err error) {
 	var open []net.Listener
@@ -234,7 +247,7 @@ func options(o *flags, c *kubeletconfig.Configuration) (kubelet.Options, error) 
 		return ko, err
 	}
 	ko.Plugins = &kubelet.PluginOptions{}
-	ko.NodeName, ko.RootDir, ko.NodeLabels, ko.PullFallback, ko.Flags = o.hostname, o.rootDir, o.labels, o.pullFallback, o.set
+	ko.NodeName, ko.RootDir, ko.NodeLabels, ko.PullFallback = o.hostname, o.rootDir, o.labels, o.pullFallback
 	if ko.NodeName == "" {
 		host, err := os.Hostname()
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/controllers/kubelet"
 	"github.com/keelson-dev/keelson/controllers/kubelet/fakecri"
+	"github.com/keelson-dev/keelson/examples/internal/collector"
 )
 
 func TestFlagsWinOverTheFile(t *testing.T) {
@@ -135,11 +137,12 @@ func TestStandaloneProgram(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, free.Close())
 
+	traces := collector.Start(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
 		done <- run(ctx, []string{"--pod-manifest-path=" + manifests, "--container-runtime-endpoint=unix://" + socket, "--root-dir=" + dir, "--cert-dir=" + dir, "--hostname-override=n1",
-			"--authentication-token-webhook=false", "--authorization-mode=AlwaysAllow", "--port=" + port, "--healthz-port=0", "--address=127.0.0.1", "--config=" + config(t, dir)})
+			"--authentication-token-webhook=false", "--authorization-mode=AlwaysAllow", "--port=" + port, "--healthz-port=0", "--address=127.0.0.1", "--config=" + config(t, dir, "tracing: {endpoint: '"+traces.Address+"', samplingRatePerMillion: 1000000}\n")})
 	}()
 	require.NoError(t, os.WriteFile(filepath.Join(manifests, "a.yaml"), []byte(
 		"apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: main, image: img, imagePullPolicy: IfNotPresent}]}\n"), 0o600))
@@ -157,15 +160,24 @@ func TestStandaloneProgram(t *testing.T) {
 	cancel()
 	require.NoError(t, <-done)
 	require.Equal(t, []string{"web-n1/main"}, rt.Running(), "containers outlive the kubelet")
+	// The calls that started the pod are spans below a look at it.
+	started := traces.Wait(t, "the start", func(s collector.Span) bool { return s.Name == "runtime.v1.RuntimeService/StartContainer" })
+	look := traces.Wait(t, "the look at the pod", func(s collector.Span) bool { return s.ID == started.ParentID })
+	require.Equal(t, "syncPod", look.Name)
+	require.Equal(t, "kubelet", look.Service)
+	require.Equal(t, "default/web-n1", look.Attributes["k8s.pod"])
+	for _, s := range traces.Spans() {
+		require.Equal(t, strings.HasPrefix(s.Name, "sync"), s.ParentID == "", "calls for no pod make no spans: %+v", s)
+	}
 }
 
 // config is a configuration file for what has no flag.
-func config(t *testing.T, dir string) string {
+func config(t *testing.T, dir string, more ...string) string {
 	path := filepath.Join(dir, "config.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\npodLogsDir: "+filepath.Join(dir, "logs")+
 		"\ncgroupsPerQOS: false\nenforceNodeAllocatable: [none]\nfailSwapOn: false\nfailCgroupV1: false\noomScoreAdj: 0\nmaxOpenFiles: 1024\n"+
 		// The disk may be short of space.
-		"evictionHard: {memory.available: 100Mi}\nimageGCHighThresholdPercent: 100\n"), 0o600))
+		"evictionHard: {memory.available: 100Mi}\nimageGCHighThresholdPercent: 100\n"+strings.Join(more, "")), 0o600))
 	return path
 }
 

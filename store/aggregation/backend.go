@@ -164,9 +164,9 @@ func (b *backend) send(r *http.Request, u *authn.User) (*http.Response, error) {
 		return nil, b.broken
 	}
 	if upgrades(r.Header) {
-		return b.upgrades.RoundTrip(r)
+		return webhook.Transport(r.Context(), b.upgrades).RoundTrip(r)
 	}
-	return b.requests.RoundTrip(r)
+	return webhook.Transport(r.Context(), b.requests).RoundTrip(r)
 }
 
 func upgrades(h http.Header) bool {

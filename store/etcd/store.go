@@ -29,6 +29,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc/stats"
 
 	"github.com/keelson-dev/keelson/store"
 )
@@ -59,6 +60,8 @@ type Options struct {
 	// CompactInterval is how often Run compacts; history older than one to two intervals is discarded. Zero
 	// means 5 min, negative never.
 	CompactInterval time.Duration
+	// Calls receives the calls of the client, for example to trace them; nil means that nothing does.
+	Calls stats.Handler
 	// Logger receives compactions and reconnects. Nil discards.
 	Logger *slog.Logger
 }

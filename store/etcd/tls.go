@@ -10,13 +10,18 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// dialOptions secure connections to members as Options.TLS says; endpoints are all of the kind of the first.
+// dialOptions secure connections to members as Options.TLS says, and report their calls; endpoints are all of
+// the kind of the first.
 func (o *Options) dialOptions() []grpc.DialOption {
+	var out []grpc.DialOption
+	if o.Calls != nil {
+		out = append(out, grpc.WithStatsHandler(o.Calls))
+	}
 	first := o.Endpoints[0]
 	if o.TLS == nil || strings.HasPrefix(first, "http:") || strings.HasPrefix(first, "unix:") {
-		return nil
+		return out
 	}
-	return []grpc.DialOption{grpc.WithTransportCredentials(perConnection{credentials.NewTLS(nil), o.TLS})}
+	return append(out, grpc.WithTransportCredentials(perConnection{credentials.NewTLS(nil), o.TLS}))
 }
 
 // perConnection makes the TLS configuration of each connection when it is opened.

@@ -195,6 +195,10 @@ func (c *Client) post(ctx context.Context, t Target, address string, credential 
 	if err != nil {
 		return nil, err
 	}
+	if wrapped := Transport(ctx, client.Transport); wrapped != client.Transport {
+		traced := *client
+		traced.Transport, client = wrapped, &traced
+	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return nil, err

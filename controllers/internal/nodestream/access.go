@@ -49,6 +49,6 @@ var (
 	// subresources are those of nodes, by the first element of the path. All other paths need proxy.
 	subresources = map[string][]string{
 		"stats": {"stats"}, "metrics": {"metrics"}, "logs": {"log"}, "checkpoint": {"checkpoint"},
-		"pods": {"pods", "proxy"}, "runningpods": {"pods", "proxy"}, "healthz": {"healthz", "proxy"}, "configz": {"configz", "proxy"}, "statusz": {"statusz", "proxy"},
+		"pods": {"pods", "proxy"}, "runningpods": {"pods", "proxy"}, "healthz": {"healthz", "proxy"}, "configz": {"configz", "proxy"}, "statusz": {"statusz"}, "flagz": {"configz"},
 	}
 )

@@ -199,7 +199,6 @@ func (c *Configuration) refuse() error {
 	not(is(c.EnableSystemLogQuery), "enableSystemLogQuery", "this kubelet serves files of /var/log only")
 	not(c.ShutdownGracePeriod.Duration != 0 || c.ShutdownGracePeriodCriticalPods.Duration != 0 || len(c.ShutdownGracePeriodByPodPriority) > 0, "shutdownGracePeriod",
 		"this kubelet does not delay the shutdown of the machine")
-	not(c.Tracing != nil, "tracing", "this kubelet exports no traces")
 	not(len(c.Logging.VModule) > 0 || c.Logging.Options.Text.SplitStream || c.Logging.Options.JSON.SplitStream, "logging", "vmodule and splitStream are not supported")
 	not(c.ProtectKernelDefaults, "protectKernelDefaults", "this kubelet changes no kernel parameters of the machine and does not check them")
 	not(*c.IPTablesMasqueradeBit != 14 || *c.IPTablesDropBit != 15, "iptablesMasqueradeBit and iptablesDropBit", "this kubelet makes no iptables rules; see kube-proxy's")
