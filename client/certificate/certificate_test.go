@@ -10,7 +10,9 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"math/big"
+	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,6 +32,9 @@ func signer(t *testing.T, ctx context.Context, c client.Conn) { answer(t, ctx, c
 
 // approver answers all requests with a certificate for an hour.
 func approver(t *testing.T, ctx context.Context, c client.Conn) { answer(t, ctx, c, 0) }
+
+// unsigned is a name that is not put into certificates.
+const unsigned = "refused.test"
 
 // answer denies the first requests and signs the others.
 func answer(t *testing.T, ctx context.Context, c client.Conn, denials int) {
@@ -59,7 +64,7 @@ func answer(t *testing.T, ctx context.Context, c client.Conn, denials int) {
 		require.NoError(t, err)
 		require.NoError(t, req.CheckSignature())
 		der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-			SerialNumber: big.NewInt(int64(n)), Subject: req.Subject, NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+			SerialNumber: big.NewInt(int64(n)), Subject: req.Subject, DNSNames: slices.DeleteFunc(req.DNSNames, func(s string) bool { return s == unsigned }), NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 		}, ca, req.PublicKey, key)
 		require.NoError(t, err)
 		csr.Status.Certificate = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
@@ -222,6 +227,83 @@ func TestManagerGetsAndReplacesACertificate(t *testing.T) {
 		require.Equal(t, m.Current().Certificate, again.Current().Certificate, "kept in the file")
 		cancel()
 		<-done
+		<-signed
+	})
+}
+
+// A certificate that lacks what is requested is replaced at once, one that has more is not. If the signer
+// leaves something out, there is a minute between attempts.
+func TestCertificatesFollowTheirRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn := clienttest.Start(t, clienttest.Options{}).Conn(t, rest.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		signed := make(chan struct{})
+		go func() { defer close(signed); approver(t, ctx, conn) }()
+		given := func(names ...string) *tls.Certificate {
+			key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+			require.NoError(t, err)
+			leaf := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "agent"}, DNSNames: names, NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour)}
+			der, err := x509.CreateCertificate(rand.Reader, leaf, leaf, key.Public(), key)
+			require.NoError(t, err)
+			leaf, err = x509.ParseCertificate(der)
+			require.NoError(t, err)
+			return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
+		}
+		run := func(initial *tls.Certificate, names ...string) (made int) {
+			m, err := certificate.New(certificate.Options{Conn: conn, Signer: certificatesv1.KubeAPIServerClientSignerName, Initial: initial, Lifetime: time.Hour,
+				Request: func() *x509.CertificateRequest {
+					return &x509.CertificateRequest{Subject: pkix.Name{CommonName: "agent"}, DNSNames: names}
+				},
+				OnChange: func(*tls.Certificate) { made++ }})
+			require.NoError(t, err)
+			require.Same(t, initial, m.Current())
+			ctx, cancel := context.WithTimeout(ctx, 150*time.Second)
+			defer cancel()
+			require.NoError(t, m.Run(ctx))
+			return made
+		}
+		require.Zero(t, run(given("a", "b"), "a"))
+		require.Equal(t, 3, run(given("a", "b"), "a", unsigned), "at once and after each minute")
+		cancel()
+		<-signed
+	})
+}
+
+// A file whose name ends with -current.pem is a link, as client-go's file store makes it, also in the place
+// of a file and of a link of that store.
+func TestLinkedFiles(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "agent-current.pem")
+	synctest.Test(t, func(t *testing.T) {
+		conn := clienttest.Start(t, clienttest.Options{}).Conn(t, rest.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		signed := make(chan struct{})
+		go func() { defer close(signed); approver(t, ctx, conn) }()
+		var targets []string
+		for range 3 {
+			m, err := certificate.New(certificate.Options{Conn: conn, Signer: certificatesv1.KubeAPIServerClientSignerName, File: file, Lifetime: time.Hour,
+				Request: func() *x509.CertificateRequest {
+					return &x509.CertificateRequest{Subject: pkix.Name{CommonName: "agent"}}
+				}})
+			require.NoError(t, err)
+			short, cancel := context.WithTimeout(ctx, time.Minute)
+			require.NoError(t, m.Run(short))
+			cancel()
+			target, err := filepath.EvalSymlinks(file)
+			require.NoError(t, err)
+			require.Regexp(t, `/agent-\d{4}-\d\d-\d\d-\d\d-\d\d-\d\d\.pem$`, target)
+			info, err := os.Stat(file)
+			require.NoError(t, err)
+			require.Equal(t, os.FileMode(0o600), info.Mode())
+			targets = append(targets, target)
+			if len(targets) == 2 {
+				require.NoError(t, os.Remove(file))
+				require.NoError(t, os.WriteFile(file, []byte("no certificate"), 0o600))
+			}
+		}
+		require.Equal(t, targets[0], targets[1], "it is used as long as it is valid")
+		require.NotEqual(t, targets[0], targets[2])
+		cancel()
 		<-signed
 	})
 }

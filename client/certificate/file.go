@@ -5,7 +5,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/atomicfile"
@@ -37,7 +39,28 @@ func load(path string) (*tls.Certificate, error) {
 	return pair(b, b)
 }
 
+// linked ends the names of files that are links to dated ones.
+const linked = "-current.pem"
+
 // save writes certificate and key to one file, so that no reader finds one without the other.
 func save(path string, chain, key []byte) error {
-	return atomicfile.WriteSync(path, slices.Concat(chain, key))
+	base, dated := strings.CutSuffix(path, linked)
+	if !dated {
+		return atomicfile.WriteSync(path, slices.Concat(chain, key))
+	}
+	// A certificate issued within the same second replaces the one before.
+	target := base + "-" + time.Now().Format("2006-01-02-15-04-05") + ".pem"
+	if err := atomicfile.WriteSync(target, slices.Concat(chain, key)); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(path), ".link-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	link := filepath.Join(dir, filepath.Base(path))
+	if err := os.Symlink(filepath.Base(target), link); err != nil {
+		return err
+	}
+	return os.Rename(link, path)
 }

@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,13 +32,19 @@ type Options struct {
 	Use  func() client.Conn
 	// Signer is the name of the signer.
 	Signer string
-	// Request returns the certificate request; it is called for each one.
+	// Request returns the certificate request; it is called for each one. A certificate that has not all of
+	// its names, addresses and organizations, or another common name, is replaced at once, and after a minute
+	// if the signer has left them out.
 	Request func() *x509.CertificateRequest
 	// Usages of the key; nil means digital signature and client auth.
 	Usages []certificatesv1.KeyUsage
 	// Lifetime is the requested lifetime, at least 10 minutes; 0 means the signer's default.
 	Lifetime time.Duration
-	// File stores certificate and key across runs; empty keeps them in memory only.
+	// Initial, if not nil, is used until there is another one and renewed like it. It needs a Leaf.
+	Initial *tls.Certificate
+	// File stores certificate and key across runs; empty keeps them in memory only. A name that ends with
+	// -current.pem becomes a link to a file with the date in its name, as those of client-go's file store, so
+	// that programs with either can follow each other.
 	File string
 	// Wait is how long to wait for the result of one request; 0 means 15 minutes.
 	Wait time.Duration
@@ -57,6 +65,8 @@ type Manager struct {
 	adopted time.Time        // when cred was issued to this manager
 	changed chan struct{}    // closed and replaced with each new certificate
 	wake    chan struct{}    // wakes Run when cred is refused
+	failed  uint64           // attempts
+	failure error            // of the last attempt, nil if it succeeded
 }
 
 // ErrRefused reports that the server did not accept the certificate, and that another one has been requested.
@@ -84,6 +94,12 @@ func New(opts Options) (*Manager, error) {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	m := &Manager{opts: opts, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
+	if c := opts.Initial; c != nil {
+		if c.Leaf == nil {
+			return nil, errors.New("certificate: Options.Initial has no Leaf")
+		}
+		m.cred = &rest.Credential{Certificate: c}
+	}
 	if opts.File != "" {
 		cert, err := load(opts.File)
 		switch {
@@ -105,6 +121,14 @@ func (m *Manager) Current() *tls.Certificate {
 		return nil
 	}
 	return m.cred.Certificate
+}
+
+// Failures returns how many attempts to get a certificate have failed, and the error of the last attempt, nil
+// if it succeeded.
+func (m *Manager) Failures() (count uint64, last error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.failed, m.failure
 }
 
 // Credential implements rest.CredentialSource: it waits until there is a valid certificate. If rejected is
@@ -159,6 +183,9 @@ func (m *Manager) Run(ctx context.Context) error {
 				return nil
 			}
 			failures++
+			m.mu.Lock()
+			m.failed, m.failure = m.failed+1, err
+			m.mu.Unlock()
 			m.opts.Logger.Error("request certificate failed", "signer", m.opts.Signer, "err", err)
 			continue
 		}
@@ -176,12 +203,21 @@ func (m *Manager) timeToRenewal(ctx context.Context) time.Duration {
 	m.mu.Lock()
 	refused, adopted := m.refused == m.cred, m.adopted
 	m.mu.Unlock()
-	if refused {
+	if refused || !covers(cert.Leaf, m.opts.Request()) {
 		return max(0, time.Until(adopted.Add(refusedPause)))
 	}
 	life := cert.Leaf.NotAfter.Sub(cert.Leaf.NotBefore)
 	at := cert.Leaf.NotBefore.Add(time.Duration(float64(life) * (0.7 + 0.2*backoff.Jitter(ctx))))
 	return max(0, time.Until(at))
+}
+
+// covers reports whether a certificate has everything that is requested. It may have more.
+func covers(have *x509.Certificate, want *x509.CertificateRequest) bool {
+	lacks := func(have, want []string) bool {
+		return slices.ContainsFunc(want, func(s string) bool { return !slices.Contains(have, s) })
+	}
+	missing := slices.ContainsFunc(want.IPAddresses, func(ip net.IP) bool { return !slices.ContainsFunc(have.IPAddresses, ip.Equal) })
+	return !missing && have.Subject.CommonName == want.Subject.CommonName && !lacks(have.DNSNames, want.DNSNames) && !lacks(have.Subject.Organization, want.Subject.Organization)
 }
 
 // noteRefused notes that the server has refused a certificate.
@@ -200,7 +236,7 @@ func (m *Manager) noteRefused(cred *rest.Credential) {
 
 func (m *Manager) adopt(cert *tls.Certificate) {
 	m.mu.Lock()
-	m.adopted, m.refused = time.Now(), nil
+	m.adopted, m.refused, m.failure = time.Now(), nil, nil
 	m.cred = &rest.Credential{Certificate: cert}
 	close(m.changed)
 	m.changed = make(chan struct{})

@@ -18,6 +18,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/fields"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/certificate"
 	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/csi"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/volume"
@@ -64,7 +65,8 @@ type Kubelet struct {
 	imageGC   *imageGC
 	evictor   *evictor
 	metrics   *metrics
-	began     time.Time // set by Run
+	serving   *certificate.Manager // nil if the serving certificate is given
+	began     time.Time            // set by Run
 
 	volumes *volume.Manager
 	csiNode *csiNode
@@ -95,6 +97,9 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 		if opts.Listener != nil && (opts.Authenticate == nil || opts.Authorize == nil) {
 			return nil, errors.New("kubelet: Options.Listener without an API server needs Authenticate and Authorize")
 		}
+		if opts.RequestServing {
+			return nil, errors.New("kubelet: Options.RequestServing needs an API server")
+		}
 		conn, reads.NoWatchList = noServer{}, true
 	}
 	policy, thresholds, err := opts.Eviction.parse()
@@ -117,6 +122,13 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 	k.apiPods = informers.For[*corev1.Pod](m.Informers(), informers.Options[*corev1.Pod]{
 		FieldSelector: fields.OneEqual("spec.nodeName", opts.NodeName)})
 	k.services = informers.For[*corev1.Service](m.Informers())
+	if opts.RequestServing {
+		if k.serving, err = newServing(k); err != nil {
+			rt.close()
+			return nil, err
+		}
+	}
+	k.metrics.certificates(k.serving, opts.ClientCertificate)
 	k.recorder = events.New(paced(m.Conn(), opts.EventsPerSecond, opts.EventBurst), events.Options{Component: "kubelet", Host: opts.NodeName, Instance: opts.NodeName, Logger: opts.Logger})
 	k.objects = newObjects(k)
 	k.tokens = newTokens(m.Conn())
@@ -278,6 +290,9 @@ func (k *Kubelet) startLoops(ctx context.Context, loops *sync.WaitGroup, fail co
 				fail(fmt.Errorf("kubelet: pod resources: %w", err))
 			}
 		})
+	}
+	if k.serving != nil {
+		loops.Go(func() { _ = k.serving.Run(ctx) }) // ends with ctx
 	}
 	if k.opts.Listener != nil {
 		loops.Go(func() {

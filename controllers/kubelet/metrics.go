@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"context"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/client/certificate"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/pullrecords"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/usage"
 )
@@ -42,6 +44,7 @@ type metrics struct {
 	verified, images                         *prometheus.CounterVec
 	providerErrors                           *prometheus.CounterVec
 	providerDuration                         *prometheus.HistogramVec
+	servingAge                               prometheus.Histogram
 }
 
 func newMetrics(k *Kubelet) *metrics {
@@ -96,6 +99,39 @@ func newMetrics(k *Kubelet) *metrics {
 		[]string{"probe_type", "result", "container", "pod", "namespace", "pod_uid"})
 	m.probes.MustRegister(m.probed)
 	return m
+}
+
+// certificates shows how long the certificates that are renewed are valid, and how often that failed;
+// either may be nil. The names are those of k8s.io/kubernetes/pkg/kubelet/certificate/kubelet.go and
+// cmd/kubelet/app/server.go, v1.36.3.
+func (m *metrics) certificates(serving, client *certificate.Manager) {
+	show := func(c *certificate.Manager, left, leftHelp, failures string) {
+		m.registry.MustRegister(
+			prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: left, Help: leftHelp}, func() float64 {
+				if now := c.Current(); now != nil {
+					return math.Trunc(time.Until(now.Leaf.NotAfter).Seconds())
+				}
+				return math.Inf(1)
+			}),
+			prometheus.NewCounterFunc(prometheus.CounterOpts{Name: failures, Help: "Counter of certificate renewal errors."}, func() float64 {
+				n, _ := c.Failures()
+				return float64(n)
+			}))
+	}
+	if client != nil {
+		show(client, "kubelet_certificate_manager_client_ttl_seconds", "Gauge of the TTL (time-to-live) of the Kubelet's client certificate. The value is in seconds until certificate expiry. "+
+			"If client certificate is invalid or unused, the value will be +INF.", "kubelet_certificate_manager_client_expiration_renew_errors")
+	}
+	if serving == nil {
+		return
+	}
+	show(serving, "kubelet_certificate_manager_server_ttl_seconds", "Gauge of the shortest TTL (time-to-live) of the Kubelet's serving certificate. The value is in seconds until certificate expiry. "+
+		"If serving certificate is invalid or unused, the value will be +INF.", "kubelet_server_expiration_renew_errors")
+	const hour, day = 3600, 24 * 3600
+	m.servingAge = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kubelet_certificate_manager_server_rotation_seconds",
+		Help:    "Histogram of the number of seconds the previous certificate lived before being rotated.",
+		Buckets: []float64{60, hour, 4 * hour, day, 7 * day, 30 * day, 90 * day, 180 * day, 360 * day, 1440 * day}})
+	m.registry.MustRegister(m.servingAge)
 }
 
 // call measures the calls of the runtime.

@@ -20,6 +20,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/client/certificate"
 )
 
 // DefaultRuntimeEndpoint is containerd's default socket.
@@ -130,9 +131,19 @@ type Options struct {
 	EventsPerSecond float64
 	EventBurst      int
 	// Listener accepts connections to the kubelet API, which is served with TLS; nil disables it. TLS must
-	// contain certificates and, in ClientCAs, the authorities of client certificates.
+	// contain certificates, unless they are requested, and, in ClientCAs, the authorities of client
+	// certificates.
 	Listener net.Listener
 	TLS      *tls.Config
+	// RequestServing requests the serving certificate from the signer kubernetes.io/kubelet-serving of the
+	// cluster, for the address and the name of the node, and renews it in time. Until one has been issued the
+	// first of TLS.Certificates serves, and without one TLS handshakes fail. CertDir contains it, as
+	// kubelet-server-current.pem; empty means pki in RootDir.
+	RequestServing bool
+	CertDir        string
+	// ClientCertificate manages the certificate of the connection to the API server, for the metrics about
+	// it; nil means that there is none.
+	ClientCertificate *certificate.Manager
 	// HealthzListener and ReadOnlyListener accept connections to the servers of [Kubelet.Healthz] and
 	// [Kubelet.ReadOnly], in plain HTTP without authentication; nil disables them.
 	HealthzListener, ReadOnlyListener net.Listener
@@ -266,11 +277,12 @@ func (opts *Options) defaultPaths() error {
 	opts.RootDir = cmp.Or(opts.RootDir, "/var/lib/kubelet")
 	opts.LogDir = cmp.Or(opts.LogDir, "/var/log/pods")
 	opts.LogLinkDir = cmp.Or(opts.LogLinkDir, filepath.Join(filepath.Dir(filepath.Clean(opts.LogDir)), "containers"))
+	opts.CertDir = cmp.Or(opts.CertDir, filepath.Join(opts.RootDir, "pki"))
 	opts.RuntimeEndpoint = cmp.Or(opts.RuntimeEndpoint, DefaultRuntimeEndpoint)
 	opts.ImageEndpoint = cmp.Or(opts.ImageEndpoint, opts.RuntimeEndpoint)
 	opts.ResolvConf = cmp.Or(opts.ResolvConf, "/etc/resolv.conf")
 	opts.CgroupRoot = cmp.Or(opts.CgroupRoot, "/")
-	for _, dir := range []*string{&opts.RootDir, &opts.LogDir, &opts.LogLinkDir} {
+	for _, dir := range []*string{&opts.RootDir, &opts.LogDir, &opts.LogLinkDir, &opts.CertDir} {
 		abs, err := filepath.Abs(*dir)
 		if err != nil {
 			return err
@@ -284,6 +296,9 @@ func (opts *Options) defaultPaths() error {
 func (opts *Options) check() error {
 	if opts.Listener != nil && opts.TLS == nil {
 		return errors.New("kubelet: Options.Listener needs Options.TLS")
+	}
+	if opts.RequestServing && opts.Listener == nil {
+		return errors.New("kubelet: Options.RequestServing needs Options.Listener")
 	}
 	switch opts.Objects {
 	case "", ObjectsCached, ObjectsWatched, ObjectsFetched:

@@ -26,6 +26,9 @@ import (
 // serve runs the kubelet API until ctx ends and all sessions have ended.
 func (k *Kubelet) serve(ctx context.Context) error {
 	config := k.opts.TLS.Clone()
+	if k.serving != nil {
+		serveWith(config, k.serving)
+	}
 	// Verified with the request, so that a token does beside a bad one.
 	config.ClientAuth = max(config.ClientAuth, tls.RequestClientCert)
 	// Streams need a connection of their own.

@@ -11,7 +11,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/certificate"
@@ -25,6 +28,8 @@ type connection struct {
 	*rest.Conn
 	first *rest.Conn           // that requests the first certificate; nil without rotation
 	certs *certificate.Manager // nil without rotation
+	// once is true if the certificate is requested, but not renewed.
+	once bool
 }
 
 // connect opens the connection. With rotateCertificates or a bootstrap kubeconfig the client certificate is
@@ -32,10 +37,13 @@ type connection struct {
 // kubeconfig serve, or else those of the bootstrap kubeconfig request it.
 func connect(o *flags, c *kubeletconfig.Configuration, node string, tracer *tracer, log *slog.Logger) (*connection, error) {
 	path := o.kubeconfig
-	_, err := os.Stat(path)
-	bootstrap := o.bootstrap != "" && errors.Is(err, fs.ErrNotExist)
-	if bootstrap {
-		path = o.bootstrap
+	bootstrap := false
+	if o.bootstrap != "" {
+		why := unusable(path)
+		if bootstrap = why != nil; bootstrap {
+			log.Info("the bootstrap kubeconfig is used", "because", why)
+			path = o.bootstrap
+		}
 	}
 	cfg, err := kubeconfig.Load(kubeconfig.Options{Path: path, NoInCluster: true})
 	if err != nil {
@@ -79,7 +87,54 @@ func connect(o *flags, c *kubeletconfig.Configuration, node string, tracer *trac
 	if err != nil {
 		return nil, errors.Join(err, first.Close(), conn.Close())
 	}
-	return &connection{Conn: conn, first: first, certs: source.Manager}, nil
+	return &connection{Conn: conn, first: first, certs: source.Manager, once: !c.RotateCertificates}, nil
+}
+
+// unusable says why a kubeconfig cannot be used: it is missing or invalid, or its client certificate is or
+// has expired. One without a client certificate is not usable either, as in
+// k8s.io/kubernetes/pkg/kubelet/certificate/bootstrap, v1.36.3.
+func unusable(path string) error {
+	cfg, err := kubeconfig.Load(kubeconfig.Options{Path: path, NoInCluster: true})
+	if err != nil {
+		return err
+	}
+	pair, err := certificateOf(&cfg)
+	if err != nil {
+		return err
+	}
+	if pair == nil {
+		return fmt.Errorf("%s has no client certificate", path)
+	}
+	if end := pair.Leaf.NotAfter; time.Now().After(end) {
+		return fmt.Errorf("the client certificate of %s has expired at %v", path, end)
+	}
+	return nil
+}
+
+// certificateOf is the client certificate of a kubeconfig; nil if it has none.
+func certificateOf(cfg *rest.Config) (*tls.Certificate, error) {
+	var pair tls.Certificate
+	var err error
+	switch {
+	case len(cfg.TLS.CertData) > 0:
+		pair, err = tls.X509KeyPair(cfg.TLS.CertData, cfg.TLS.KeyData)
+	case cfg.TLS.CertFile != "":
+		pair, err = tls.LoadX509KeyPair(cfg.TLS.CertFile, cfg.TLS.KeyFile)
+	default:
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("client certificate of the kubeconfig: %w", err)
+	}
+	return &pair, nil
+}
+
+// manager renews the client certificate; nil if nothing does.
+func (c *connection) manager() *certificate.Manager {
+	if c == nil {
+		return nil
+	}
+	return c.certs
 }
 
 // use is the connection as others use it; nil without an API server.
@@ -114,24 +169,18 @@ func (r *rotated) Credential(ctx context.Context, rejected *rest.Credential) (*r
 
 // ownCredential is the certificate or token of a kubeconfig; nil if it has neither.
 func ownCredential(cfg *rest.Config) (*rest.Credential, error) {
-	var pair tls.Certificate
-	var err error
+	pair, err := certificateOf(cfg)
 	switch {
-	case len(cfg.TLS.CertData) > 0:
-		pair, err = tls.X509KeyPair(cfg.TLS.CertData, cfg.TLS.KeyData)
-	case cfg.TLS.CertFile != "":
-		if pair, err = tls.LoadX509KeyPair(cfg.TLS.CertFile, cfg.TLS.KeyFile); errors.Is(err, fs.ErrNotExist) {
-			return nil, nil // the manager requests it
-		}
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil // the manager requests it
+	case err != nil:
+		return nil, err
+	case pair != nil:
+		return &rest.Credential{Certificate: pair}, nil
 	case cfg.BearerToken != "":
 		return &rest.Credential{Token: cfg.BearerToken}, nil
-	default:
-		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("client certificate of the kubeconfig: %w", err)
-	}
-	return &rest.Credential{Certificate: &pair}, nil
+	return nil, nil
 }
 
 // writeKubeconfig writes the kubeconfig that a later start uses, with the certificate in a file.
@@ -157,15 +206,72 @@ func writeKubeconfig(path string, cfg *rest.Config, cert string) error {
 	return os.WriteFile(path, b, 0o600)
 }
 
+// uncertified is how long the kubelet runs without a valid client certificate while the API server refuses to
+// issue one, and certificatePoll how often it looks.
+const (
+	uncertified     = 5 * time.Minute
+	certificatePoll = 10 * time.Second
+)
+
 // runWith calls run, and renews the certificate meanwhile.
 func (c *connection) runWith(ctx context.Context, run func(context.Context) error) error {
 	if c == nil || c.certs == nil {
 		return run(ctx)
 	}
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
 	renewing, stop := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() { done <- c.certs.Run(renewing) }()
+	var work sync.WaitGroup
+	work.Go(func() { _ = c.certs.Run(renewing) }) // ends with renewing
+	work.Go(func() {
+		if c.once {
+			if _, err := c.certs.Credential(renewing, nil); err == nil {
+				stop()
+			}
+			return
+		}
+		fail(watchCertificate(renewing, c.certs))
+	})
 	err := run(ctx)
 	stop()
-	return errors.Join(err, <-done)
+	work.Wait()
+	if err == nil {
+		if cause, lost := errors.AsType[*lostCertificate](context.Cause(ctx)); lost {
+			err = cause
+		}
+	}
+	return err
+}
+
+// lostCertificate ends a kubelet whose client certificate is not renewed any more. The next start may use the
+// bootstrap kubeconfig.
+type lostCertificate struct{ cause error }
+
+// Error says what the server answers.
+func (e *lostCertificate) Error() string {
+	return "there is no valid client certificate, and the API server issues none: " + e.cause.Error()
+}
+
+// watchCertificate returns when there has been no valid certificate for some time though the API server
+// answers, or when ctx ends.
+func watchCertificate(ctx context.Context, m *certificate.Manager) error {
+	last := time.Now()
+	for {
+		if m.Current() != nil {
+			last = time.Now()
+		}
+		if _, err := m.Failures(); time.Since(last) > uncertified && answered(err) {
+			return &lostCertificate{err}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(certificatePoll):
+		}
+	}
+}
+
+// answered reports whether an error is an answer of the API server that another attempt does not change.
+func answered(err error) bool {
+	return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
 }

@@ -51,7 +51,7 @@ func bindServers(f *pflag.FlagSet, c *kubeletconfig.Configuration) {
 	f.StringSliceVar(&c.TLSCipherSuites, "tls-cipher-suites", c.TLSCipherSuites, "cipher suites of TLS 1.2, by their names in Go")
 	f.StringVar(&c.TLSMinVersion, "tls-min-version", c.TLSMinVersion, "VersionTLS12 or VersionTLS13")
 	f.BoolVar(&c.RotateCertificates, "rotate-certificates", c.RotateCertificates, "renew the client certificate through the API server")
-	f.BoolVar(&c.ServerTLSBootstrap, "rotate-server-certificates", c.ServerTLSBootstrap, "not supported: renew the serving certificate through the API server")
+	f.BoolVar(&c.ServerTLSBootstrap, "rotate-server-certificates", c.ServerTLSBootstrap, "request the serving certificate from the API server and renew it in time")
 	f.BoolVar(c.Authentication.Anonymous.Enabled, "anonymous-auth", *c.Authentication.Anonymous.Enabled, "must be false: the kubelet API requires authentication")
 	f.StringVar(&c.Authentication.X509.ClientCAFile, "client-ca-file", c.Authentication.X509.ClientCAFile, "authorities of client certificates; empty: client certificates are not accepted")
 	webhook, rights := &c.Authentication.Webhook, &c.Authorization

@@ -4,7 +4,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -52,7 +51,7 @@ func (o *flags) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.bootstrap, "bootstrap-kubeconfig", "", "kubeconfig file whose credentials request the client certificate if --kubeconfig does not exist, which is then written")
 	f.StringVar(&o.hostname, "hostname-override", "", "name of the node (empty: the host's name)")
 	f.StringVar(&o.rootDir, "root-dir", "/var/lib/kubelet", "folder of volumes and other files of pods")
-	f.StringVar(&o.certDir, "cert-dir", "/var/lib/kubelet/pki", "folder of the generated serving certificate")
+	f.StringVar(&o.certDir, "cert-dir", "/var/lib/kubelet/pki", "folder of the certificates that are generated or requested")
 	f.StringVar(&o.nodeIP, "node-ip", "", "address of the node (empty: that of the default route)")
 	f.StringToStringVar(&o.labels, "node-labels", nil, "labels of the node, as key=value,...")
 	f.BoolVar(&o.pullFallback, "pull-fallback", false, "use an image that is present when it cannot be pulled as its policy says (for nodes without a registry)")
@@ -107,6 +106,7 @@ func checkAlone(o *flags, c *kubeletconfig.Configuration) error {
 		{*c.EnableServer && *c.Authentication.Webhook.Enabled, "authentication.webhook.enabled: without --kubeconfig there is no API server that reviews tokens; set it to false"},
 		{*c.EnableServer && c.Authorization.Mode == kubeletconfig.ModeWebhook, "authorization.mode: without --kubeconfig there is no API server that reviews access; set it to AlwaysAllow, or enableServer to false"},
 		{c.RotateCertificates, "rotateCertificates: without --kubeconfig there is no API server that issues certificates; set it to false"},
+		{*c.EnableServer && c.ServerTLSBootstrap, "serverTLSBootstrap: without --kubeconfig there is no API server that issues certificates; set it to false"},
 		{c.StaticPodPath == "" && c.StaticPodURL == "", "without --kubeconfig pods come from staticPodPath or staticPodURL; set one of them"},
 	} {
 		if r.demand {
@@ -146,11 +146,14 @@ func run(ctx context.Context, args []string) error {
 	if *c.EnableDebugFlagsHandler {
 		ko.SetVerbosity = level
 	}
-	if ko.TLS, err = serving(o, c, ko.NodeName, ko.NodeIP); err != nil {
+	ko.ClientCertificate = conn.manager()
+	if ko.TLS, err = serving(o, c, ko.NodeName, ko.NodeIP, log); err != nil {
 		return err
 	}
 	if *c.EnableServer {
-		access(&ko, c, conn.use())
+		if err := access(&ko, c, conn.use()); err != nil {
+			return err
+		}
 	}
 	end, err := listen(&ko, c)
 	if err != nil {
@@ -247,7 +250,7 @@ func options(o *flags, c *kubeletconfig.Configuration) (kubelet.Options, error) 
 		return ko, err
 	}
 	ko.Plugins = &kubelet.PluginOptions{}
-	ko.NodeName, ko.RootDir, ko.NodeLabels, ko.PullFallback = o.hostname, o.rootDir, o.labels, o.pullFallback
+	ko.NodeName, ko.RootDir, ko.NodeLabels, ko.PullFallback, ko.CertDir = o.hostname, o.rootDir, o.labels, o.pullFallback, o.certDir
 	if ko.NodeName == "" {
 		host, err := os.Hostname()
 		if err != nil {
@@ -272,48 +275,64 @@ func options(o *flags, c *kubeletconfig.Configuration) (kubelet.Options, error) 
 }
 
 // access sets the authentication and authorization of the kubelet API.
-func access(ko *kubelet.Options, c *kubeletconfig.Configuration, conn client.Conn) {
-	pool, webhook := ko.TLS.ClientCAs, c.Authorization.Webhook
-	ko.Authenticate = delegated.NewAuthenticator(conn, delegated.AuthenticatorOptions{
-		ClientCAs: func() *x509.CertPool { return pool }, NoTokens: !*c.Authentication.Webhook.Enabled, TTL: c.Authentication.Webhook.CacheTTL.Duration}).Authenticate
+func access(ko *kubelet.Options, c *kubeletconfig.Configuration, conn client.Conn) error {
+	webhook := c.Authorization.Webhook
+	authentication := delegated.AuthenticatorOptions{NoTokens: !*c.Authentication.Webhook.Enabled, TTL: c.Authentication.Webhook.CacheTTL.Duration}
+	if file := c.Authentication.X509.ClientCAFile; file != "" {
+		authorities, err := component.Reload(ko.Logger, component.ReadPool, file)
+		if err != nil {
+			return fmt.Errorf("authentication.x509.clientCAFile: %w", err)
+		}
+		authentication.ClientCAs = authorities.Get
+	}
+	ko.Authenticate = delegated.NewAuthenticator(conn, authentication).Authenticate
 	if c.Authorization.Mode == kubeletconfig.ModeAlwaysAllow {
 		ko.Authorize = func(context.Context, authorizationv1.SubjectAccessReviewSpec) (bool, string, error) {
 			return true, "", nil
 		}
-		return
+		return nil
 	}
 	ko.Authorize = delegated.NewAuthorizer(conn, delegated.AuthorizerOptions{
 		AllowedTTL: webhook.CacheAuthorizedTTL.Duration, DeniedTTL: webhook.CacheUnauthorizedTTL.Duration}).Authorize
+	return nil
 }
 
-// serving is the TLS configuration of the kubelet API.
-func serving(o *flags, c *kubeletconfig.Configuration, name string, ip netip.Addr) (*tls.Config, error) {
+// serving is the TLS configuration of the kubelet API. The authorities of clients are not in it: clients send
+// any certificate, because those that are accepted may change.
+func serving(o *flags, c *kubeletconfig.Configuration, name string, ip netip.Addr, log *slog.Logger) (*tls.Config, error) {
 	config, err := c.TLS()
 	if err != nil {
 		return nil, err
 	}
-	config.ClientCAs = x509.NewCertPool()
-	if file := c.Authentication.X509.ClientCAFile; file != "" {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		if !config.ClientCAs.AppendCertsFromPEM(b) {
-			return nil, fmt.Errorf("%s holds no certificates", file)
-		}
-	}
-	if c.TLSCertFile != "" {
+	switch {
+	case c.TLSCertFile != "" && c.ServerTLSBootstrap: // until one has been issued
 		pair, err := tls.LoadX509KeyPair(c.TLSCertFile, c.TLSPrivateKeyFile)
 		if err != nil {
 			return nil, err
 		}
 		config.Certificates = []tls.Certificate{pair}
-		return config, nil
+	case c.TLSCertFile != "":
+		pair, err := component.Reload(log, component.ReadPair, c.TLSCertFile, c.TLSPrivateKeyFile)
+		if err != nil {
+			return nil, err
+		}
+		config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.Get(), nil }
+	case !c.ServerTLSBootstrap:
+		pair, err := generated(o.certDir, name, ip)
+		if err != nil {
+			return nil, err
+		}
+		config.Certificates = []tls.Certificate{pair.TLS()}
 	}
-	if err := os.MkdirAll(filepath.Clean(o.certDir), 0o700); err != nil {
+	return config, nil
+}
+
+// generated is a serving certificate in a folder, which is made if it is not there.
+func generated(dir, name string, ip netip.Addr) (*certs.Pair, error) {
+	if err := os.MkdirAll(filepath.Clean(dir), 0o700); err != nil {
 		return nil, err
 	}
-	pair, err := certs.LoadOrMake(o.certDir, "kubelet", func() (*certs.Pair, error) {
+	return certs.LoadOrMake(dir, "kubelet", func() (*certs.Pair, error) {
 		ca, err := certs.NewAuthority(name + "-ca")
 		if err != nil {
 			return nil, err
@@ -324,9 +343,4 @@ func serving(o *flags, c *kubeletconfig.Configuration, name string, ip netip.Add
 		}
 		return ca.Serving(name, hosts...)
 	})
-	if err != nil {
-		return nil, err
-	}
-	config.Certificates = []tls.Certificate{pair.TLS()}
-	return config, nil
 }

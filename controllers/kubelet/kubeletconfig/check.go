@@ -188,7 +188,6 @@ func (c *Configuration) refuse() error {
 	not(c.StreamingConnectionIdleTimeout.Duration != 4*time.Hour, "streamingConnectionIdleTimeout", "only 4h is supported")
 	not(c.ContentType != "application/vnd.kubernetes.protobuf" && c.ContentType != "application/json", "contentType", "the client negotiates the best encoding that the server has")
 	not(c.RunOnce, "runOnce", "the mode has been removed from Kubernetes")
-	not(c.ServerTLSBootstrap, "serverTLSBootstrap", "this kubelet does not request its serving certificate from the cluster; set tlsCertFile and tlsPrivateKeyFile")
 	not(c.KubeletCgroups != "" || c.SystemCgroups != "", "kubeletCgroups and systemCgroups", "this kubelet moves no processes between cgroups; use the system's service manager")
 	not(len(c.QOSReserved) > 0, "qosReserved", "an alpha feature that this kubelet does not have")
 	not(is(c.SingleProcessOOMKill), "singleProcessOOMKill", "the container runtime decides it")
@@ -244,7 +243,7 @@ var gates = map[string]bool{
 	"KubeletEnsureSecretPulledImages": true, "KubeletPSI": true, "KubeletPodResources": true, "LocalStorageCapacityIsolation": true, "NodeLogQuery": false,
 	"CPUManagerPolicyOptions": true, "TopologyManagerPolicyOptions": true, "TopologyManagerPolicyBetaOptions": true, "DisableCPUQuotaWithExclusiveCPUs": true,
 	"PodLevelResourceManagers": false, "InPlacePodVerticalScalingExclusiveCPUs": false, "InPlacePodVerticalScalingExclusiveMemory": false,
-	"NodeSwap": true, "PodLevelResources": true, "PodLifecycleSleepAction": true, "RotateKubeletServerCertificate": false, "SidecarContainers": true,
+	"NodeSwap": true, "PodLevelResources": true, "PodLifecycleSleepAction": true, "RotateKubeletServerCertificate": true, "SidecarContainers": true,
 	"UserNamespacesSupport": true, "DynamicResourceAllocation": false, "ContainerStopSignals": false, "ContainerRestartRules": true,
 }
 

@@ -39,7 +39,7 @@ func (c *Configuration) Options() (kubelet.Options, error) {
 		CgroupRoot: c.CgroupRoot, NoCgroups: !*c.CgroupsPerQOS, NoPodLimit: !slices.Contains(c.EnforceNodeAllocatable, "pods"), PodPIDs: max(*c.PodPidsLimit, 0),
 		SystemdCgroups: c.CgroupDriver == "systemd", ReservedGroups: c.reservedGroups(),
 		NoCPUQuota: !*c.CPUCFSQuota, CPUQuotaPeriod: c.CPUCFSQuotaPeriod.Duration, LimitedSwap: c.MemorySwap.SwapBehavior == limitedSwap,
-		NoDebugging:  !*c.EnableDebuggingHandlers,
+		NoDebugging: !*c.EnableDebuggingHandlers, RequestServing: c.ServerTLSBootstrap && *c.EnableServer && c.Port != 0,
 		SyncInterval: c.SyncFrequency.Duration, NodeStatusInterval: c.NodeStatusUpdateFrequency.Duration, NodeReportInterval: c.NodeStatusReportFrequency.Duration,
 		LeaseDuration: time.Duration(c.NodeLeaseDurationSeconds) * time.Second, MaxImages: int(*c.NodeStatusMaxImages),
 		MaxRestartDelay: c.CrashLoopBackOff.MaxContainerRestartPeriod.Duration, AllowedSysctls: c.AllowedUnsafeSysctls, SeccompDefault: *c.SeccompDefault,
