@@ -156,6 +156,18 @@ func (g *Gate) enabled(name Feature, s Spec) bool {
 	return s.Default
 }
 
+// CheckNeeds returns an error for each feature that is on while one that it needs is off.
+func (g *Gate) CheckNeeds(needs map[Feature][]Feature) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(needs)) {
+		off := slices.DeleteFunc(slices.Clone(needs[name]), g.Enabled)
+		if g.Enabled(name) && len(off) > 0 {
+			errs = append(errs, fmt.Errorf("feature gate %s is enabled, but depends on features that are disabled: %v", name, off))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // SetAll changes settings. All of them are valid, or none is changed; the error names every one that is not.
 func (g *Gate) SetAll(settings map[Feature]bool) error {
 	g.mu.Lock()

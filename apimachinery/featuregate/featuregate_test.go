@@ -161,3 +161,15 @@ func Example() {
 	// <nil> true
 	// <nil> false
 }
+
+func TestNeeds(t *testing.T) {
+	g := featuregate.New(featuregate.MajorMinor(1, 36))
+	alpha := []featuregate.Spec{{Since: featuregate.MajorMinor(1, 35), Stage: featuregate.Alpha}}
+	require.NoError(t, g.Add(map[featuregate.Feature][]featuregate.Spec{"A": alpha, "B": alpha, "C": alpha}))
+	needs := map[featuregate.Feature][]featuregate.Feature{"A": {"B", "C"}}
+	require.NoError(t, g.CheckNeeds(needs))
+	require.NoError(t, g.Set("A=true,C=true"))
+	require.EqualError(t, g.CheckNeeds(needs), "feature gate A is enabled, but depends on features that are disabled: [B]")
+	require.NoError(t, g.Set("AllAlpha=true"))
+	require.NoError(t, g.CheckNeeds(needs))
+}

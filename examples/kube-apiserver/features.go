@@ -15,7 +15,13 @@ const (
 	detectInconsistency    featuregate.Feature = "DetectCacheInconsistency"
 	cborServingAndStorage  featuregate.Feature = "CBORServingAndStorage"
 	watchList              featuregate.Feature = "WatchList"
+	genericWorkload        featuregate.Feature = "GenericWorkload"
+	gangScheduling         featuregate.Feature = "GangScheduling"
+	topologyConstraints    featuregate.Feature = "TopologyAwareWorkloadScheduling"
 )
+
+// needs are the features that others are of no use without.
+var needs = map[featuregate.Feature][]featuregate.Feature{gangScheduling: {genericWorkload}, topologyConstraints: {genericWorkload}}
 
 // features returns the features of Kubernetes that this server has. A feature that Kubernetes can disable and
 // this server cannot is locked here, and one that this server does not have is unknown: a setting is either
@@ -47,6 +53,9 @@ func features() (*featuregate.Gate, error) {
 		"CoordinatedLeaderElection": {alpha(31), off(beta(33))},
 		"DRADeviceTaintRules":       {alpha(35), off(beta(36))},
 		"StorageVersionMigrator":    {alpha(30), off(beta(35))},
+		genericWorkload:             {alpha(35)},
+		topologyConstraints:         {alpha(36)}, // a field of PodGroup and Workload
+		gangScheduling:              {alpha(35)}, // concerns the scheduler only, also in Kubernetes
 
 		"AuthorizeWithSelectors":                   {alpha(31), beta(32), ga(34)},
 		"CRDValidationRatcheting":                  {alpha(28), beta(30), ga(33)},

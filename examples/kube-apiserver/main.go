@@ -188,8 +188,9 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 	co := controlplane.Options{
 		Server: apiserver.Options{
 			Store: st, Scheme: served,
-			Registry:         registry.Options{Cache: o.caches()},
-			Builtin:          builtin.Options{ServiceCIDR: o.serviceCIDR, NodePorts: ports, EventTTL: o.eventTTL},
+			Registry: registry.Options{Cache: o.caches()},
+			Builtin: builtin.Options{ServiceCIDR: o.serviceCIDR, NodePorts: ports, EventTTL: o.eventTTL,
+				TopologyConstraints: o.features.Enabled(topologyConstraints)},
 			AdvertiseAddress: o.advertise(), AdvertisePort: o.securePort, Local: o.local(),
 			MaxInFlight: o.maxInFlight, MaxMutatingInFlight: o.maxMutating, NoPriorityAndFairness: !o.priorityAndFairness,
 			RequestTimeout: o.requestTimeout, CompactInterval: o.etcdCompaction, MinWatch: time.Duration(o.minWatch) * time.Second, ShutdownDelay: o.shutdownDelay, ShutdownSendRetryAfter: o.shutdownRetryAfter,

@@ -165,7 +165,7 @@ func (o *options) apiFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.eventTTL, "event-ttl", time.Hour, "how long events are kept")
 	f.BoolVar(&o.allowPrivileged, "allow-privileged", true, "allow privileged containers (only true is supported)")
 	f.StringToStringVar(&o.runtimeConfig, "runtime-config", nil, "API versions to switch on, as group/version=true, or api/alpha, api/beta or api/all: "+gatedUsage()+"; the others here are always on")
-	f.Var(o.features, "feature-gates", "features to switch, as name=false,...: AllowUnsafeMalformedObjectDeletion (off), APIResponseCompression, CBORServingAndStorage (off), DetectCacheInconsistency, WatchList, and, off, those of kinds that --runtime-config switches on; others are locked as they are")
+	f.Var(o.features, "feature-gates", "features to switch, as name=false,...: AllowUnsafeMalformedObjectDeletion (off), APIResponseCompression, CBORServingAndStorage (off), DetectCacheInconsistency, WatchList, and, off, those of kinds that --runtime-config switches on, TopologyAwareWorkloadScheduling and GangScheduling; others are locked as they are")
 }
 
 func (o *options) limitFlags(f *pflag.FlagSet) {
@@ -254,6 +254,7 @@ func (o *options) validate() error {
 	if o.signingKeyFile != "" && o.generateKey {
 		bad("--generate-service-account-key does not go with --service-account-signing-key-file")
 	}
+	errs = append(errs, o.features.CheckNeeds(needs))
 	errs = append(errs, o.checkRuntimeConfig()...)
 	if o.etcdCompaction == 0 {
 		o.etcdCompaction = -1

@@ -131,6 +131,7 @@ var features = map[featuregate.Feature][]featuregate.Spec{
 	"PodCertificateRequest": {
 		{Since: featuregate.MajorMinor(1, 34), Stage: featuregate.Alpha}, {Since: featuregate.MajorMinor(1, 35), Stage: featuregate.Beta},
 	},
+	"GenericWorkload": {{Since: featuregate.MajorMinor(1, 35), Stage: featuregate.Alpha}},
 	"DRADeviceTaintRules": {
 		{Since: featuregate.MajorMinor(1, 35), Stage: featuregate.Alpha}, {Since: featuregate.MajorMinor(1, 36), Stage: featuregate.Beta},
 	},

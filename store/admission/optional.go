@@ -25,8 +25,8 @@ func (p *alwaysDeny) Validate(_ context.Context, a *Attributes) error {
 	return refuse(a, errors.New("admission control is denying all modifications"))
 }
 
-// idle is a plugin that handles nothing: AlwaysAdmit, and those whose objects 1.36 does not serve unless
-// alpha features are on, which this server does not have.
+// idle is a plugin that handles nothing: AlwaysAdmit, and JobValidation, which upstream has for an alpha
+// feature that this server does not have.
 type idle struct{ named }
 
 func newIdle(name string) func(Access, Options) (Plugin, error) {

@@ -120,6 +120,7 @@ var gated = map[string]struct {
 	"certificates.k8s.io:podcertificaterequests": {"podcertificaterequestcleaner", on(verbs("delete,get,list,watch"), "certificates.k8s.io:podcertificaterequests")},
 	trustBundles: {"kube-apiserver-serving-clustertrustbundle-publisher", rules(named(on(verbs("attest"), "certificates.k8s.io:signers"), "kubernetes.io/kube-apiserver-serving"),
 		on(verbs("create,update,delete,list,watch"), trustBundles))},
+	podGroups: {"podgroup-protection-controller", rules(on(verbs("get,list,update,watch"), podGroups), on(verbs("get,list,watch"), ":pods"))},
 	// A migration rewrites any resource.
 	"storagemigration.k8s.io:storageversionmigrations": {"storage-version-migrator-controller", rules(on(verbs("get,list,patch,watch"), "*:*"),
 		on(verbs("patch,update"), "storagemigration.k8s.io:storageversionmigrations/status"), on(verbs("patch,update"), "apiextensions.k8s.io:customresourcedefinitions/status"))},
@@ -127,6 +128,17 @@ var gated = map[string]struct {
 
 // trustBundles are what a node may read, as every service account may.
 const trustBundles = "certificates.k8s.io:clustertrustbundles"
+
+const podGroups = "scheduling.k8s.io:podgroups"
+
+// addTo adds rules to the cluster roles of these names.
+func (b *Bootstrap) addTo(rules []rbacv1.PolicyRule, names ...string) {
+	for _, r := range b.ClusterRoles {
+		if slices.Contains(names, r.Name) {
+			r.Rules = append(r.Rules, rules...)
+		}
+	}
+}
 
 func readTrustBundles() []rbacv1.PolicyRule { return on(read, trustBundles) }
 
@@ -136,16 +148,17 @@ func (b *Bootstrap) AddGated(group, resource string) {
 	if c, ok := gated[group+":"+resource]; ok {
 		b.controller(c.account, c.rules)
 	}
-	if group+":"+resource != trustBundles {
-		return
+	switch group + ":" + resource {
+	case trustBundles:
+		b.addTo(readTrustBundles(), "system:node")
+		b.role("system:cluster-trust-bundle-discovery", readTrustBundles())
+		b.bind("system:cluster-trust-bundle-discovery", groupOf("system:serviceaccounts"))
+	case podGroups:
+		const both = "scheduling.k8s.io:workloads,podgroups"
+		b.addTo(on(read, both+",podgroups/status"), "system:aggregate-to-view", "view", "edit", "admin")
+		b.addTo(on(write, both), "system:aggregate-to-edit", "edit", "admin")
+		b.addTo(rules(on(read, podGroups), on(verbs("patch,update"), podGroups+"/status")), "system:kube-scheduler")
 	}
-	for _, r := range b.ClusterRoles {
-		if r.Name == "system:node" {
-			r.Rules = append(r.Rules, readTrustBundles()...)
-		}
-	}
-	b.role("system:cluster-trust-bundle-discovery", readTrustBundles())
-	b.bind("system:cluster-trust-bundle-discovery", groupOf("system:serviceaccounts"))
 }
 
 // userRoles adds the roles meant for users: cluster-admin, and admin, edit and view, which aggregate the

@@ -24,6 +24,9 @@ type Options struct {
 	ServiceCIDR string
 	// NodePorts is the range of node ports. Zero means 30000 to 32767.
 	NodePorts PortRange
+	// TopologyConstraints keeps spec.schedulingConstraints of PodGroups, and those of the templates of
+	// Workloads: the feature TopologyAwareWorkloadScheduling of Kubernetes. Otherwise new objects lose it.
+	TopologyConstraints bool
 	// Logger receives what cannot be returned. Nil discards.
 	Logger *slog.Logger
 }
@@ -36,11 +39,12 @@ type Kinds struct {
 	eventTTL  time.Duration
 	addresses *addressAllocator
 	ports     *portAllocator
+	topology  bool // Options.TopologyConstraints
 }
 
 // New returns the built-in kinds for r, which serves none of them before [registry.Registry.Add].
 func New(r *registry.Registry, opts Options) (*Kinds, error) {
-	k := &Kinds{registry: r, logger: opts.Logger, eventTTL: opts.EventTTL}
+	k := &Kinds{registry: r, logger: opts.Logger, eventTTL: opts.EventTTL, topology: opts.TopologyConstraints}
 	if k.logger == nil {
 		k.logger = slog.New(slog.DiscardHandler)
 	}
@@ -79,7 +83,7 @@ func (k *Kinds) Definitions(s *scheme.Scheme, more ...registry.Definition) ([]*r
 		return nil, err
 	}
 	out := slices.Clone(shared)
-	for _, d := range slices.Concat(k.coreOptions(s), k.events(s), more) {
+	for _, d := range slices.Concat(k.coreOptions(s), k.events(s), k.groups(s), more) {
 		if d.Info == nil {
 			continue
 		}

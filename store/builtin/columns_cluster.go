@@ -13,6 +13,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1beta2"
 	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1alpha2"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/store/columns"
 )
 
@@ -29,6 +31,31 @@ var priorityClassTable = columns.Of(func(p *schedulingv1.PriorityClass, now time
 	return []any{p.Name, int64(p.Value), p.GlobalDefault, columns.AgeOf(p, now), string(value(p.PreemptionPolicy))}
 }, columns.Name(), columns.Number("Value", "Priority of pods of the class."), columns.Bool("Global-Default", "Whether pods without a class get this one."),
 	columns.Age(), columns.Text("PreemptionPolicy", "Whether pods of the class push others out."))
+
+var podGroupTable = columns.Of(func(g *schedulingv1alpha2.PodGroup, now time.Time) []any {
+	policy, workload, state := "Basic", unset, "Pending"
+	if g.Spec.SchedulingPolicy.Gang != nil {
+		policy = "Gang"
+	}
+	if ref := g.Spec.PodGroupTemplateRef; ref != nil && ref.Workload != nil {
+		workload = ref.Workload.WorkloadName
+	}
+	if c := metav1.FindCondition(g.Status.Conditions, schedulingv1alpha2.PodGroupScheduled); c != nil {
+		state = "Unschedulable"
+		if c.Status == metav1.ConditionTrue {
+			state = "Scheduled"
+		}
+	}
+	if c := metav1.FindCondition(g.Status.Conditions, schedulingv1alpha2.DisruptionTarget); c != nil {
+		state = c.Reason
+	}
+	return []any{g.Name, policy, workload, state, columns.AgeOf(g, now)}
+}, columns.Name(), columns.Text("Policy", "How the pods of the group are scheduled."), columns.Text("Workload", "Workload that the group was created from."),
+	columns.Text("Status", "What the scheduler has done."), columns.Age())
+
+var workloadTable = columns.Of(func(w *schedulingv1alpha2.Workload, now time.Time) []any {
+	return []any{w.Name, columns.AgeOf(w, now)}
+}, columns.Name(), columns.Age())
 
 var runtimeClassTable = columns.Of(func(c *nodev1.RuntimeClass, now time.Time) []any {
 	return []any{c.Name, c.Handler, columns.AgeOf(c, now)}

@@ -10,14 +10,25 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-var podStrategy = registry.Strategy{
-	Generation:     registry.OnSpec,
-	ReturnsDeleted: true,
-	PrepareCreate:  on(preparePod),
-	PrepareUpdate:  onBoth(preparePodUpdate),
-	// A node that reports a status must not make the garbage collector believe that the pod has other owners.
-	PrepareStatus: onBoth(func(pod, old *corev1.Pod) { pod.OwnerReferences = old.OwnerReferences }),
-	Grace:         podGrace,
+// podStrategy is that of pods. Without groups, which is where PodGroups are not served, no new pod is in one.
+func podStrategy(groups bool) registry.Strategy {
+	s := registry.Strategy{
+		Generation:     registry.OnSpec,
+		ReturnsDeleted: true,
+		PrepareCreate:  on(preparePod),
+		PrepareUpdate:  onBoth(preparePodUpdate),
+		// A node that reports a status must not make the garbage collector believe that the pod has other
+		// owners.
+		PrepareStatus: onBoth(func(pod, old *corev1.Pod) { pod.OwnerReferences = old.OwnerReferences }),
+		Grace:         podGrace,
+	}
+	if !groups {
+		s.PrepareCreate = on(func(pod *corev1.Pod) {
+			pod.Spec.SchedulingGroup = nil
+			preparePod(pod)
+		})
+	}
+	return s
 }
 
 var podFields = registry.Fields{

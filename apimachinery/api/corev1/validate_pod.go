@@ -96,6 +96,14 @@ func validatePodSpec(s *PodSpec, p *path, scope podScope) validation.ErrorList {
 		r.Each(p.Child("readinessGates").Index(i).Child("conditionType"), g.ConditionType, validation.IsQualifiedName(string(g.ConditionType)))
 	}
 	r.Add(validateGates(s.SchedulingGates, p.Child("schedulingGates")))
+	if g := s.SchedulingGroup; g != nil {
+		q := p.Child("schedulingGroup", "podGroupName")
+		if g.PodGroupName == nil {
+			r.Invalid(q, nil, "must specify one of: `podGroupName`")
+		} else {
+			r.Each(q, *g.PodGroupName, validation.IsDNS1123Subdomain(*g.PodGroupName))
+		}
+	}
 	r.Add(validateSpread(s.TopologySpreadConstraints, p.Child("topologySpreadConstraints")))
 	r.Add(validateHostProcess(s, p))
 	r.Add(validateHostUsers(s, p))

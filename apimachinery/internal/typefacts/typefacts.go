@@ -122,6 +122,8 @@ var unions = map[string]Union{
 	"core.v1.AppArmorProfile":                       {"type", [][2]string{{"localhostProfile", "LocalhostProfile"}}},
 	"core.v1.SeccompProfile":                        {"type", [][2]string{{"localhostProfile", "LocalhostProfile"}}},
 	"core.v1.PodSchedulingGroup":                    {"", [][2]string{{"podGroupName", "PodGroupName"}}},
+	"scheduling.v1alpha2.PodGroupSchedulingPolicy":  {"", [][2]string{{"basic", "Basic"}, {"gang", "Gang"}}},
+	"scheduling.v1alpha2.PodGroupTemplateReference": {"", [][2]string{{"workload", "Workload"}}},
 	"flowcontrol.v1.LimitResponse":                  {"type", [][2]string{{"queuing", "Queuing"}}},
 	"flowcontrol.v1.PriorityLevelConfigurationSpec": {"type", [][2]string{{"exempt", "Exempt"}, {"limited", "Limited"}}},
 	"flowcontrol.v1.Subject":                        {"kind", [][2]string{{"group", "Group"}, {"serviceAccount", "ServiceAccount"}, {"user", "User"}}},

@@ -18,6 +18,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/internal/typefacts"
 	"github.com/keelson-dev/keelson/apimachinery/intstr"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/scheme"
 )
 
 type pair[A, B any] struct {
@@ -64,6 +65,13 @@ func TestFactsNameWhatExists(t *testing.T) {
 		}
 	}
 	for _, info := range api.Scheme().All() {
+		visit(info.Type)
+	}
+	gated := scheme.New()
+	for _, g := range api.AllGated() {
+		require.NoError(t, g.AddToScheme(gated))
+	}
+	for _, info := range gated.All() {
 		visit(info.Type)
 	}
 	visit(reflect.TypeFor[autoscalingv1.Scale]()) // the body of a subresource
