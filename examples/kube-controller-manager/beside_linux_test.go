@@ -264,7 +264,9 @@ func (s *side) state() (lines []string) {
 		of, _ := e["involvedObject"].(object)
 		// The names of pods and of the ReplicaSets of Deployments are unknown after these have gone.
 		kind, name := text(of, "kind"), text(of, "name")
-		if kind != "Pod" && (kind != "ReplicaSet" || strings.HasPrefix(name, "replicaset-")) && !foreign(object{"metadata": of}) {
+		// Whether a write meets one of another controller depends on timing; it is made again.
+		conflict := strings.Contains(text(e, "message"), "the object has been modified")
+		if !conflict && kind != "Pod" && (kind != "ReplicaSet" || strings.HasPrefix(name, "replicaset-")) && !foreign(object{"metadata": of}) {
 			lines = append(lines, strings.Join([]string{"event", kind, text(of, "namespace"), name, text(e, "type"), text(e, "reason"), text(e, "source", "component")}, " "))
 		}
 	}
@@ -359,17 +361,40 @@ var workloads = map[string]workload{
 		return object{"replicas": w.IntN(4), "selector": object{"app": app}, "template": w.template(app)}
 	}, func(w *besideWalk, _ string) object { return object{"replicas": w.IntN(4)} }},
 	"statefulset": {"/apis/apps/v1/namespaces/default/statefulsets", func(w *besideWalk, app string) object {
-		return object{"replicas": w.IntN(4), "selector": selects(app), "template": w.template(app), "serviceName": "web",
-			"podManagementPolicy": w.pick("OrderedReady", "Parallel"), "updateStrategy": object{"type": w.pick("RollingUpdate", "OnDelete")}}
-	}, func(w *besideWalk, app string) object {
+		update := object{"type": w.pick("RollingUpdate", "OnDelete")}
+		if update["type"] == "RollingUpdate" && w.IntN(2) == 0 {
+			update["rollingUpdate"] = object{"partition": w.IntN(3)}
+		}
+		spec := object{"replicas": w.IntN(4), "selector": selects(app), "template": w.template(app), "serviceName": "web",
+			"podManagementPolicy": w.pick("OrderedReady", "Parallel"), "updateStrategy": update, "minReadySeconds": w.IntN(2),
+			"revisionHistoryLimit": w.IntN(3), "ordinals": object{"start": w.IntN(2)}}
 		if w.IntN(2) == 0 {
+			spec["volumeClaimTemplates"] = []any{object{"metadata": meta("data"), "spec": object{"accessModes": []any{"ReadWriteOnce"},
+				"resources": object{"requests": object{"storage": "1Gi"}}, "storageClassName": "none"}}}
+			spec["persistentVolumeClaimRetentionPolicy"] = object{"whenDeleted": w.pick("Retain", "Delete"), "whenScaled": w.pick("Retain", "Delete")}
+		}
+		return spec
+	}, func(w *besideWalk, app string) object {
+		switch w.IntN(4) {
+		case 0, 1:
 			return object{"replicas": w.IntN(4)}
+		case 2:
+			return object{"updateStrategy": object{"type": "RollingUpdate", "rollingUpdate": object{"partition": w.IntN(3)}}}
 		}
 		return object{"template": w.template(app)}
 	}},
 	"daemonset": {"/apis/apps/v1/namespaces/default/daemonsets", func(w *besideWalk, app string) object {
-		return object{"selector": selects(app), "template": w.template(app), "updateStrategy": object{"type": w.pick("RollingUpdate", "OnDelete")}}
-	}, func(w *besideWalk, app string) object { return object{"template": w.template(app)} }},
+		update := object{"type": w.pick("RollingUpdate", "OnDelete")}
+		if update["type"] == "RollingUpdate" {
+			update["rollingUpdate"] = []object{{"maxSurge": 1, "maxUnavailable": 0}, {"maxSurge": 0, "maxUnavailable": 1}, {"maxSurge": 0, "maxUnavailable": "100%"}}[w.IntN(3)]
+		}
+		return object{"selector": selects(app), "template": w.template(app), "updateStrategy": update, "minReadySeconds": w.IntN(2), "revisionHistoryLimit": w.IntN(3)}
+	}, func(w *besideWalk, app string) object {
+		t := w.template(app)
+		// No node has the label "rack"; null removes the selector.
+		t["spec"].(object)["nodeSelector"] = []any{nil, object{"rack": nil}, object{"rack": "1"}}[w.IntN(3)]
+		return object{"template": t}
+	}},
 	"job": {"/apis/batch/v1/namespaces/default/jobs", func(w *besideWalk, app string) object {
 		t := w.template(app)
 		t["metadata"].(object)["annotations"] = object{fakenode.ExitCodeAnnotation: w.pick("0", "0", "1")}
