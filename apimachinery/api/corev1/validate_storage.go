@@ -204,15 +204,18 @@ func ValidatePersistentVolumeClaimUpdate(c, old *PersistentVolumeClaim) validati
 		addMissing(requests, now.Resources.Requests)
 		now.Resources.Requests = requests
 	}
-	now.VolumeAttributesClassName, before.VolumeAttributesClassName = nil, nil
+	if c.Status.Phase == ClaimBound {
+		now.VolumeAttributesClassName = before.VolumeAttributesClassName
+	}
 	r.ForbidIf(!check.Same(now, before), at("spec"),
 		"spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims")
 	if newSize.Cmp(oldSize) < 0 {
 		r.ForbidIf(newSize.Cmp(old.Status.Capacity[ResourceStorage]) <= 0, at("spec", "resources", "requests", "storage"), "field can not be less than status.capacity")
 	}
 	check.Immutable(&r, at("volumeMode"), c.Spec.VolumeMode, old.Spec.VolumeMode) // without spec, as upstream
-	if a, b := c.Spec.VolumeAttributesClassName, old.Spec.VolumeAttributesClassName; b != nil && *b != "" && (a == nil || *a == "") {
-		r.Forbidden(at("spec", "volumeAttributesClassName"), "update from non-nil value to nil is forbidden")
+	if a, b := c.Spec.VolumeAttributesClassName, old.Spec.VolumeAttributesClassName; !check.Same(a, b) && old.Status.CurrentVolumeAttributesClassName != nil {
+		r.ForbidIf(a == nil, at("spec", "volumeAttributesClassName"), "update to nil is forbidden when status.currentVolumeAttributesClassName is not nil")
+		r.ForbidIf(a != nil && *a == "", at("spec", "volumeAttributesClassName"), "update to empty string is forbidden when status.currentVolumeAttributesClassName is not nil")
 	}
 	return r.List()
 }
