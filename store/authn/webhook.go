@@ -15,6 +15,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/store/internal/reviews"
 )
 
 // ReviewFunc sends a TokenReview to a server and returns it with its status. ctx bounds it.
@@ -28,7 +29,8 @@ type WebhookOptions struct {
 	Version string
 	// TTL is how long results are cached, but not errors; zero means not at all.
 	TTL time.Duration
-	// Timeout bounds a call; zero means 30 seconds.
+	// Timeout bounds a call; zero means 30 seconds. A call that fails with 429, 500, 504, a time to try again
+	// or a lost connection is repeated up to four times, over four seconds.
 	Timeout time.Duration
 	// Audiences are those of this server. They are sent with a token for which a caller requires none, and
 	// hold for a token about whose audiences the server says nothing.
@@ -148,11 +150,11 @@ func (w *Webhook) begin(ctx context.Context, token string, audiences []string) *
 
 // call sends the review and caches its result.
 func (w *Webhook) call(ctx context.Context, key tokenKey, r *tokenReview, token string, audiences []string) {
-	ctx, cancel := context.WithTimeout(ctx, w.opts.Timeout)
-	defer cancel()
 	defer close(r.done)
-	out, err := w.opts.Review(ctx, &authenticationv1.TokenReview{TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/" + w.opts.Version, Kind: "TokenReview"},
-		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: audiences}})
+	out, err := reviews.Send(ctx, w.opts.Timeout, func(ctx context.Context) (*authenticationv1.TokenReview, error) {
+		return w.opts.Review(ctx, &authenticationv1.TokenReview{TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/" + w.opts.Version, Kind: "TokenReview"},
+			Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: audiences}})
+	})
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r.until = time.Now().Add(w.opts.TTL)

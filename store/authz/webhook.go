@@ -12,6 +12,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/store/internal/expiring"
+	"github.com/keelson-dev/keelson/store/internal/reviews"
 )
 
 // ReviewFunc sends a SubjectAccessReview to a server and returns it with its status. ctx bounds it.
@@ -50,7 +51,8 @@ func V1beta1(send func(context.Context, *ReviewV1beta1) (*ReviewV1beta1, error))
 type WebhookOptions struct {
 	// Review calls the server. Required.
 	Review ReviewFunc
-	// Timeout bounds a call; zero means three seconds.
+	// Timeout bounds a call; zero means three seconds. A call that fails with 429, 500, 504, a time to try
+	// again or a lost connection is repeated up to four times, over four seconds.
 	Timeout time.Duration
 	// AuthorizedTTL and UnauthorizedTTL are how long decisions are cached; zero means not at all.
 	AuthorizedTTL, UnauthorizedTTL time.Duration
@@ -110,9 +112,9 @@ func (w *Webhook) Authorize(ctx context.Context, a Attributes) (Decision, string
 	}
 	status, ok := w.cache.Get(string(key))
 	if !ok {
-		calling, cancel := context.WithTimeout(ctx, w.opts.Timeout)
-		defer cancel()
-		review, err := w.opts.Review(calling, r)
+		review, err := reviews.Send(ctx, w.opts.Timeout, func(ctx context.Context) (*authorizationv1.SubjectAccessReview, error) {
+			return w.opts.Review(ctx, r)
+		})
 		if err != nil {
 			return w.failed(fmt.Errorf("authz: webhook: %w", err))
 		}
