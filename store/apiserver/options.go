@@ -269,8 +269,9 @@ type VersionInfo struct {
 
 // TokenIssuer serves POST serviceaccounts/NAME/token.
 type TokenIssuer interface {
-	// IssueToken fills the status of request, an *authenticationv1.TokenRequest, for the account.
-	IssueToken(ctx context.Context, account metav1.Object, request metav1.Object) error
+	// IssueToken fills the status of request, an *authenticationv1.TokenRequest, for the account, and returns
+	// the id of the credential, which its user has as authentication.kubernetes.io/credential-id.
+	IssueToken(ctx context.Context, account metav1.Object, request metav1.Object) (credentialID string, err error)
 }
 
 func (o Options) withDefaults() Options {

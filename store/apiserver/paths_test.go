@@ -169,8 +169,8 @@ func TestEveryPath(t *testing.T) {
 
 type noTokens struct{}
 
-func (noTokens) IssueToken(context.Context, metav1.Object, metav1.Object) error {
-	return apierrors.NewInternalError(errors.New("no tokens"))
+func (noTokens) IssueToken(context.Context, metav1.Object, metav1.Object) (string, error) {
+	return "", apierrors.NewInternalError(errors.New("no tokens"))
 }
 
 // shapes are the paths tried for a resource.

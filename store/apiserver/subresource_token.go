@@ -50,10 +50,12 @@ func (s *Server) issueToken(rt *route, r *request) {
 		r.fail(err)
 		return
 	}
-	if err := s.opts.Tokens.IssueToken(r.Context(), account, body); err != nil {
+	id, err := s.opts.Tokens.IssueToken(r.Context(), account, body)
+	if err != nil {
 		r.fail(err)
 		return
 	}
+	r.audit.Annotate("authentication.kubernetes.io/issued-credential-id", id)
 	body.SetName(r.info.Name)
 	body.SetNamespace(r.info.Namespace)
 	if metav1.MetaOf(body).CreationTimestamp.IsZero() {

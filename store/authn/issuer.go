@@ -166,7 +166,7 @@ func (i *issuer) user(ctx context.Context, claims claimSet, value ref.Val) (*Use
 	u.Extra = map[string][]string{}
 	var id string
 	if claims.read("jti", &id) == nil && id != "" {
-		u.Extra[ExtraCredentialID] = []string{"JTI=" + id}
+		u.Extra[ExtraCredentialID] = []string{CredentialID(id)}
 	}
 	for _, e := range x.extra {
 		texts, err := e.evalTexts(ctx, value, "extra")

@@ -151,6 +151,9 @@ func (a *audience) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// CredentialID is the credential id of the user of a token with an ID, for TokenClaims.ID.
+func CredentialID(tokenID string) string { return "JTI=" + tokenID }
+
 // Sign returns a signed token. Empty Audiences mean the server's own; ID and IssuedAt are set.
 func (t *Tokens) Sign(c TokenClaims) (string, error) {
 	if len(c.Audiences) == 0 {
@@ -253,7 +256,7 @@ func (c *TokenClaims) user() *User {
 		Extra:  map[string][]string{},
 	}
 	if c.ID != "" {
-		u.Extra[ExtraCredentialID] = []string{"JTI=" + c.ID}
+		u.Extra[ExtraCredentialID] = []string{CredentialID(c.ID)}
 	}
 	if c.Pod != nil {
 		u.Extra[ExtraPodName], u.Extra[ExtraPodUID] = []string{c.Pod.Name}, []string{c.Pod.UID}

@@ -1,16 +1,19 @@
 package controlplane_test
 
 import (
+	"context"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/auditv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
@@ -18,6 +21,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/store/audit"
 	"github.com/keelson-dev/keelson/store/certs"
 	"github.com/keelson-dev/keelson/store/controlplane"
 	"github.com/keelson-dev/keelson/store/internal/planetest"
@@ -102,6 +106,52 @@ func requestToken(t testing.TB, c client.Conn, account string, spec authenticati
 	t.Helper()
 	return client.Subresource[*authenticationv1.TokenRequest](client.For[*corev1.ServiceAccount](c), "token").
 		Create(t.Context(), planetest.Key("default", account), &authenticationv1.TokenRequest{Spec: spec})
+}
+
+// issued keeps the annotations of audit events that say which credential a request has issued.
+type issued struct {
+	mu  sync.Mutex
+	ids []string
+}
+
+func (i *issued) Record(_ context.Context, events ...*auditv1.Event) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, e := range events {
+		if id := e.Annotations["authentication.kubernetes.io/issued-credential-id"]; id != "" && e.Stage == auditv1.StageResponseComplete {
+			i.ids = append(i.ids, e.ObjectRef.Subresource+" "+id)
+		}
+	}
+	return nil
+}
+
+// The audit event of the request for a token names it as the events of its user's requests do.
+func TestIssuedCredentialID(t *testing.T) {
+	policy, err := audit.ParsePolicy([]byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]"))
+	require.NoError(t, err)
+	trail := &issued{}
+	p := planetest.Start(t, func(o *controlplane.Options) { o.Server.Audit = audit.Options{Policy: policy, Backend: trail} })
+	p.Account("default", "bot")
+	var want []string
+	for range 2 {
+		token, err := requestToken(t, p.Admin(), "bot", authenticationv1.TokenRequestSpec{})
+		require.NoError(t, err)
+		u, err := whoami(t, p.Token(token.Status.Token))
+		require.NoError(t, err)
+		id := u.Extra["authentication.kubernetes.io/credential-id"]
+		require.Len(t, id, 1)
+		require.Regexp(t, `^JTI=[0-9a-f-]{36}$`, id[0])
+		want = append(want, "token "+id[0])
+	}
+	require.NotEqual(t, want[0], want[1])
+	_, err = requestToken(t, p.Admin(), "bot", authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64)})
+	require.True(t, apierrors.IsInvalid(err), err)
+	p.Eventually("the events are recorded", func() bool {
+		trail.mu.Lock()
+		defer trail.mu.Unlock()
+		return len(trail.ids) == 2
+	})
+	require.Equal(t, want, trail.ids)
 }
 
 func TestServiceAccountTokens(t *testing.T) {

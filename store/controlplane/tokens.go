@@ -39,11 +39,11 @@ type issuer struct {
 }
 
 // IssueToken implements apiserver.TokenIssuer.
-func (i *issuer) IssueToken(ctx context.Context, account, request metav1.Object) error {
+func (i *issuer) IssueToken(ctx context.Context, account, request metav1.Object) (string, error) {
 	req, ok := request.(*authenticationv1.TokenRequest)
 	sa, ok2 := account.(*corev1.ServiceAccount)
 	if !ok || !ok2 {
-		return apierrors.NewInternalError(fmt.Errorf("controlplane: cannot issue a token from %T for %T", request, account))
+		return "", apierrors.NewInternalError(fmt.Errorf("controlplane: cannot issue a token from %T for %T", request, account))
 	}
 	kind := schema.GroupKind{Group: "authentication.k8s.io", Kind: "TokenRequest"}
 	spec := validation.NewPath("spec")
@@ -59,19 +59,19 @@ func (i *issuer) IssueToken(ctx context.Context, account, request metav1.Object)
 		errs = append(errs, validation.Invalid(spec.Child("expirationSeconds"), seconds, "may not specify a duration larger than 2^32 seconds"))
 	}
 	if len(errs) > 0 {
-		return apierrors.NewInvalid(kind, sa.Name, errs)
+		return "", apierrors.NewInvalid(kind, sa.Name, errs)
 	}
 	now := time.Now()
-	claims := authn.TokenClaims{Namespace: sa.Namespace, ServiceAccount: authn.ObjectRef{Name: sa.Name, UID: string(sa.UID)}, Audiences: req.Spec.Audiences}
+	claims := authn.TokenClaims{Namespace: sa.Namespace, ID: string(registry.NewUID()), ServiceAccount: authn.ObjectRef{Name: sa.Name, UID: string(sa.UID)}, Audiences: req.Spec.Audiences}
 	if len(req.Spec.Audiences) == 0 {
 		req.Spec.Audiences = slices.Clone(i.tokens.Audiences())
 		claims.Audiences = req.Spec.Audiences
 	}
 	if err := i.bind(ctx, sa, req.Spec.BoundObjectRef, &claims); err != nil {
-		return err
+		return "", err
 	}
 	if err := mayRequest(authn.UserFrom(ctx), sa, req.Spec.BoundObjectRef, &claims); err != nil {
-		return err
+		return "", err
 	}
 	if limit := int64(i.maxLifetime / time.Second); limit > 0 && seconds > limit {
 		seconds = limit
@@ -83,11 +83,11 @@ func (i *issuer) IssueToken(ctx context.Context, account, request metav1.Object)
 	}
 	token, err := i.tokens.Sign(claims)
 	if err != nil {
-		return apierrors.NewInternalError(err)
+		return "", apierrors.NewInternalError(err)
 	}
 	// The client gets the time to request a new token, not when an extended one really ends.
 	req.Status = authenticationv1.TokenRequestStatus{Token: token, ExpirationTimestamp: metav1.Time{Time: now.Add(time.Duration(seconds) * time.Second)}}
-	return nil
+	return authn.CredentialID(claims.ID), nil
 }
 
 // extended is the life of a token that is valid for longer than requested.
