@@ -52,8 +52,11 @@ func startUpstream(t *testing.T, flags ...string) *live {
 	l := &live{t: t, host: freeAddress(t)}
 	_, port, err := net.SplitHostPort(l.host)
 	require.NoError(t, err)
+	if !slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--authorization-mode=") }) {
+		flags = append(flags, "--authorization-mode=AlwaysAllow")
+	}
 	l.cmd, l.log, l.ended = runPeer(t, server, append([]string{"--etcd-servers=" + client, "--bind-address=127.0.0.1", "--secure-port=" + port, "--cert-dir=" + dir, "--token-auth-file=" + tokens,
-		"--authorization-mode=AlwaysAllow", "--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + key,
+		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + key,
 		"--service-account-signing-key-file=" + key, "--service-cluster-ip-range=10.96.0.0/16", "--endpoint-reconciler-type=none"}, flags...)...)
 	insecure := &tls.Config{InsecureSkipVerify: true}
 	l.http2 = &http.Client{Transport: &http.Transport{TLSClientConfig: insecure, ForceAttemptHTTP2: true}, Timeout: time.Minute}

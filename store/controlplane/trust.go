@@ -1,8 +1,11 @@
 package controlplane
 
 import (
+	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"maps"
 	"slices"
 	"time"
@@ -49,22 +52,72 @@ func newTrust(o *Options) (*trust, error) {
 	return t, nil
 }
 
-// data is the content of the ConfigMap now.
-func (t *trust) data() map[string]string {
-	data := maps.Clone(t.fixed)
-	if t.clientCA != nil {
-		data["client-ca-file"] = string(t.clientCA())
+// merge adds what this server trusts to the content of the ConfigMap. Other servers may trust further
+// authorities and names, as while these are being replaced, so that what is there stays: a certificate until
+// it has expired. What cannot be read is replaced.
+func (t *trust) merge(data map[string]string) {
+	for key, mine := range t.fixed {
+		data[key] = mergedNames(data[key], mine)
 	}
-	if t.proxyCA != nil {
-		data["requestheader-client-ca-file"] = string(t.proxyCA())
+	for key, mine := range map[string]func() []byte{"client-ca-file": t.clientCA, "requestheader-client-ca-file": t.proxyCA} {
+		if mine == nil {
+			continue
+		}
+		if data[key] = mergedCertificates([]byte(data[key]), mine()); data[key] == "" {
+			delete(data, key)
+		}
 	}
-	return data
+}
+
+// mergedNames returns the JSON list with the elements of two.
+func mergedNames(have, mine string) string {
+	all := []string{}
+	for _, text := range []string{have, mine} {
+		var list []string
+		if json.Unmarshal([]byte(text), &list) != nil {
+			continue
+		}
+		for _, name := range list {
+			if !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return mine
+	}
+	return string(text)
+}
+
+// expiredFor is how long a certificate must have expired to be left out.
+const expiredFor = 5 * time.Minute
+
+// mergedCertificates returns those of both, each once, without the expired ones.
+func mergedCertificates(have, mine []byte) string {
+	var out bytes.Buffer
+	seen := map[string]bool{}
+	for _, rest := range [][]byte{have, mine} {
+		for {
+			var block *pem.Block
+			if block, rest = pem.Decode(rest); block == nil {
+				break
+			}
+			c, err := x509.ParseCertificate(block.Bytes)
+			if err != nil || seen[string(c.Raw)] || time.Since(c.NotAfter) > expiredFor {
+				continue
+			}
+			seen[string(c.Raw)] = true
+			_ = pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}) // a buffer takes all
+		}
+	}
+	return out.String()
 }
 
 // trustInterval is how often it is checked for changes by other clients.
 const trustInterval = time.Minute
 
-// publishTrust keeps that ConfigMap in the state that Options define until ctx ends, beginning when the
+// publishTrust sees to it that the ConfigMap has what Options define until ctx ends, beginning when the
 // namespaces exist. Keys of other writers are kept.
 func (c *ControlPlane) publishTrust(ctx context.Context, namespaces <-chan struct{}) {
 	select {
@@ -79,11 +132,12 @@ func (c *ControlPlane) publishTrust(ctx context.Context, namespaces <-chan struc
 }
 
 func (c *ControlPlane) writeTrust(ctx context.Context) error {
-	resource, want := corev1.GroupVersion.WithResource("configmaps"), c.trust.data()
+	resource := corev1.GroupVersion.WithResource("configmaps")
 	have, err := c.Access().GetLatest(ctx, resource, trustKey)
 	switch {
 	case apierrors.IsNotFound(err):
-		obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: trustKey.Namespace, Name: trustKey.Name}, Data: want}
+		obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: trustKey.Namespace, Name: trustKey.Name}, Data: map[string]string{}}
+		c.trust.merge(obj.Data)
 		_, err = c.Access().Create(ctx, resource, obj, registry.Write{FieldManager: "kube-apiserver"})
 		if apierrors.IsAlreadyExists(err) {
 			err = nil // another server was faster, and writes the same
@@ -96,7 +150,7 @@ func (c *ControlPlane) writeTrust(ctx context.Context) error {
 	if data == nil {
 		data = map[string]string{}
 	}
-	if maps.Copy(data, want); maps.Equal(data, have.(*corev1.ConfigMap).Data) {
+	if c.trust.merge(data); maps.Equal(data, have.(*corev1.ConfigMap).Data) {
 		return nil
 	}
 	_, err = c.Access().Update(ctx, resource, trustKey, func(obj metav1.Object) error {
@@ -104,7 +158,7 @@ func (c *ControlPlane) writeTrust(ctx context.Context) error {
 		if m.Data == nil {
 			m.Data = map[string]string{}
 		}
-		maps.Copy(m.Data, want)
+		c.trust.merge(m.Data)
 		return nil
 	}, registry.Write{FieldManager: "kube-apiserver"})
 	return err

@@ -17,27 +17,45 @@ import (
 	"github.com/keelson-dev/keelson/store/internal/planetest"
 )
 
-// Aggregated servers can read which authorities this one trusts; deleted keys are restored, and keys of other
-// writers are kept.
+// Aggregated servers can read which authorities this one trusts; what is deleted or unreadable is restored,
+// keys of other writers are kept, and so are the authorities of other servers until they have expired.
 func TestTrustIsPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := planetest.Start(t, func(o *controlplane.Options) { o.ClientCAFile = func() []byte { return []byte("the authorities\n") } })
+		authority := func(name string, life time.Duration) string {
+			a, err := certs.NewAuthorityFor(name, life)
+			require.NoError(t, err)
+			return string(a.CertPEM())
+		}
+		older, newer, others := authority("older", time.Hour), authority("newer", 24*time.Hour), authority("others", 2*time.Hour)
+		mine := "a comment\n" + older
+		p := planetest.Start(t, func(o *controlplane.Options) { o.ClientCAFile = func() []byte { return []byte(mine) } })
 		maps, where := client.For[*corev1.ConfigMap](p.Admin()), planetest.Key("kube-system", "extension-apiserver-authentication")
-		synctest.Wait()
-		m, err := maps.Get(t.Context(), where)
-		require.NoError(t, err)
-		require.Equal(t, map[string]string{"client-ca-file": "the authorities\n"}, m.Data)
-		m.Data = map[string]string{"client-ca-file": "nonsense", "requestheader-allowed-names": "[]"}
-		_, err = maps.Update(t.Context(), m)
-		require.NoError(t, err)
-		time.Sleep(2 * time.Minute)
-		m, err = maps.Get(t.Context(), where)
-		require.NoError(t, err)
-		require.Equal(t, map[string]string{"client-ca-file": "the authorities\n", "requestheader-allowed-names": "[]"}, m.Data)
+		published := func(want map[string]string) *corev1.ConfigMap {
+			t.Helper()
+			time.Sleep(2 * time.Minute)
+			m, err := maps.Get(t.Context(), where)
+			require.NoError(t, err)
+			require.Equal(t, want, m.Data)
+			return m
+		}
+		set := func(m *corev1.ConfigMap, data map[string]string) {
+			m.Data = data
+			_, err := maps.Update(t.Context(), m)
+			require.NoError(t, err)
+		}
+		m := published(map[string]string{"client-ca-file": older})
+		set(m, map[string]string{"client-ca-file": "nonsense", "requestheader-allowed-names": "[]"})
+		m = published(map[string]string{"client-ca-file": older, "requestheader-allowed-names": "[]"})
+		mine = newer
+		set(m, map[string]string{"client-ca-file": others + older})
+		published(map[string]string{"client-ca-file": others + older + newer})
+		time.Sleep(time.Hour)
+		published(map[string]string{"client-ca-file": others + newer})
 		require.NoError(t, maps.Delete(t.Context(), where))
-		time.Sleep(2 * time.Minute)
-		_, err = maps.Get(t.Context(), where)
-		require.NoError(t, err)
+		published(map[string]string{"client-ca-file": newer})
+		mine = "no certificate"
+		time.Sleep(24 * time.Hour)
+		published(nil)
 	})
 }
 
@@ -54,8 +72,18 @@ func TestRequestHeadersArePublished(t *testing.T) {
 		synctest.Wait()
 		m, err := client.For[*corev1.ConfigMap](p.Admin()).Get(t.Context(), planetest.Key("kube-system", "extension-apiserver-authentication"))
 		require.NoError(t, err)
-		require.Equal(t, map[string]string{"requestheader-client-ca-file": string(front.CertPEM()), "requestheader-allowed-names": `["front-proxy-client"]`,
-			"requestheader-username-headers": `["X-Remote-User"]`, "requestheader-group-headers": `["X-Remote-Group"]`, "requestheader-extra-headers-prefix": `["X-Remote-Extra-"]`}, m.Data)
+		want := map[string]string{"requestheader-client-ca-file": string(front.CertPEM()), "requestheader-allowed-names": `["front-proxy-client"]`,
+			"requestheader-username-headers": `["X-Remote-User"]`, "requestheader-group-headers": `["X-Remote-Group"]`, "requestheader-extra-headers-prefix": `["X-Remote-Extra-"]`}
+		require.Equal(t, want, m.Data)
+		// Another server has further names, and one of its lists cannot be read.
+		m.Data["requestheader-allowed-names"], m.Data["requestheader-group-headers"] = `["other"]`, "{"
+		_, err = client.For[*corev1.ConfigMap](p.Admin()).Update(t.Context(), m)
+		require.NoError(t, err)
+		time.Sleep(2 * time.Minute)
+		m, err = client.For[*corev1.ConfigMap](p.Admin()).Get(t.Context(), planetest.Key("kube-system", "extension-apiserver-authentication"))
+		require.NoError(t, err)
+		want["requestheader-allowed-names"] = `["other","front-proxy-client"]`
+		require.Equal(t, want, m.Data)
 
 		pair, err := front.Client("front-proxy-client")
 		require.NoError(t, err)
