@@ -58,6 +58,7 @@ type Kubelet struct {
 	status    *statuses
 	node      *node
 	devices   *devices // nil without plugins
+	claims    *claims  // nil without plugins, and without an API server
 	placer    *placer  // nil if no container has CPUs or memory for itself
 	ledger    *ledger
 	rotation  *rotation
@@ -154,6 +155,9 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 	k.node = newNode(k)
 	if opts.Plugins != nil {
 		k.devices = newDevices(k)
+		if !alone {
+			k.claims = newClaims(k)
+		}
 	}
 	k.evictor = &evictor{k: k, policy: policy, thresholds: thresholds, log: k.log}
 	if k.placer, err = newPlacer(k); err != nil {
@@ -241,6 +245,9 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	waitVolumes()
 	loops.Wait()
 	k.csiNode.drivers.Close()
+	if k.claims != nil {
+		k.claims.Close()
+	}
 	stopManager()
 	err = <-managed
 	// The end of parent is no failure, whatever its cause (a signal, say).
@@ -271,6 +278,11 @@ func (k *Kubelet) startLoops(ctx context.Context, loops *sync.WaitGroup, fail co
 	if k.hasStatic() {
 		loops.Go(func() { k.watchStatic(ctx) })
 	}
+	kinds := map[string]pluginType{"CSIPlugin": k.csiNode}
+	if k.claims != nil {
+		kinds["DRAPlugin"] = k.claims
+		loops.Go(func() { k.claims.run(ctx) })
+	}
 	if k.opts.Plugins != nil {
 		s := &deviceServer{devices: k.devices, opts: *k.opts.Plugins, dir: filepath.Join(k.opts.RootDir, "device-plugins")}
 		loops.Go(func() {
@@ -279,7 +291,7 @@ func (k *Kubelet) startLoops(ctx context.Context, loops *sync.WaitGroup, fail co
 			}
 		})
 		loops.Go(func() {
-			p := &pluginWatcher{k: k, dir: filepath.Join(k.opts.RootDir, registryFolder), dial: k.opts.Plugins.dialer(), types: map[string]pluginType{"CSIPlugin": k.csiNode},
+			p := &pluginWatcher{k: k, dir: filepath.Join(k.opts.RootDir, registryFolder), dial: k.opts.Plugins.dialer(), types: kinds,
 				nudge: make(chan struct{}, 1), known: map[string]*socket{}}
 			if err := p.run(ctx); err != nil {
 				fail(fmt.Errorf("kubelet: plugin registration: %w", err))

@@ -680,5 +680,8 @@ func (k *Kubelet) refuse(pod *corev1.Pod) *verdict {
 	if os := pod.Spec.OS; os != nil && os.Name != "linux" {
 		return refusal("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS")
 	}
+	if len(pod.Spec.ResourceClaims) > 0 && k.claims == nil {
+		return not("resourceClaims: it has no drivers of dynamic resources")
+	}
 	return unsupported(pod, appArmorEnabled(), k.features.strictGroups(), k.opts.AllowedSysctls...)
 }

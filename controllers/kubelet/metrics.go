@@ -31,6 +31,8 @@ type metrics struct {
 	relist, relistInterval      prometheus.Histogram
 	relisted                    prometheus.Gauge
 	started                     prometheus.Counter
+	claimOperations             *prometheus.HistogramVec
+	driverCalls                 *prometheus.HistogramVec
 	memoryMin, memoryLow        prometheus.Gauge // nil unless memory is protected
 	startedUsers, usersErrors   prometheus.Counter
 	// imageVolumes were requested of the runtime, imagesMounted were mounted, imageErrors were not.
@@ -72,6 +74,12 @@ func newMetrics(k *Kubelet) *metrics {
 	m.relistInterval = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kubelet_pleg_relist_interval_seconds", Help: "Interval in seconds between relisting in PLEG.", Buckets: seconds})
 	m.relisted = prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubelet_pleg_last_seen_seconds", Help: "Timestamp in seconds when PLEG was last seen active."})
 	m.started = prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_started_pods_total", Help: "Cumulative number of pods started"})
+	durations := []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 40}
+	m.claimOperations = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "dra_operations_duration_seconds", Buckets: durations,
+		Help: "Latency histogram in seconds for the duration of handling all ResourceClaims referenced by a pod when the pod starts or stops."}, []string{"operation_name", "is_error"})
+	m.driverCalls = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "dra_grpc_operations_duration_seconds", Buckets: durations,
+		Help: "Duration in seconds of the DRA gRPC operations"}, []string{"driver_name", "method_name", "grpc_status_code"})
+	m.registry.MustRegister(m.claimOperations, m.driverCalls)
 	if k.opts.MemoryQoS != nil {
 		m.memoryMin = prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubelet_memory_qos_node_memory_min_bytes",
 			Help: "Total cgroup v2 memory.min in bytes for Guaranteed pods. This memory is hard-reserved and never reclaimed by the kernel."})

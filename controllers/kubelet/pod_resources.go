@@ -90,6 +90,7 @@ func (p resourceServer) of(pod *corev1.Pod) *pluginapi.PodResources {
 		for _, g := range grants[c.Name] {
 			one.Devices = append(one.Devices, p.k.devices.placed(g.Resource, g.Devices)...)
 		}
+		one.Dynamic = p.k.claims.resources(pod, c)
 		out.Containers = append(out.Containers, one)
 	}
 	return out

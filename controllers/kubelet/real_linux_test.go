@@ -287,6 +287,7 @@ func testReal(t *testing.T) {
 	t.Run("CPUs", func(t *testing.T) { n.t = t; n.testCPUs() })
 	t.Run("huge pages", func(t *testing.T) { n.t = t; n.testHugePages() })
 	t.Run("devices", func(t *testing.T) { n.t = t; n.testDevices() })
+	t.Run("dynamic resources", func(t *testing.T) { n.t = t; n.testDynamicResources() })
 	t.Run("fork bomb", func(t *testing.T) { n.t = t; n.testForkBomb() })
 	t.Run("features of pods", func(t *testing.T) { n.t = t; n.testPodFeatures() })
 	t.Run("restarts", func(t *testing.T) { n.testRestarts(t) })

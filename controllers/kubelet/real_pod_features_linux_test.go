@@ -1,13 +1,61 @@
 package kubelet_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers/kubelet/fakedra"
 )
+
+// testDynamicResources gives a pod a device of a driver at a real socket. Debian's containerd is older than CDI:
+// the pod does not start without its device, and the claim is given back.
+func (n *realNode) testDynamicResources() {
+	d := fakedra.New("gpus.example.com")
+	ctx, cancel := context.WithCancel(n.t.Context())
+	wait, err := d.Serve(ctx, filepath.Join(n.dir, "kubelet"))
+	require.NoError(n.t, err)
+	defer wait()
+	defer cancel()
+	require.Eventually(n.t, func() bool { return slices.Equal(d.Registrations(), []string{""}) }, patience, 50*time.Millisecond)
+	n.apply(`
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: gpu}
+spec: {devices: {requests: [{name: one, exactly: {deviceClassName: gpus}}]}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: dynamic}
+spec:
+  nodeName: node1
+  terminationGracePeriodSeconds: 0
+  resourceClaims: [{name: gpu, resourceClaimName: gpu}]
+  containers: [{name: c, image: busybox, imagePullPolicy: Never, command: [sleep, "1000"], resources: {claims: [{name: gpu}]}}]
+`)
+	claims := client.For[*resourcev1.ResourceClaim](n.conn)
+	claim, err := claims.Get(ctx, types.NamespacedName{Namespace: "default", Name: "gpu"})
+	require.NoError(n.t, err)
+	claim.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
+		Results: []resourcev1.DeviceRequestAllocationResult{{Request: "one", Driver: d.Name(), Pool: "node", Device: "gpu"}}}}
+	claim.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: "dynamic", UID: types.UID(n.kubectl("get", "pod", "dynamic", "-o", "jsonpath={.metadata.uid}"))}}
+	_, err = claims.UpdateStatus(ctx, claim)
+	require.NoError(n.t, err)
+	n.until("the device is refused", has("does not support CDI devices, such as gpus.example.com/device=gpu"), "get", "pod", "dynamic", "-o", "jsonpath={.status.containerStatuses[0].state.waiting}")
+	require.Equal(n.t, []string{"default/gpu"}, d.Prepared())
+	n.kubectl("delete", "pod", "dynamic")
+	require.Eventually(n.t, func() bool { return len(d.Prepared()) == 0 }, patience, 50*time.Millisecond)
+	n.kubectl("delete", "resourceclaim", "gpu")
+}
 
 // testForkBomb runs a pod that makes as many processes as it can. It gets what a pod may have, and the pod
 // beside it goes on.

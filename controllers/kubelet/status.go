@@ -149,7 +149,7 @@ func (w *worker) containerStatus(pod *corev1.Pod, c *corev1.Container, v *view, 
 	if len(c.Resources.Requests) > 0 {
 		st.AllocatedResources = c.Resources.Requests
 	}
-	st.AllocatedResourcesStatus = w.k.devices.health(w.k.ledger.grants(w.uid)[c.Name])
+	st.AllocatedResourcesStatus = append(w.k.devices.health(w.k.ledger.grants(w.uid)[c.Name]), w.claimHealth(pod, c)...)
 	has := c.Resources
 	if run.running() {
 		has = w.k.ledger.has(w.uid, c, run)

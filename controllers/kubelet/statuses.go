@@ -304,6 +304,9 @@ func merge(server, ours *corev1.PodStatus) corev1.PodStatus {
 	merged := *ours
 	merged.Conditions = mergeConditions(server.Conditions, ours.Conditions)
 	merged.QOSClass = cmp.Or(server.QOSClass, ours.QOSClass)
+	// These are of controllers and the scheduler, who may have written them since the kubelet looked.
+	merged.ResourceClaimStatuses, merged.ExtendedResourceClaimStatus = server.ResourceClaimStatuses, server.ExtendedResourceClaimStatus
+	merged.NodeAllocatableResourceClaimStatuses = server.NodeAllocatableResourceClaimStatuses
 	return merged
 }
 

@@ -543,6 +543,9 @@ func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*san
 	if err != nil {
 		return failed(err)
 	}
+	if err := w.prepareClaims(ctx, pod); err != nil {
+		return nil, err
+	}
 	w.k.weighGroups(ctx, false)
 	if err := w.k.cgroups.makePod(ctx, pod, podTotals(pod)); err != nil {
 		w.log.Warn("create pod cgroup failed, leaving it to the runtime", "err", err)
@@ -633,12 +636,23 @@ func (w *worker) prepare(ctx context.Context, pod *corev1.Pod, c *corev1.Contain
 	if err != nil {
 		return nil, err
 	}
+	if w.k.claims != nil && !w.k.claims.Ready(pod) { // their checkpoint is lost
+		if err := w.prepareClaims(ctx, pod); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.k.claims.addClaims(config, pod, c); err != nil {
+		return nil, err
+	}
 	grants := w.k.ledger.grants(w.uid)[c.Name]
 	if len(grants) > 0 {
 		if err := addGrants(config, grants); err != nil {
 			return nil, err
 		}
 		err = w.k.devices.preStart(ctx, grants)
+	}
+	if err == nil {
+		err = w.k.node.checkCDI(config)
 	}
 	for _, m := range config.Mounts {
 		// Files belong to the users that the pod calls so.

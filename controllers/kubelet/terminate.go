@@ -458,6 +458,9 @@ func (k *Kubelet) removeOrphan(ctx context.Context, uid types.UID) error {
 	if gone, err := k.takeVolumesDown(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}}); err != nil || !gone {
 		return err // housekeeping comes again
 	}
+	if err := k.claims.unprepare(ctx, uid); err != nil {
+		return err
+	}
 	k.cgroups.removePod(ctx, uid)
 	return k.removeFiles(uid)
 }
@@ -497,8 +500,8 @@ func (k *Kubelet) removeAll(ctx context.Context) {
 			if err == nil {
 				err = k.awaitVolumesDown(ctx, uid)
 			}
-			if err == nil {
-				err = k.removeFiles(uid)
+			if err == nil { // a driver that is away keeps nothing else
+				err = errors.Join(k.claims.unprepare(ctx, uid), k.removeFiles(uid))
 			}
 			if err != nil {
 				k.log.Warn("pod removal failed", "uid", uid, "err", err)

@@ -14,9 +14,6 @@ import (
 // Sysctls are those that are allowed besides the safe ones; strictGroups is what the runtime can do.
 func unsupported(pod *corev1.Pod, appArmor, strictGroups bool, sysctls ...string) *verdict {
 	spec := &pod.Spec
-	if len(spec.ResourceClaims) > 0 {
-		return not("resourceClaims")
-	}
 	if sec := spec.SecurityContext; sec != nil {
 		if p := sec.SupplementalGroupsPolicy; p != nil && *p != corev1.SupplementalGroupsPolicyMerge && !strictGroups {
 			return refusal("SupplementalGroupsPolicyNotSupported", fmt.Sprintf("SupplementalGroupsPolicy=%s is not supported in this node", *p))

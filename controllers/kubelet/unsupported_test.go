@@ -19,7 +19,6 @@ func TestSecuritySettingsAreAppliedOrRefused(t *testing.T) {
 		edit   func(*corev1.Pod)
 		reason string
 	}{
-		"resourceClaims": {func(p *corev1.Pod) { p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}} }, "PodFeatureUnsupported"},
 		"strict groups": {func(p *corev1.Pod) {
 			p.Spec.SecurityContext.SupplementalGroupsPolicy = new(corev1.SupplementalGroupsPolicyStrict)
 		}, "SupplementalGroupsPolicyNotSupported"},
@@ -67,6 +66,22 @@ func TestSecuritySettingsAreAppliedOrRefused(t *testing.T) {
 			require.Nil(t, unsupported(pod, true, false), "a machine that enforces profiles")
 		}
 	}
+}
+
+// containerd before 1.7 starts a container without the devices that it was to have.
+func TestDevicesThatTheRuntimeLeavesOut(t *testing.T) {
+	config := &cri.ContainerConfig{CDIDevices: []*cri.CDIDevice{{Name: "x/gpu=0"}}}
+	for version, fine := range map[string]bool{"v1.6.20": false, "1.6.20~ds1": false, "v1.7.0": true, "v2.1.0": true, "unknown": true, "": true} {
+		n := &node{runtimeVersion: &cri.VersionResponse{RuntimeName: "containerd", RuntimeVersion: version}}
+		if err := n.checkCDI(config); fine {
+			require.NoError(t, err, version)
+		} else {
+			require.EqualError(t, err, "the container runtime containerd://"+version+" does not support CDI devices, such as x/gpu=0")
+		}
+		require.NoError(t, n.checkCDI(&cri.ContainerConfig{}))
+	}
+	require.NoError(t, (&node{}).checkCDI(config))
+	require.NoError(t, (&node{runtimeVersion: &cri.VersionResponse{RuntimeName: "cri-o", RuntimeVersion: "1.6.0"}}).checkCDI(config))
 }
 
 func TestLabelsAndProfilesReachTheRuntime(t *testing.T) {

@@ -115,6 +115,8 @@ func (w *worker) update(pod *corev1.Pod) {
 func matters(old, pod *corev1.Pod) bool {
 	return old.Generation != pod.Generation || (old.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil) ||
 		seconds(old) != seconds(pod) ||
+		len(old.Status.ResourceClaimStatuses) != len(pod.Status.ResourceClaimStatuses) ||
+		(old.Status.ExtendedResourceClaimStatus == nil) != (pod.Status.ExtendedResourceClaimStatus == nil) ||
 		!maps.Equal(old.Labels, pod.Labels) || !maps.Equal(old.Annotations, pod.Annotations) ||
 		len(pod.Spec.ReadinessGates) > 0 || len(old.Finalizers) != len(pod.Finalizers)
 }
@@ -369,6 +371,10 @@ func (w *worker) end(ctx context.Context) (after time.Duration, done bool, err e
 		return 0, false, errors.New("containers still run")
 	}
 	w.haltedOnce.Do(func() { close(w.halted) })
+	// Before the pod is reported to have ended: then others may have its devices.
+	if err := w.k.claims.unprepare(ctx, w.uid); err != nil {
+		return 0, false, err
+	}
 	w.k.ledger.release(w.uid)
 	if !removed {
 		w.report(pod, v)

@@ -2,11 +2,8 @@ package fakecsi
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
-	"os"
 	"path"
 	"path/filepath"
 	"reflect"
@@ -18,10 +15,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/keelson-dev/keelson/controllers/kubelet/fakecri"
-	"github.com/keelson-dev/keelson/controllers/kubelet/internal/pluginapi"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/fakeplugin"
 )
 
 // Options of a Driver.
@@ -64,7 +60,7 @@ type Driver struct {
 	sizes     map[string]int64
 	broken    []string
 	answers   []string // of registrations
-	sockets   map[string]*bufconn.Listener
+	sockets   fakeplugin.Sockets
 }
 
 // New returns a driver of a name.
@@ -72,117 +68,51 @@ func New(name string, opts Options) *Driver {
 	if opts.NodeID == "" {
 		opts.NodeID = "fake-node"
 	}
-	return &Driver{name: name, opts: opts, requests: map[string]any{}, staged: map[string]string{}, published: map[string]string{}, sizes: map[string]int64{},
-		sockets: map[string]*bufconn.Listener{}}
+	return &Driver{name: name, opts: opts, requests: map[string]any{}, staged: map[string]string{}, published: map[string]string{}, sizes: map[string]int64{}}
 }
 
 // Name returns the name of the driver.
 func (d *Driver) Name() string { return d.name }
 
 // Socket is where the driver serves for the kubelet with the root directory root.
-func (d *Driver) Socket(root string) string {
-	return filepath.Join(root, "plugins", d.name, "csi.sock")
-}
-
-func (d *Driver) registry(root string) string {
-	return filepath.Join(root, "plugins_registry", d.name+"-reg.sock")
-}
+func (d *Driver) Socket(root string) string { return fakeplugin.Endpoint(root, d.name, "csi.sock") }
 
 // Serve serves the driver on Unix sockets in the folders of the kubelet whose root directory is root, until
 // ctx ends. wait returns when the sockets have gone and all calls have ended.
 func (d *Driver) Serve(ctx context.Context, root string) (wait func(), err error) {
-	at, err := listen(ctx, d.Socket(root))
-	if err != nil {
-		return nil, err
-	}
-	registry, err := listen(ctx, d.registry(root))
-	if err != nil {
-		return nil, errors.Join(err, at.Close())
-	}
-	return d.serve(ctx, d.Socket(root), at, registry), nil
+	return fakeplugin.Serve(ctx, d.plugin(root), d.server())
 }
 
 // ServeInMemory is Serve without I/O, so that it can be used on virtual time: the kubelet sees the socket of
 // the registration, and connects with dial ([kubelet.PluginOptions]) or the Dialer of several drivers.
 func (d *Driver) ServeInMemory(ctx context.Context, root string) (dial func(ctx context.Context, path string) (net.Conn, error), wait func(), err error) {
-	file := d.registry(root) // only to be seen
-	if err := free(file); err != nil {
-		return nil, nil, err
-	}
-	if err := socketFile(ctx, file); err != nil {
-		return nil, nil, err
-	}
-	at, registry := bufconn.Listen(1<<16), bufconn.Listen(1<<16)
-	d.mu.Lock()
-	d.sockets[d.Socket(root)], d.sockets[d.registry(root)] = at, registry
-	d.mu.Unlock()
-	served := d.serve(ctx, d.Socket(root), at, registry)
-	return Dialer(d), func() {
-		served()
-		_ = os.Remove(file)
-	}, nil
+	wait, err = d.sockets.Serve(ctx, d.plugin(root), d.server())
+	return d.sockets.Dial, wait, err
 }
 
 // Dialer connects to the drivers that are served in memory.
 func Dialer(drivers ...*Driver) func(ctx context.Context, path string) (net.Conn, error) {
-	return func(ctx context.Context, path string) (net.Conn, error) {
-		for _, d := range drivers {
-			d.mu.Lock()
-			l := d.sockets[path]
-			d.mu.Unlock()
-			if l != nil {
-				return l.DialContext(ctx)
-			}
-		}
-		return nil, &net.OpError{Op: "dial", Net: "unix", Err: fs.ErrNotExist}
+	all := make([]*fakeplugin.Sockets, len(drivers))
+	for i, d := range drivers {
+		all[i] = &d.sockets
 	}
+	return fakeplugin.Dialer(all...)
 }
 
-// listen makes a socket in the place of one that an earlier process has left.
-func listen(ctx context.Context, path string) (net.Listener, error) {
-	if err := free(path); err != nil {
-		return nil, err
-	}
-	var c net.ListenConfig
-	return c.Listen(ctx, "unix", path)
-}
-
-// free makes the folder of a path and removes what an earlier process has left at it.
-func free(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return err
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-func (d *Driver) serve(ctx context.Context, endpoint string, at, registry net.Listener) (wait func()) {
-	driver := grpc.NewServer(grpc.WaitForHandlers(true), grpc.UnaryInterceptor(d.intercept))
-	csi.RegisterIdentityServer(driver, d)
-	csi.RegisterNodeServer(driver, d)
-	registrar := pluginapi.NewServer()
-	pluginapi.Register(registrar, "pluginregistration.Registration", []grpc.MethodDesc{
-		pluginapi.Method("GetInfo", func(context.Context, *pluginapi.Empty) (*pluginapi.PluginInfo, error) {
-			return &pluginapi.PluginInfo{Type: "CSIPlugin", Name: d.name, Endpoint: endpoint, Versions: []string{"1.0.0"}}, nil
-		}),
-		pluginapi.Method("NotifyRegistrationStatus", func(_ context.Context, q *pluginapi.RegistrationStatus) (*pluginapi.Empty, error) {
+func (d *Driver) plugin(root string) fakeplugin.Plugin {
+	return fakeplugin.Plugin{Type: "CSIPlugin", Name: d.name, Versions: []string{"1.0.0"}, Endpoint: d.Socket(root), Registry: fakeplugin.Registry(root, d.name),
+		Answered: func(failure string) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
-			d.answers = append(d.answers, q.Error)
-			return &pluginapi.Empty{}, nil
-		}),
-	})
-	var working sync.WaitGroup
-	working.Go(func() { _ = driver.Serve(at) })
-	working.Go(func() { _ = registrar.Serve(registry) })
-	working.Go(func() {
-		<-ctx.Done()
-		driver.Stop()
-		registrar.Stop()
-	})
-	return working.Wait
+			d.answers = append(d.answers, failure)
+		}}
+}
+
+func (d *Driver) server() *grpc.Server {
+	s := grpc.NewServer(grpc.WaitForHandlers(true), grpc.UnaryInterceptor(d.intercept))
+	csi.RegisterIdentityServer(s, d)
+	csi.RegisterNodeServer(s, d)
+	return s
 }
 
 // intercept notes a call and lets it fail.

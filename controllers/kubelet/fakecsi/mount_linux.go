@@ -1,7 +1,6 @@
 package fakecsi
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 
@@ -30,12 +29,4 @@ func unmount(path string) error {
 		}
 		return &fs.PathError{Op: "unmount", Path: path, Err: err}
 	}
-}
-
-// socketFile makes a file that is seen as a socket, by a path of any length.
-func socketFile(_ context.Context, path string) error {
-	if err := unix.Mknod(path, unix.S_IFSOCK|0o600, 0); err != nil {
-		return &fs.PathError{Op: "mknod", Path: path, Err: err}
-	}
-	return nil
 }

@@ -244,7 +244,7 @@ var gates = map[string]bool{
 	"CPUManagerPolicyOptions": true, "TopologyManagerPolicyOptions": true, "TopologyManagerPolicyBetaOptions": true, "DisableCPUQuotaWithExclusiveCPUs": true,
 	"PodLevelResourceManagers": false, "InPlacePodVerticalScalingExclusiveCPUs": false, "InPlacePodVerticalScalingExclusiveMemory": false,
 	"NodeSwap": true, "PodLevelResources": true, "PodLifecycleSleepAction": true, "RotateKubeletServerCertificate": true, "SidecarContainers": true,
-	"UserNamespacesSupport": true, "DynamicResourceAllocation": false, "ContainerStopSignals": false, "ContainerRestartRules": true,
+	"UserNamespacesSupport": true, "DynamicResourceAllocation": true, "ContainerStopSignals": false, "ContainerRestartRules": true,
 }
 
 // podsOf is how many pods the node runs at most.

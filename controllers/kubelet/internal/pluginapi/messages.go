@@ -137,6 +137,7 @@ type ContainerResources struct {
 	Devices []ContainerDevices `protobuf:"bytes,2,rep,name=devices"`
 	CPUs    []int64            `protobuf:"varint,3,rep,name=cpu_ids"`
 	Memory  []ContainerMemory  `protobuf:"bytes,4,rep,name=memory"`
+	Dynamic []DynamicResource  `protobuf:"bytes,5,rep,name=dynamic_resources"`
 }
 
 // ContainerMemory is memory of one place, in bytes.

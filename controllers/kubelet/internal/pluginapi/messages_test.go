@@ -43,4 +43,30 @@ func TestMessages(t *testing.T) {
 	require.NoError(t, codec.UnmarshalProto(device, &list))
 	require.Equal(t, DeviceList{[]Device{{"id", Healthy, &Topology{[]NUMANode{{1}}}}}}, list)
 	require.Error(t, codec.UnmarshalProto(device[:len(device)-1], &list))
+
+	prepared := message(nil, 1, message(text(nil, 1, "uid"), 2, message(nil, 1, text(text(text(text(text(nil, 1, "r"), 2, "pool"), 3, "dev"), 4, "x/gpu=0"), 5, "share"))))
+	want := DRAPrepared{map[string]DRAPreparedClaim{"uid": {Devices: []DRADevice{{[]string{"r"}, "pool", "dev", []string{"x/gpu=0"}, new("share")}}}}}
+	var got DRAPrepared
+	require.NoError(t, codec.UnmarshalProto(prepared, &got))
+	require.Equal(t, want, got)
+	b, err = codec.MarshalProto(&want)
+	require.NoError(t, err)
+	got = DRAPrepared{}
+	require.NoError(t, codec.UnmarshalProto(b, &got))
+	require.Equal(t, want, got)
+	b, err = codec.MarshalProto(&DRAClaims{[]DRAClaim{{"ns", "uid", "name"}}})
+	require.NoError(t, err)
+	require.Equal(t, message(nil, 1, text(text(text(nil, 1, "ns"), 2, "uid"), 3, "name")), b)
+	sick := message(nil, 1, text(number(number(number(message(nil, 1, text(text(nil, 1, "pool"), 2, "dev")), 2, 2), 3, 1700000000), 4, 60), 5, "hot"))
+	var report DRAHealth
+	require.NoError(t, codec.UnmarshalProto(sick, &report))
+	require.Equal(t, DRAHealth{[]DRADeviceHealth{{&DRADeviceName{"pool", "dev"}, 2, 1700000000, 60, "hot"}}}, report)
+	require.Equal(t, "Unhealthy", report.Devices[0].Status())
+	var failed DRAUnprepared
+	require.NoError(t, codec.UnmarshalProto(message(nil, 1, message(text(nil, 1, "uid"), 2, text(nil, 1, "busy"))), &failed))
+	require.Equal(t, "busy", failed.Claims["uid"].Error)
+	dynamic := message(nil, 5, message(text(text(nil, 2, "claim"), 3, "ns"), 4, text(text(text(message(nil, 1, text(nil, 1, "x/gpu=0")), 2, "driver"), 3, "pool"), 4, "dev")))
+	var c ContainerResources
+	require.NoError(t, codec.UnmarshalProto(dynamic, &c))
+	require.Equal(t, ContainerResources{Dynamic: []DynamicResource{{"claim", "ns", []ClaimResource{{[]CDIDevice{{"x/gpu=0"}}, "driver", "pool", "dev", nil}}}}}, c)
 }
