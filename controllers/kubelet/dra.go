@@ -33,8 +33,8 @@ type claims struct {
 	slices *client.Client[*resourcev1.ResourceSlice]
 
 	mu     sync.Mutex
-	ctx    context.Context               // set by run
-	wiping map[string]context.CancelFunc // by driver
+	begin  func(driver string) context.CancelFunc // wipes meanwhile; set by run
+	wiping map[string]context.CancelFunc          // by driver
 	wipers sync.WaitGroup
 }
 
@@ -65,10 +65,20 @@ const claimsInterval = time.Minute
 // run removes the ResourceSlices of an earlier kubelet, whose drivers publish theirs again, and from time to
 // time takes back the claims of pods that were removed while no kubelet ran. It returns when ctx has ended.
 func (c *claims) run(ctx context.Context) {
-	c.mu.Lock()
-	c.ctx = ctx
-	c.mu.Unlock()
-	defer c.wipers.Wait()
+	begin := func(f func(driver string) context.CancelFunc) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.begin = f
+	}
+	begin(func(driver string) context.CancelFunc {
+		one, cancel := context.WithCancel(ctx)
+		c.wipers.Go(func() { c.wipe(one, driver) })
+		return cancel
+	})
+	defer func() {
+		begin(nil)
+		c.wipers.Wait()
+	}()
 	c.wipers.Go(func() { c.wipe(ctx, "") })
 	if c.k.apiPods.WaitForSync(ctx) != nil {
 		return
@@ -93,12 +103,9 @@ func (c *claims) run(ctx context.Context) {
 func (c *claims) lost(driver string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ctx == nil || c.ctx.Err() != nil || c.wiping[driver] != nil {
-		return
+	if c.begin != nil && c.wiping[driver] == nil {
+		c.wiping[driver] = c.begin(driver)
 	}
-	ctx, cancel := context.WithCancel(c.ctx)
-	c.wiping[driver] = cancel
-	c.wipers.Go(func() { c.wipe(ctx, driver) })
 }
 
 // found ends that.

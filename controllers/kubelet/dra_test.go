@@ -418,7 +418,7 @@ func TestHealthOfDynamicResources(t *testing.T) {
 	})
 }
 
-// Whatever fails, no container runs with a claim that is not prepared, and none is prepared for ever.
+// Whatever fails, no container runs with a claim that is not prepared, and none stays prepared.
 func TestClaimHistories(t *testing.T) {
 	for _, seed := range seeds.Of(t, 6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

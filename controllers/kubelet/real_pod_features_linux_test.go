@@ -17,8 +17,8 @@ import (
 	"github.com/keelson-dev/keelson/controllers/kubelet/fakedra"
 )
 
-// testDynamicResources gives a pod a device of a driver at a real socket. Debian's containerd is older than CDI:
-// the pod does not start without its device, and the claim is given back.
+// testDynamicResources gives a pod a device of a driver at a real socket. Debian's containerd is older than
+// CDI: the pod does not start without its device, and the claim is given back.
 func (n *realNode) testDynamicResources() {
 	d := fakedra.New("gpus.example.com")
 	ctx, cancel := context.WithCancel(n.t.Context())

@@ -1,14 +1,14 @@
 // Package fakedra is a simulated driver of dynamic resources for tests of what runs on a real kubelet: the
-// node's part of a driver, with its registration and the health of its devices, over gRPC. It fails in the ways
-// drivers do: calls that hang, that report success without having done anything, whose answers are lost, and
-// restarts.
+// node's part of a driver, with its registration and the health of its devices, over gRPC. It fails in the
+// ways drivers do: calls that hang, that report success without having done anything, whose answers are lost,
+// and restarts.
 //
 //	d := fakedra.New("gpus.example.com")
 //	dial, wait, err := d.ServeInMemory(ctx, rootDir) // on virtual time; or
 //	wait, err := d.Serve(ctx, rootDir)               // with sockets in the kubelet's folders
 //
-// Claims are not allocated here: a test creates ResourceClaims with an allocation that names the driver and is
-// reserved for the pod, as the scheduler does.
+// Claims are not allocated here: a test creates ResourceClaims with an allocation that names the driver and
+// is reserved for the pod, as the scheduler does.
 package fakedra
 
 import (
@@ -48,8 +48,8 @@ const (
 	Unknown   Health = "Unknown"
 )
 
-// Driver is a simulated driver. What it has prepared outlives Serve, as that of a driver outlives its process.
-// Set the functions before the first Serve; they and the methods may be called from many goroutines.
+// Driver is a simulated driver. What it has prepared outlives Serve, as that of a driver outlives its
+// process. Set the functions before the first Serve; they and the methods may be called from many goroutines.
 type Driver struct {
 	// Devices returns those of a claim; nil means one device with the name of the claim in the pool "node",
 	// which is NAME/device=CLAIM for containers.
@@ -225,8 +225,8 @@ func (d *Driver) watch(ctx context.Context, _ *pluginapi.Empty, send func(*plugi
 	}
 }
 
-// SetHealth reports the health of a device, which is unknown to the kubelet again after so many seconds without
-// another report; 0 means 30. The message is for people, and may be empty.
+// SetHealth reports the health of a device, which is unknown to the kubelet again after so many seconds
+// without another report; 0 means 30. The message is for users, and may be empty.
 func (d *Driver) SetHealth(pool, device string, h Health, message string, seconds int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

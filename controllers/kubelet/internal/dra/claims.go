@@ -31,8 +31,8 @@ type Options struct {
 }
 
 // Manager prepares the claims of pods before their containers start, and takes them back when the last pod
-// that uses one has stopped. What it has begun to prepare is in a checkpoint, so that it is taken back even if
-// the kubelet is killed meanwhile. Safe for concurrent use.
+// that uses one has stopped. What it has begun to prepare is in a checkpoint, so that it is taken back even
+// if the kubelet is killed meanwhile. Safe for concurrent use.
 type Manager struct {
 	Options
 	drivers drivers
@@ -79,8 +79,8 @@ func New(opts Options) *Manager {
 	return m
 }
 
-// Register takes up a driver. serve runs until here ends, and then forgets the driver unless ctx has ended, which
-// is the kubelet's: it is called for the pods that end with the kubelet.
+// Register takes up a driver. serve runs until here ends, and then forgets the driver unless ctx has ended,
+// which is the kubelet's: it is called for the pods that end with the kubelet.
 func (m *Manager) Register(info *pluginapi.PluginInfo) (serve func(ctx, here context.Context), err error) {
 	one, err := m.drivers.connect(info, m.Dial)
 	if err != nil {
@@ -118,7 +118,7 @@ func entries(pod *corev1.Pod) (list []entry, err error) {
 		if at < 0 {
 			return nil, fmt.Errorf("pod %q: ResourceClaim not created yet", pod.Namespace+"/"+pod.Name)
 		}
-		if name := pod.Status.ResourceClaimStatuses[at].ResourceClaimName; name != nil { // else there was nothing to claim
+		if name := pod.Status.ResourceClaimStatuses[at].ResourceClaimName; name != nil {
 			list = append(list, entry{ref: c.Name, name: *name, generated: true})
 		}
 	}
@@ -428,8 +428,8 @@ func (m *Manager) InUse() (byDriver map[string]int, all int) {
 	return byDriver, all
 }
 
-// Given is a device of a claim that a container has. Ref and Request are the container's names of the claim and
-// of a request in it.
+// Given is a device of a claim that a container has. Ref and Request are the container's names of the claim
+// and of a request in it.
 type Given struct {
 	Ref, Request, Claim, Driver string
 	pluginapi.DRADevice

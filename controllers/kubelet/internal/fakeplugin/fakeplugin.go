@@ -1,5 +1,5 @@
-// Package fakeplugin serves simulated plugins of the kubelet at sockets of their own, with their registration.
-// The tests are those of packages fakecsi and fakedra.
+// Package fakeplugin serves simulated plugins of the kubelet at sockets of their own, with their
+// registration. The tests are those of packages fakecsi and fakedra.
 package fakeplugin
 
 import (

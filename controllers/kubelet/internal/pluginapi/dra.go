@@ -2,8 +2,8 @@ package pluginapi
 
 // The messages of dra v1 and v1beta1, which are the same, and of dra-health v1alpha1.
 
-// The services of drivers of dynamic resources, the newest first, whose methods are in DRAPackage, and that of
-// the health of devices.
+// The services of drivers of dynamic resources, the newest first, whose methods are in DRAPackage, and that
+// of the health of devices.
 const (
 	DRAPackage        = "k8s.io.kubelet.pkg.apis.dra."
 	DRAService        = "v1.DRAPlugin"
