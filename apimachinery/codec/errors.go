@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"fmt"
 	"reflect"
 	"strconv"
 
@@ -75,12 +76,19 @@ const (
 // A FieldIssue is a field that a strict decode reports. The input is otherwise valid and has been decoded.
 type FieldIssue struct {
 	Kind IssueKind
-	// Path is the field in wire names, such as spec.containers[0].imag.
+	// Path is the field in wire names, such as spec.containers[0].imag; a key of YAML that occurs twice is
+	// the key itself.
 	Path string
+	// Line is that of YAML with the second of two keys, from 1; otherwise 0.
+	Line int
 }
 
-// String returns the message an API server reports: unknown field "spec.foo".
+// String returns the message an API server reports: unknown field "spec.foo"; line 3: key "foo" already set
+// in map.
 func (i FieldIssue) String() string {
+	if i.Line > 0 {
+		return fmt.Sprintf("line %d: key %q already set in map", i.Line, i.Path)
+	}
 	if i.Kind == DuplicateField {
 		return "duplicate field " + strconv.Quote(i.Path)
 	}

@@ -37,7 +37,7 @@ func MarshalYAML(v any) ([]byte, error) {
 
 // UnmarshalYAML reads one YAML or JSON document into v. Paths in errors and
 // issues are those of the JSON form, offsets are not meaningful. With Strict,
-// duplicate keys are issues whose path is the bare key.
+// duplicate keys are issues with the key as their path, and its line.
 func UnmarshalYAML(data []byte, v any, o DecodeOptions) ([]FieldIssue, error) {
 	if o.MaxBytes > 0 && len(data) > o.MaxBytes {
 		return UnmarshalOptions(data, v, o)
@@ -52,7 +52,7 @@ func UnmarshalYAML(data []byte, v any, o DecodeOptions) ([]FieldIssue, error) {
 	}
 	var issues []FieldIssue
 	for _, key := range yaml.DuplicateKeys(data, MaxYAMLBytes) {
-		issues = append(issues, FieldIssue{Kind: DuplicateField, Path: key})
+		issues = append(issues, FieldIssue{Kind: DuplicateField, Path: key.Name, Line: key.Line})
 	}
 	issues = append(issues, found...)
 	return issues[:min(len(issues), json.MaxIssues)], nil

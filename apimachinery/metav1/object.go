@@ -78,7 +78,7 @@ type ObjectMeta struct {
 	ResourceVersion string `json:"resourceVersion,omitempty" protobuf:"bytes,6,opt,name=resourceVersion"`
 	// Sequence number of the desired state, incremented by the server when it changes.
 	Generation int64 `json:"generation,omitempty" protobuf:"varint,7,opt,name=generation"`
-	// When the object was created, as recorded by the server.
+	// CreationTimestamp is a timestamp of when the object was created, as recorded by the server.
 	CreationTimestamp Time `json:"creationTimestamp,omitempty,omitzero" protobuf:"bytes,8,opt,name=creationTimestamp"`
 	// When the object is to be deleted, set by the server when a graceful deletion is requested. The object
 	// is removed once this time has passed and finalizers is empty.

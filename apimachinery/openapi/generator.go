@@ -115,11 +115,11 @@ func (g *generator) customObject(s *Schema) *Schema {
 }
 
 // The descriptions of what every custom resource has. Upstream's conformance suite looks for the first words
-// of the first.
+// of the first and the last, as it does for those of metadata.creationTimestamp.
 const (
 	apiVersionText = "APIVersion defines the group and version of the schema that this object is written in."
 	kindText       = "Kind is the name of the type of this object, in CamelCase. It cannot be changed."
-	metadataText   = "Standard object metadata."
+	metadataText   = "Standard object's metadata."
 )
 
 // mention adds the schemas that an operation refers to besides the resource's own.

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -176,17 +177,33 @@ type strictError struct {
 
 func (e *strictError) Unwrap() error { return e.error }
 
+// textOf lists issues as kube-apiserver does. Those of YAML come first, a line each.
+func textOf(issues []codec.FieldIssue) string {
+	var keys strings.Builder
+	var texts []string
+	for _, issue := range issues {
+		if issue.Line == 0 {
+			texts = append(texts, issue.String())
+			continue
+		}
+		if keys.Len() == 0 {
+			keys.WriteString("yaml: unmarshal errors:")
+		}
+		keys.WriteString("\n  " + issue.String())
+	}
+	if keys.Len() > 0 {
+		texts = slices.Insert(texts, 0, keys.String())
+	}
+	return strings.Join(texts, ", ")
+}
+
 // report turns unknown and duplicate fields into an error or warnings.
 func (r *request) report(issues []codec.FieldIssue, gvk schema.GroupVersionKind, fv fieldValidation) error {
 	if len(issues) == 0 || fv == fieldsIgnore {
 		return nil
 	}
 	if fv == fieldsStrict {
-		texts := make([]string, len(issues))
-		for i, issue := range issues {
-			texts[i] = issue.String()
-		}
-		reason := cannotHandle(gvk, "strict decoding error: "+strings.Join(texts, ", "))
+		reason := cannotHandle(gvk, "strict decoding error: "+textOf(issues))
 		return &strictError{apierrors.NewBadRequest(reason), reason}
 	}
 	for _, issue := range issues {

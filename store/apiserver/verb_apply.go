@@ -41,7 +41,7 @@ func (r *request) readConfiguration(p *patchRequest, gvk schema.GroupVersionKind
 	if err := codec.Unmarshal(data, &c.fields); err != nil {
 		return nil, apierrors.NewBadRequest("error decoding " + form + ": " + err.Error())
 	}
-	if err := r.reportDuplicates(p, gvk); err != nil {
+	if err := r.reportDuplicates(p); err != nil {
 		return nil, err
 	}
 	kind, _ := c.fields["kind"].(string)
@@ -70,22 +70,34 @@ func (r *request) readConfiguration(p *patchRequest, gvk schema.GroupVersionKind
 }
 
 // reportDuplicates refuses or warns of duplicate keys in the configuration; the last one of each takes
-// effect.
-func (r *request) reportDuplicates(p *patchRequest, gvk schema.GroupVersionKind) error {
+// effect. JSON is YAML too, and is read as such if it has any.
+func (r *request) reportDuplicates(p *patchRequest) error {
 	if p.fv == fieldsIgnore || p.kind != types.ApplyYAMLPatchType {
 		return nil
 	}
-	read := codec.UnmarshalYAML
-	if bytes.HasPrefix(bytes.TrimSpace(p.data), []byte{'{'}) && json.Valid(p.data) {
-		read = codec.UnmarshalOptions
+	isJSON := bytes.HasPrefix(bytes.TrimSpace(p.data), []byte{'{'}) && json.Valid(p.data)
+	if isJSON {
+		if issues, err := duplicates(codec.UnmarshalOptions, p.data); err == nil && len(issues) == 0 {
+			return nil
+		}
 	}
-	var fields map[string]any
-	issues, err := read(p.data, &fields, codec.DecodeOptions{Strict: true})
-	if err != nil {
+	issues, err := duplicates(codec.UnmarshalYAML, p.data)
+	switch {
+	case err != nil:
 		return apierrors.NewBadRequest("error decoding YAML: " + err.Error())
+	case len(issues) > 0 && p.fv == fieldsStrict:
+		return apierrors.NewBadRequest("error strict decoding YAML: error converting YAML to JSON: " + textOf(issues))
 	}
-	issues = slices.DeleteFunc(issues, func(i codec.FieldIssue) bool { return i.Kind != codec.DuplicateField })
-	return r.report(issues, gvk, p.fv)
+	for _, issue := range issues {
+		r.warn(issue.String())
+	}
+	return nil
+}
+
+func duplicates(read func([]byte, any, codec.DecodeOptions) ([]codec.FieldIssue, error), data []byte) ([]codec.FieldIssue, error) {
+	var fields map[string]any
+	issues, err := read(data, &fields, codec.DecodeOptions{Strict: true})
+	return slices.DeleteFunc(issues, func(i codec.FieldIssue) bool { return i.Kind != codec.DuplicateField }), err
 }
 
 // setName compares name and namespace with the path's, and fills them in.

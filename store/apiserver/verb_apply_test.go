@@ -1,6 +1,7 @@
 package apiserver_test
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/keelson-dev/keelson/store/apiserver"
@@ -14,15 +15,32 @@ func TestApplyWithDuplicateKeys(t *testing.T) {
 	apply := func(body, validation string) *answer {
 		return s.do("PATCH", configMaps+"/a?fieldManager=m&fieldValidation="+validation, body, "Content-Type", "application/apply-patch+yaml")
 	}
-	for _, body := range []string{yaml, json} {
+	for body, want := range map[string]string{yaml: `line 7: key "k" already set in map`, json: `line 1: key "k" already set in map`} {
 		got := apply(body, "Strict")
 		require.Equal(t, 400, got.code, "%s", got.body)
-		require.Contains(t, string(got.body), "duplicate field")
+		require.Equal(t, "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  "+want, got.ok(400).at("message"))
 		got = apply(body, "Warn")
 		require.Less(t, got.code, 300)
-		require.Contains(t, got.header.Get("Warning"), "duplicate field")
+		require.Equal(t, []string{"299 - " + strconv.Quote(want)}, got.header.Values("Warning"))
 		got = apply(body, "Ignore")
 		require.Less(t, got.code, 300)
 		require.Empty(t, got.header.Get("Warning"))
 	}
+}
+
+// Duplicate keys of YAML are reported by line, before unknown fields.
+func TestCreateWithDuplicateKeys(t *testing.T) {
+	s := start(t, apiserver.Options{})
+	const body = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  name: a\n  color: red\ndata:\n  k: one\n  k: two\n"
+	create := func(validation string) *answer {
+		return s.do("POST", configMaps+"?fieldValidation="+validation, body, "Content-Type", "application/yaml")
+	}
+	got := create("Strict")
+	require.Equal(t, 400, got.code, "%s", got.body)
+	require.Equal(t, "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: yaml: unmarshal errors:\n"+
+		"  line 5: key \"name\" already set in map\n  line 9: key \"k\" already set in map, unknown field \"metadata.color\"", got.ok(400).at("message"))
+	got = create("Warn")
+	require.Equal(t, 201, got.code, "%s", got.body)
+	require.Equal(t, []string{`299 - "line 5: key \"name\" already set in map"`, `299 - "line 9: key \"k\" already set in map"`,
+		`299 - "unknown field \"metadata.color\""`}, got.header.Values("Warning"))
 }

@@ -22,8 +22,14 @@ func ToJSON(data []byte, limit int) ([]byte, error) {
 	return convert(data, limit, yaml.YAMLToJSON)
 }
 
+// Key is one that a mapping has already.
+type Key struct {
+	Name string
+	Line int // of the document, from 1
+}
+
 // DuplicateKeys returns the keys that a valid document has twice in one mapping.
-func DuplicateKeys(data []byte, limit int) []string {
+func DuplicateKeys(data []byte, limit int) []Key {
 	if _, err := convert(data, limit, yaml.YAMLToJSONStrict); err != nil {
 		return duplicateKeys(err.Error())
 	}
@@ -71,17 +77,18 @@ func FromJSON(data []byte) ([]byte, error) {
 }
 
 // duplicateKeys reads the parser's report, lines such as: line 3: key "a" already set in map.
-func duplicateKeys(report string) (keys []string) {
+func duplicateKeys(report string) (keys []Key) {
 	for line := range strings.Lines(report) {
-		_, rest, _ := strings.Cut(line, ": key ")
-		key, _, ok := strings.Cut(rest, " already set in map")
-		if !ok {
+		at, rest, _ := strings.Cut(line, ": key ")
+		name, _, ok := strings.Cut(rest, " already set in map")
+		number, err := strconv.Atoi(strings.TrimPrefix(strings.TrimSpace(at), "line "))
+		if !ok || err != nil {
 			continue
 		}
-		if plain, err := strconv.Unquote(key); err == nil {
-			key = plain
+		if plain, err := strconv.Unquote(name); err == nil {
+			name = plain
 		}
-		keys = append(keys, key)
+		keys = append(keys, Key{name, number})
 	}
 	return keys
 }

@@ -21,7 +21,7 @@ func TestYAML(t *testing.T) {
 	var pod corev1.Pod
 	issues, err := codec.UnmarshalYAML([]byte("kind: Pod\nkind: Pod\nspec:\n  nodeName: a\n  nodename: b\n"), &pod, codec.DecodeOptions{Strict: true})
 	require.NoError(t, err)
-	require.Equal(t, []codec.FieldIssue{{Kind: codec.DuplicateField, Path: "kind"}, {Kind: codec.UnknownField, Path: "spec.nodename"}}, issues)
+	require.Equal(t, []codec.FieldIssue{{Kind: codec.DuplicateField, Path: "kind", Line: 2}, {Kind: codec.UnknownField, Path: "spec.nodename"}}, issues)
 	require.Equal(t, "a", pod.Spec.NodeName)
 	text, err := codec.MarshalYAML(map[string]any{"b": int64(1), "a": []any{"x"}})
 	require.NoError(t, err)
