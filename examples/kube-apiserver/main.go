@@ -231,7 +231,7 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 		return nil, err
 	}
 	co.Server.Audit.Metrics = metrics.Audit()
-	if co.Server.Nodes, err = o.nodes.transport(log); err != nil {
+	if co.Server.Nodes, co.Server.NodesUnverified, err = o.nodes.transports(log); err != nil {
 		return nil, err
 	}
 	o.traces.apply(&co)

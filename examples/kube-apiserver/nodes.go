@@ -63,19 +63,23 @@ func (n *nodeClient) preferred() []corev1.NodeAddressType {
 	return out
 }
 
-// transport reaches kubelets over HTTP/1.1, which upgrades to streams need.
-func (n *nodeClient) transport(log *slog.Logger) (http.RoundTripper, error) {
+// transports reach kubelets over HTTP/1.1, which upgrades to streams need. The second accepts any certificate
+// of a kubelet. Both send the client's.
+func (n *nodeClient) transports(log *slog.Logger) (verified, unverified http.RoundTripper, err error) {
 	files, err := component.NewClientTLS(log, n.caFile, n.certFile, n.keyFile)
 	if err != nil {
-		return nil, fmt.Errorf("kubelet client: %w", err)
+		return nil, nil, fmt.Errorf("kubelet client: %w", err)
 	}
-	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
-		cfg := files.Config()
-		cfg.InsecureSkipVerify = n.caFile == ""
-		cfg.NextProtos = []string{"http/1.1"}
-		ctx, cancel := context.WithTimeout(ctx, n.timeout)
-		defer cancel()
-		return (&tls.Dialer{Config: cfg}).DialContext(ctx, network, address)
+	transport := func(insecure bool) http.RoundTripper {
+		dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+			cfg := files.Config()
+			cfg.InsecureSkipVerify = insecure
+			cfg.NextProtos = []string{"http/1.1"}
+			ctx, cancel := context.WithTimeout(ctx, n.timeout)
+			defer cancel()
+			return (&tls.Dialer{Config: cfg}).DialContext(ctx, network, address)
+		}
+		return &http.Transport{DialTLSContext: dial, MaxIdleConnsPerHost: 10, IdleConnTimeout: time.Minute}
 	}
-	return &http.Transport{DialTLSContext: dial, MaxIdleConnsPerHost: 10, IdleConnTimeout: time.Minute}, nil
+	return transport(n.caFile == ""), transport(true), nil
 }

@@ -39,9 +39,9 @@ func TestClientFilesAreReloaded(t *testing.T) {
 		go func() { _ = srv.Serve(peer) }()
 		t.Cleanup(func() { _ = srv.Close() })
 		n := &nodeClient{caFile: files.ca, certFile: files.cert, keyFile: files.key, timeout: time.Minute}
-		transport, err := n.transport(log)
+		transport, unverified, err := n.transports(log)
 		require.NoError(t, err)
-		get := func() string {
+		getOver := func(transport http.RoundTripper) string {
 			resp, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "https://"+peer.Addr().String(), nil))
 			if err != nil {
 				return err.Error()
@@ -51,9 +51,11 @@ func TestClientFilesAreReloaded(t *testing.T) {
 			n, _ := resp.Body.Read(b)
 			return string(b[:n])
 		}
+		get := func() string { return getOver(transport) }
 		require.Equal(t, "first", get())
 		peer.replace(t, second)
 		require.Contains(t, get(), "certificate")
+		require.NotContains(t, getOver(unverified), "failed to verify", "the kubelet's certificate is not checked")
 		files.write(t, second)
 		require.Eventually(t, func() bool { return get() == "second" }, time.Minute, 50*time.Millisecond)
 	})

@@ -82,7 +82,7 @@ func (t *traces) apply(o *controlplane.Options) {
 			next(w, r.WithContext(webhook.WithTransport(r.Context(), t.tracer.Transport)))
 		}), spans).ServeHTTP(w, r)
 	}
-	o.Server.Nodes = t.tracer.Transport(o.Server.Nodes)
+	o.Server.Nodes, o.Server.NodesUnverified = t.tracer.Transport(o.Server.Nodes), t.tracer.Transport(o.Server.NodesUnverified)
 }
 
 // spanName is the method and, for the paths of resources, the path without names.

@@ -45,6 +45,11 @@ type Metrics struct {
 	WatchListed func(m Measurement)
 	// HandshakeFailed is called when the TLS handshake of a connection of Serve fails.
 	HandshakeFailed func()
+	// LogRead is called for each request for the log of a pod; unverified says that any certificate of the
+	// kubelet is accepted.
+	LogRead func(unverified bool)
+	// LogRefused is called when a log could not be read because the kubelet's certificate is not valid.
+	LogRefused func()
 	// Deprecated is called for each request for a deprecated API.
 	Deprecated func(m Measurement)
 	// Queue returns the hooks of a queue of work of the server; nil means none.

@@ -73,6 +73,9 @@ type Options struct {
 	// transport that dials the request's host over TLS with the server's client certificate, HTTP/1.1 only.
 	// Nil responds with 503.
 	Nodes http.RoundTripper
+	// NodesUnverified is as Nodes, and accepts any certificate of a kubelet: logs that are read with
+	// insecureSkipTLSVerifyBackend come over it. Nil means Nodes.
+	NodesUnverified http.RoundTripper
 	// NodeAddressTypes are the types of the addresses of nodes at which Nodes finds kubelets: the first that
 	// a node has is used. Nil means InternalIP, ExternalIP, InternalDNS, ExternalDNS and Hostname.
 	NodeAddressTypes []corev1.NodeAddressType

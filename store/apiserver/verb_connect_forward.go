@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -74,6 +75,11 @@ func asMade(p *httputil.ProxyRequest) {
 func (r *request) backendError(err error) error {
 	if e, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return e
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok && r.info.Subresource == "log" {
+		if refused := r.server.opts.Metrics.LogRefused; refused != nil {
+			refused()
+		}
 	}
 	other := r.rt == nil // another server serves the resource
 	if other && errors.Is(err, context.DeadlineExceeded) {

@@ -1,9 +1,14 @@
 package apiserver_test
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"testing"
 
 	"github.com/keelson-dev/keelson/store/apiserver"
@@ -39,4 +44,37 @@ func TestConnectionsToNodes(t *testing.T) {
 	require.Equal(t, "GET /metrics/cadvisor?a=b", get("/api/v1/nodes/n1/proxy/metrics/cadvisor?a=b"))
 	s.do("GET", pods+"/p/log?container=nope", nil).ok(400)
 	s.do("GET", pods+"/absent/log", nil).ok(404)
+}
+
+// TestLogsOfUnverifiedNodes: a kubelet whose certificate is not valid is not reached, but for logs that are
+// read with the parameter that says so.
+func TestLogsOfUnverifiedNodes(t *testing.T) {
+	node := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%s?%s", r.URL.Path, r.URL.RawQuery)
+	}))
+	node.Config.ErrorLog = log.New(io.Discard, "", 0)
+	node.StartTLS()
+	t.Cleanup(node.Close)
+	reads, refused := map[bool]int{}, 0
+	s := start(t, apiserver.Options{Local: true,
+		Nodes:           &http.Transport{TLSClientConfig: &tls.Config{RootCAs: x509.NewCertPool()}},
+		NodesUnverified: node.Client().Transport,
+		Metrics:         apiserver.Metrics{LogRead: func(unverified bool) { reads[unverified]++ }, LogRefused: func() { refused++ }}})
+	at, err := url.Parse(node.URL)
+	require.NoError(t, err)
+	s.do("POST", "/api/v1/nodes", fmt.Sprintf(`{"metadata":{"name":"n"},"status":{"addresses":[{"type":"InternalIP","address":%q}],
+		"daemonEndpoints":{"kubeletEndpoint":{"Port":%s}}}}`, at.Hostname(), at.Port())).ok(201)
+	s.do("POST", pods, `{"metadata":{"name":"p"},"spec":{"nodeName":"n","containers":[{"name":"c","image":"x"}]}}`).ok(201)
+
+	for range 2 {
+		require.Contains(t, s.do("GET", pods+"/p/log?insecureSkipTLSVerifyBackend=false", nil).ok(500).str("message"), "certificate signed by unknown authority")
+		got := s.do("GET", pods+"/p/log?insecureSkipTLSVerifyBackend=true&tailLines=3", nil)
+		require.Equal(t, 200, got.code, "%s", got.body)
+		require.Equal(t, "/containerLogs/default/p/c?tailLines=3", string(got.body))
+	}
+	for _, path := range []string{pods + "/p/exec?command=ls&insecureSkipTLSVerifyBackend=true", "/api/v1/nodes/n/proxy/logs/?insecureSkipTLSVerifyBackend=true"} {
+		require.Contains(t, string(s.do("GET", path, nil).body), "certificate signed by unknown authority", path)
+	}
+	require.Equal(t, map[bool]int{true: 2, false: 2}, reads)
+	require.Equal(t, 2, refused)
 }

@@ -3,7 +3,6 @@ package apiserver
 import (
 	"context"
 	"encoding/base64"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -37,9 +36,9 @@ func (s *Server) socketLog(r *request, u *url.URL) {
 		r.fail(apierrors.NewInternalError(err))
 		return
 	}
-	resp, err := s.opts.Nodes.RoundTrip(req)
+	resp, err := s.nodes(r).RoundTrip(req)
 	if err != nil {
-		r.fail(apierrors.NewInternalError(fmt.Errorf("error dialing backend: %w", err)))
+		r.fail(r.backendError(err))
 		return
 	}
 	defer resp.Body.Close()

@@ -38,6 +38,8 @@ type Metrics struct {
 	client                 client
 	watchLists             *prometheus.HistogramVec
 	handshakes             prometheus.Counter
+	logReads               *prometheus.CounterVec
+	logRefusals            prometheus.Counter
 	health                 *prometheus.GaugeVec
 	healthTotal            *prometheus.CounterVec
 	flows                  flows
@@ -90,6 +92,8 @@ func New() *Metrics {
 		watchSizes:  histogram(r, "apiserver_watch_events_sizes", "Size of events sent to watches, in bytes.", prometheus.ExponentialBuckets(1024, 2, 8), "group", "version", "resource"),
 		watchLists: histogram(r, "apiserver_watch_list_duration_seconds", "Time until a watch has sent the objects it begins with.",
 			[]float64{0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60}, "group", "version", "resource", "scope"),
+		logReads:    counter(r, "kube_apiserver_pod_logs_insecure_backend_total", "Requests for logs of pods by whether kubelets' certificates are checked: enforce_tls, skip_tls_allowed.", "usage"),
+		logRefusals: counter(r, "kube_apiserver_pod_logs_backend_tls_failure_total", "Requests for logs of pods that failed because the kubelet's certificate is not valid.").WithLabelValues(),
 		handshakes:  counter(r, "apiserver_tls_handshake_errors_total", "Connections that were given up before TLS was agreed on.").WithLabelValues(),
 		health:      gauge(slis, "kubernetes_healthcheck", "Outcome of the last health check: 1 is good.", "name", "type"),
 		healthTotal: counter(slis, "kubernetes_healthchecks_total", "Health checks by outcome.", "name", "type", "status"),
@@ -208,6 +212,14 @@ func (m *Metrics) Hooks() apiserver.Metrics {
 			m.watchLists.WithLabelValues(a.Group, a.Version, a.Resource, a.Scope).Observe(a.Elapsed.Seconds())
 		},
 		HandshakeFailed: m.handshakes.Inc,
+		LogRead: func(unverified bool) {
+			usage := "enforce_tls"
+			if unverified {
+				usage = "skip_tls_allowed"
+			}
+			m.logReads.WithLabelValues(usage).Inc()
+		},
+		LogRefused: m.logRefusals.Inc,
 		WatchEvents: func(gvr schema.GroupVersionResource) func(bytes int) {
 			events, sizes := m.watchEvents.WithLabelValues(gvr.Group, gvr.Version, gvr.Resource), m.watchSizes.WithLabelValues(gvr.Group, gvr.Version, gvr.Resource)
 			return func(bytes int) {
