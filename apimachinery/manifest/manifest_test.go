@@ -76,7 +76,7 @@ func TestReadErrors(t *testing.T) {
 		good + "---\n\n# why\nkind: ConfigMap\nmetadata: {name: b}\n":                  `f.yaml:7 (document 2): the object "b" has no apiVersion or no kind`,
 		good + "---\napiVersion: v1\nkind: [\n":                                        "f.yaml:6 (document 2): yaml: did not find expected node content",
 		good + "---\n- a\n":                                                            "f.yaml:5 (document 2): the document is not an object",
-		good + "data: {}\nmetadata: {}\n":                                              `(document 1): duplicate field "metadata"`,
+		good + "data: {}\nmetadata: {}\n":                                              `f.yaml:5 (document 1): key "metadata" already set in map`,
 		good + "---\n{\"apiVersion\": \"v1\",\n\"kind\": \"ConfigMap\"}\n\n{\"a\"\n}":  "f.yaml:9 (document 2): invalid character",
 		"apiVersion: v1\nkind: List\nitems:\n- {kind: A, apiVersion: v1}\n- {kind: B}": `f.yaml:1 (document 1): items[1]: the object "" has no apiVersion or no kind`,
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, lables: {}}\n":           `f.yaml:1 (document 1): unknown field "metadata.lables"`,

@@ -217,7 +217,7 @@ func TestParseConfiguration(t *testing.T) {
 		"request.user != 'a'":          {"request.usr", "authorizers[1].webhook.matchConditions[0].expression: Invalid value"},
 		"apiserver.config.k8s.io/v1":   {"apiserver.config.k8s.io/v2", `want kind AuthorizationConfiguration of apiserver.config.k8s.io/v1 or apiserver.config.k8s.io/v1beta1 or apiserver.config.k8s.io/v1alpha1, got kind "AuthorizationConfiguration" of "apiserver.config.k8s.io/v2"`},
 		"type: Webhook":                {"type: RBAC", "authorizers[1].webhook: Invalid value: \"non-null\": may only be specified when type=Webhook"},
-		"- type: Node\n  name: node\n": {"- type: Node\n  name: node\n  name: again\n", `duplicate field "name"`},
+		"- type: Node\n  name: node\n": {"- type: Node\n  name: node\n  name: again\n", `line 7: key "name" already set in map`},
 	} {
 		text := strings.Replace(configurationText, old, c.change, 1)
 		require.NotEqual(t, configurationText, text)

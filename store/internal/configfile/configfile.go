@@ -41,7 +41,10 @@ func Read(data []byte, kind Kind, v any, validate func() validation.ErrorList) e
 	if err != nil {
 		return fmt.Errorf("%s: %w", kind.Kind, located(data, err))
 	}
-	if len(issues) > 0 {
+	switch {
+	case len(issues) > 0 && issues[0].Line > 0: // which the text has
+		return fmt.Errorf("%s: %v", kind.Kind, issues[0])
+	case len(issues) > 0:
 		return fmt.Errorf("%s: %s%v", kind.Kind, lineOf(data, issues[0].Path), issues[0])
 	}
 	var errs []error

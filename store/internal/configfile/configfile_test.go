@@ -31,7 +31,7 @@ func TestErrorsNameLineAndField(t *testing.T) {
 		head + "rules:\n- level: a\n- count: many\n":              `Thing: line 5: rules[1].count: `,
 		head + "rules:\n- level: a\n- level: bad\n- level: bad\n": "Thing: line 5: rules[1].level: Required value: no\nThing: line 6: rules[2].level: Required value: no",
 		head + "rules:\n- &x {level: bad}\n- *x\n":                "Thing: line 4: rules[0].level: Required value: no\nThing: line 4: rules[1].level: Required value: no",
-		head + "rules: [{level: a}]\nrules: []\n":                 `Thing: line 3: duplicate field "rules"`,
+		head + "rules: [{level: a}]\nrules: []\n":                 `Thing: line 4: key "rules" already set in map`,
 		"{": "Thing: ",
 	} {
 		var v thing
