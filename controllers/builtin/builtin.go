@@ -39,6 +39,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/builtin/nodelifecycle"
 	"github.com/keelson-dev/keelson/controllers/builtin/nodettl"
 	"github.com/keelson-dev/keelson/controllers/builtin/podgc"
+	"github.com/keelson-dev/keelson/controllers/builtin/podgroupprotection"
 	"github.com/keelson-dev/keelson/controllers/builtin/replicaset"
 	"github.com/keelson-dev/keelson/controllers/builtin/resourceclaim"
 	"github.com/keelson-dev/keelson/controllers/builtin/resourcequota"
@@ -247,6 +248,12 @@ var all = []entry{
 	}},
 	{"validatingadmissionpolicy-status-controller", "validatingadmissionpolicy-status-controller", func(m *manager.Manager, _ *Options, _ int) error {
 		return admissionpolicystatus.Add(m, admissionpolicystatus.Options{})
+	}},
+	{"podgroup-protection-controller", "podgroup-protection-controller", func(m *manager.Manager, o *Options, _ int) error {
+		if !o.serves("GenericWorkload") {
+			return nil
+		}
+		return podgroupprotection.Add(m)
 	}},
 	{"storage-version-migrator-controller", "storage-version-migrator-controller", func(m *manager.Manager, o *Options, _ int) error {
 		if !o.serves("StorageVersionMigrator") {

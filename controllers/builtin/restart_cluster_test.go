@@ -18,6 +18,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/networkingv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/policyv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1alpha2"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagemigrationv1beta1"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
 	"github.com/keelson-dev/keelson/apimachinery/intstr"
@@ -267,6 +268,25 @@ var clusterRestarts = []restart{
 			return list(c, "", func(m *storagemigrationv1beta1.StorageVersionMigration) any {
 				return fmt.Sprint(m.Is(storagemigrationv1beta1.MigrationSucceeded), m.Is(storagemigrationv1beta1.MigrationRunning), m.Is(storagemigrationv1beta1.MigrationFailed))
 			})
+		}},
+	{controller: "podgroup-protection-controller",
+		before: func(c *controllertest.Cluster) {
+			for _, name := range []string{"free", "used"} {
+				g := &schedulingv1alpha2.PodGroup{ObjectMeta: controllertest.Name("default", name)}
+				g.Finalizers = []string{schedulingv1alpha2.Finalizer}
+				g.Spec.SchedulingPolicy.Basic = &schedulingv1alpha2.BasicSchedulingPolicy{}
+				controllertest.Create(c, g)
+			}
+			p := &corev1.Pod{ObjectMeta: controllertest.Name("default", "web"), Spec: podTemplate().Spec}
+			p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new("used")}
+			controllertest.Create(c, p)
+		},
+		after: func(c *controllertest.Cluster) {
+			controllertest.Delete[*schedulingv1alpha2.PodGroup](c, "default", "free")
+			controllertest.Delete[*schedulingv1alpha2.PodGroup](c, "default", "used")
+		},
+		state: func(c *controllertest.Cluster) []string {
+			return list(c, "default", func(g *schedulingv1alpha2.PodGroup) any { return g.Finalizers })
 		}},
 	{controller: "persistentvolumeclaim-protection-controller",
 		before: func(c *controllertest.Cluster) {
