@@ -139,10 +139,7 @@ func (c *ControlPlane) writeTrust(ctx context.Context) error {
 		obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: trustKey.Namespace, Name: trustKey.Name}, Data: map[string]string{}}
 		c.trust.merge(obj.Data)
 		_, err = c.Access().Create(ctx, resource, obj, registry.Write{FieldManager: "kube-apiserver"})
-		if apierrors.IsAlreadyExists(err) {
-			err = nil // another server was faster, and writes the same
-		}
-		return err
+		return err // that it exists too: another server was faster, and the next try adds to what it has written
 	case err != nil:
 		return err
 	}

@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,8 +28,9 @@ func TestTrustIsPublished(t *testing.T) {
 			return string(a.CertPEM())
 		}
 		older, newer, others := authority("older", time.Hour), authority("newer", 24*time.Hour), authority("others", 2*time.Hour)
-		mine := "a comment\n" + older
-		p := planetest.Start(t, func(o *controlplane.Options) { o.ClientCAFile = func() []byte { return []byte(mine) } })
+		var mine atomic.Value // a string
+		mine.Store("a comment\n" + older)
+		p := planetest.Start(t, func(o *controlplane.Options) { o.ClientCAFile = func() []byte { return []byte(mine.Load().(string)) } })
 		maps, where := client.For[*corev1.ConfigMap](p.Admin()), planetest.Key("kube-system", "extension-apiserver-authentication")
 		published := func(want map[string]string) *corev1.ConfigMap {
 			t.Helper()
@@ -46,14 +48,14 @@ func TestTrustIsPublished(t *testing.T) {
 		m := published(map[string]string{"client-ca-file": older})
 		set(m, map[string]string{"client-ca-file": "nonsense", "requestheader-allowed-names": "[]"})
 		m = published(map[string]string{"client-ca-file": older, "requestheader-allowed-names": "[]"})
-		mine = newer
+		mine.Store(newer)
 		set(m, map[string]string{"client-ca-file": others + older})
 		published(map[string]string{"client-ca-file": others + older + newer})
 		time.Sleep(time.Hour)
 		published(map[string]string{"client-ca-file": others + newer})
 		require.NoError(t, maps.Delete(t.Context(), where))
 		published(map[string]string{"client-ca-file": newer})
-		mine = "no certificate"
+		mine.Store("no certificate")
 		time.Sleep(24 * time.Hour)
 		published(nil)
 	})
