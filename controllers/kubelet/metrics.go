@@ -57,53 +57,53 @@ func newMetrics(k *Kubelet) *metrics {
 		m.registry.MustRegister(c)
 		return c
 	}
-	m.operations = counters("kubelet_runtime_operations_total", "Cumulative number of runtime operations by operation type.", "operation_type")
-	m.operationErrors = counters("kubelet_runtime_operations_errors_total", "Cumulative number of runtime operation errors by operation type.", "operation_type")
-	m.startedContainers = counters("kubelet_started_containers_total", "Cumulative number of containers started", "container_type")
-	m.startErrors = counters("kubelet_started_containers_errors_total", "Cumulative number of errors when starting containers", "container_type", "code")
-	m.evictions = counters("kubelet_evictions", "Cumulative number of pod evictions by eviction signal", "eviction_signal")
-	m.preemptions = counters("kubelet_preemptions", "Cumulative number of pod preemptions by preemption resource", "preemption_signal")
-	m.verified = counters("kubelet_imagemanager_image_mustpull_checks_total", "Counter for how many times kubelet checked whether credentials need to be re-verified to access an image", "result")
-	m.images = counters("kubelet_image_manager_ensure_image_requests_total", "Number of ensure-image requests processed by the kubelet.", "pull_policy", "present_locally", "pull_required")
-	m.providerErrors = counters("kubelet_credential_provider_plugin_errors_total", "Number of errors from credential provider plugin", "plugin_name")
+	m.operations = counters("kubelet_runtime_operations_total", "Calls of the container runtime, by method.", "operation_type")
+	m.operationErrors = counters("kubelet_runtime_operations_errors_total", "Calls of the container runtime that failed, by method.", "operation_type")
+	m.startedContainers = counters("kubelet_started_containers_total", "Containers that were started.", "container_type")
+	m.startErrors = counters("kubelet_started_containers_errors_total", "Starts of containers that failed, by reason.", "container_type", "code")
+	m.evictions = counters("kubelet_evictions", "Pods evicted, by the signal that passed its threshold.", "eviction_signal")
+	m.preemptions = counters("kubelet_preemptions", "Pods preempted for a critical one, by the resource it lacked.", "preemption_signal")
+	m.verified = counters("kubelet_imagemanager_image_mustpull_checks_total", "Checks whether a pod may use an image that is present, by result.", "result")
+	m.images = counters("kubelet_image_manager_ensure_image_requests_total", "Images that containers needed, by pull policy and whether they were present and pulled.", "pull_policy", "present_locally", "pull_required")
+	m.providerErrors = counters("kubelet_credential_provider_plugin_errors_total", "Runs of credential provider plugins that failed.", "plugin_name")
 	m.providerDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "kubelet_credential_provider_plugin_duration",
-		Help: "Duration of execution in seconds for credential provider plugin", Buckets: seconds}, []string{"plugin_name"})
+		Help: "Seconds that runs of credential provider plugins took.", Buckets: seconds}, []string{"plugin_name"})
 	m.operationDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "kubelet_runtime_operations_duration_seconds",
-		Help: "Duration in seconds of runtime operations. Broken down by operation type.", Buckets: prometheus.ExponentialBuckets(.005, 2.5, 14)}, []string{"operation_type"})
-	m.relist = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kubelet_pleg_relist_duration_seconds", Help: "Duration in seconds for relisting pods in PLEG.", Buckets: seconds})
-	m.relistInterval = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kubelet_pleg_relist_interval_seconds", Help: "Interval in seconds between relisting in PLEG.", Buckets: seconds})
-	m.relisted = prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubelet_pleg_last_seen_seconds", Help: "Timestamp in seconds when PLEG was last seen active."})
-	m.started = prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_started_pods_total", Help: "Cumulative number of pods started"})
+		Help: "Seconds that calls of the container runtime took, by method.", Buckets: prometheus.ExponentialBuckets(.005, 2.5, 14)}, []string{"operation_type"})
+	m.relist = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kubelet_pleg_relist_duration_seconds", Help: "Seconds that reading all pods of the runtime took.", Buckets: seconds})
+	m.relistInterval = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kubelet_pleg_relist_interval_seconds", Help: "Seconds between two readings of all pods of the runtime.", Buckets: seconds})
+	m.relisted = prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubelet_pleg_last_seen_seconds", Help: "Unix time in seconds of the last reading of all pods of the runtime."})
+	m.started = prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_started_pods_total", Help: "Pods whose first sandbox was made."})
 	durations := []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 40}
 	m.claimOperations = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "dra_operations_duration_seconds", Buckets: durations,
-		Help: "Latency histogram in seconds for the duration of handling all ResourceClaims referenced by a pod when the pod starts or stops."}, []string{"operation_name", "is_error"})
+		Help: "Seconds that preparing or releasing all claims of a pod took."}, []string{"operation_name", "is_error"})
 	m.driverCalls = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "dra_grpc_operations_duration_seconds", Buckets: durations,
-		Help: "Duration in seconds of the DRA gRPC operations"}, []string{"driver_name", "method_name", "grpc_status_code"})
+		Help: "Seconds that calls of DRA drivers took."}, []string{"driver_name", "method_name", "grpc_status_code"})
 	m.registry.MustRegister(m.claimOperations, m.driverCalls)
 	if k.opts.MemoryQoS != nil {
 		m.memoryMin = prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubelet_memory_qos_node_memory_min_bytes",
-			Help: "Total cgroup v2 memory.min in bytes for Guaranteed pods. This memory is hard-reserved and never reclaimed by the kernel."})
+			Help: "Bytes of memory.min of the node's Guaranteed pods, which the kernel never takes back."})
 		m.memoryLow = prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubelet_memory_qos_node_memory_low_bytes",
-			Help: "Total cgroup v2 memory.low in bytes for Burstable pods. This memory is soft-reserved and may be reclaimed under extreme pressure."})
+			Help: "Bytes of memory.low of the node's Burstable pods, which the kernel takes back last."})
 		m.registry.MustRegister(m.memoryMin, m.memoryLow)
 	}
-	m.startedUsers = prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_started_user_namespaced_pods_total", Help: "Cumulative number of pods with user namespaces started"})
-	m.usersErrors = prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_started_user_namespaced_pods_errors_total", Help: "Cumulative number of errors when starting pods with user namespaces"})
+	m.startedUsers = prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_started_user_namespaced_pods_total", Help: "Sandboxes with a user namespace whose start was tried."})
+	m.usersErrors = prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_started_user_namespaced_pods_errors_total", Help: "Starts of sandboxes with a user namespace that failed."})
 	for counter, about := range map[*prometheus.Counter][2]string{
-		&m.imageVolumes:  {"kubelet_image_volume_requested_total", "Number of requested image volumes."},
-		&m.imagesMounted: {"kubelet_image_volume_mounted_succeed_total", "Number of successful image volume mounts."},
-		&m.imageErrors:   {"kubelet_image_volume_mounted_errors_total", "Number of failed image volume mounts."},
+		&m.imageVolumes:  {"kubelet_image_volume_requested_total", "Image volumes that containers needed."},
+		&m.imagesMounted: {"kubelet_image_volume_mounted_succeed_total", "Image volumes that were mounted."},
+		&m.imageErrors:   {"kubelet_image_volume_mounted_errors_total", "Image volumes whose mount failed."},
 	} {
 		*counter = prometheus.NewCounter(prometheus.CounterOpts{Name: about[0], Help: about[1]})
 		m.registry.MustRegister(*counter)
 	}
-	name := prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubelet_node_name", Help: "The node's name. The count is always 1.", ConstLabels: prometheus.Labels{"node": k.opts.NodeName}})
+	name := prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubelet_node_name", Help: "1, with the name of the node as a label.", ConstLabels: prometheus.Labels{"node": k.opts.NodeName}})
 	name.Set(1)
 	m.losingSupport = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubelet_cri_losing_support",
-		Help: "the Kubernetes version that the currently running CRI implementation will lose support on if not upgraded."}, []string{"version"})
+		Help: "1, with the first version of Kubernetes that this container runtime is too old for as a label."}, []string{"version"})
 	m.registry.MustRegister(m.providerDuration, m.losingSupport, m.operationDuration, m.relist, m.relistInterval, m.relisted, m.started, m.startedUsers, m.usersErrors, name, inventory{k}, volumeUse{k},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.probed = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "prober_probe_total", Help: "Cumulative number of a liveness, readiness or startup probe for a container by result."},
+	m.probed = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "prober_probe_total", Help: "Probes of containers, by kind and result."},
 		[]string{"probe_type", "result", "container", "pod", "namespace", "pod_uid"})
 	m.probes.MustRegister(m.probed)
 	return m
@@ -121,23 +121,21 @@ func (m *metrics) certificates(serving, client *certificate.Manager) {
 				}
 				return math.Inf(1)
 			}),
-			prometheus.NewCounterFunc(prometheus.CounterOpts{Name: failures, Help: "Counter of certificate renewal errors."}, func() float64 {
+			prometheus.NewCounterFunc(prometheus.CounterOpts{Name: failures, Help: "Failed attempts to renew the certificate."}, func() float64 {
 				n, _ := c.Failures()
 				return float64(n)
 			}))
 	}
 	if client != nil {
-		show(client, "kubelet_certificate_manager_client_ttl_seconds", "Gauge of the TTL (time-to-live) of the Kubelet's client certificate. The value is in seconds until certificate expiry. "+
-			"If client certificate is invalid or unused, the value will be +INF.", "kubelet_certificate_manager_client_expiration_renew_errors")
+		show(client, "kubelet_certificate_manager_client_ttl_seconds", "Seconds until the client certificate expires; +Inf without one.", "kubelet_certificate_manager_client_expiration_renew_errors")
 	}
 	if serving == nil {
 		return
 	}
-	show(serving, "kubelet_certificate_manager_server_ttl_seconds", "Gauge of the shortest TTL (time-to-live) of the Kubelet's serving certificate. The value is in seconds until certificate expiry. "+
-		"If serving certificate is invalid or unused, the value will be +INF.", "kubelet_server_expiration_renew_errors")
+	show(serving, "kubelet_certificate_manager_server_ttl_seconds", "Seconds until the serving certificate expires; +Inf without one.", "kubelet_server_expiration_renew_errors")
 	const hour, day = 3600, 24 * 3600
 	m.servingAge = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kubelet_certificate_manager_server_rotation_seconds",
-		Help:    "Histogram of the number of seconds the previous certificate lived before being rotated.",
+		Help:    "Age in seconds of a serving certificate when it was replaced.",
 		Buckets: []float64{60, hour, 4 * hour, day, 7 * day, 30 * day, 90 * day, 180 * day, 360 * day, 1440 * day}})
 	m.registry.MustRegister(m.servingAge)
 }
@@ -220,8 +218,8 @@ func operation(call string) string {
 type pullFiles struct{ *pullrecords.Records }
 
 var (
-	announcedPulls = prometheus.NewDesc("kubelet_imagemanager_ondisk_pullintents", "Number of ImagePullIntents stored on disk.", nil, nil)
-	pulledRecords  = prometheus.NewDesc("kubelet_imagemanager_ondisk_pulledrecords", "Number of ImagePulledRecords stored on disk.", nil, nil)
+	announcedPulls = prometheus.NewDesc("kubelet_imagemanager_ondisk_pullintents", "Files that announce a pull of an image.", nil, nil)
+	pulledRecords  = prometheus.NewDesc("kubelet_imagemanager_ondisk_pulledrecords", "Files that say who may use a pulled image.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
@@ -278,8 +276,8 @@ func (u volumeUse) Collect(ch chan<- prometheus.Metric) {
 type inventory struct{ k *Kubelet }
 
 var (
-	runningPods       = prometheus.NewDesc("kubelet_running_pods", "Number of pods that have a running pod sandbox", nil, nil)
-	runningContainers = prometheus.NewDesc("kubelet_running_containers", "Number of containers currently running", []string{"container_state"}, nil)
+	runningPods       = prometheus.NewDesc("kubelet_running_pods", "Pods whose sandbox is ready.", nil, nil)
+	runningContainers = prometheus.NewDesc("kubelet_running_containers", "Containers, by state.", []string{"container_state"}, nil)
 )
 
 // Describe implements prometheus.Collector.

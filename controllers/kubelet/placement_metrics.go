@@ -29,18 +29,18 @@ func newPlacementCounts(p *placer, m *metrics) placementCounts {
 		m.registry.MustRegister(c)
 		return c
 	}
-	n.cpus = counter("cpu_manager_pinning_requests_total", "The number of cpu core allocations which required pinning.")
-	n.cpuErrors = counter("cpu_manager_pinning_errors_total", "The number of cpu core allocations which required pinning failed.")
-	n.memory = counter("memory_manager_pinning_requests_total", "The number of memory pages allocations which required pinning.")
-	n.memoryErrors = counter("memory_manager_pinning_errors_total", "The number of memory pages allocations which required pinning that failed.")
-	n.admissions = counter("topology_manager_admission_requests_total", "The number of admission requests where resources have to be aligned.")
-	n.refusals = counter("topology_manager_admission_errors_total", "The number of admission request failures where resources could not be aligned.")
-	n.duration = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kubelet_topology_manager_admission_duration_ms", Help: "Duration in milliseconds to serve a pod admission request.",
+	n.cpus = counter("cpu_manager_pinning_requests_total", "Containers for which CPUs of their own were sought.")
+	n.cpuErrors = counter("cpu_manager_pinning_errors_total", "Containers that got no CPUs of their own.")
+	n.memory = counter("memory_manager_pinning_requests_total", "Containers for which memory of NUMA nodes was sought.")
+	n.memoryErrors = counter("memory_manager_pinning_errors_total", "Containers that got no memory of NUMA nodes.")
+	n.admissions = counter("topology_manager_admission_requests_total", "Pods whose resources were to be of one set of NUMA nodes.")
+	n.refusals = counter("topology_manager_admission_errors_total", "Pods refused because their resources are not of one set of NUMA nodes.")
+	n.duration = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kubelet_topology_manager_admission_duration_ms", Help: "Milliseconds that the placement of a pod took.",
 		Buckets: prometheus.ExponentialBuckets(.05, 2, 15)})
 	n.aligned = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kubelet_container_aligned_compute_resources_count",
-		Help: "Cumulative number of aligned compute resources allocated to containers by alignment type."}, []string{"scope", "boundary"})
+		Help: "Allocations within one boundary, by scope."}, []string{"scope", "boundary"})
 	n.unaligned = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kubelet_container_aligned_compute_resources_failure_count",
-		Help: "Cumulative number of failures to allocate aligned compute resources to containers by alignment type."}, []string{"scope", "boundary"})
+		Help: "Allocations that could not be kept within one boundary, by scope."}, []string{"scope", "boundary"})
 	m.registry.MustRegister(n.duration, n.aligned, n.unaligned, placements{p})
 	return n
 }
@@ -99,9 +99,9 @@ func (n *placementCounts) cores(policy *PlacementPolicy, err error) {
 type placements struct{ p *placer }
 
 var (
-	sharedPool = prometheus.NewDesc("kubelet_cpu_manager_shared_pool_size_millicores", "The size of the shared CPU pool for non-guaranteed QoS pods, in millicores.", nil, nil)
-	ownCPUs    = prometheus.NewDesc("kubelet_cpu_manager_exclusive_cpu_allocation_count", "The total number of CPUs exclusively allocated to containers running on this node", nil, nil)
-	perNUMA    = prometheus.NewDesc("kubelet_cpu_manager_allocation_per_numa", "Number of CPUs allocated per NUMA node", []string{"numa_node"}, nil)
+	sharedPool = prometheus.NewDesc("kubelet_cpu_manager_shared_pool_size_millicores", "CPU time of the CPUs that no container has for itself, in thousandths.", nil, nil)
+	ownCPUs    = prometheus.NewDesc("kubelet_cpu_manager_exclusive_cpu_allocation_count", "CPUs that containers have for themselves.", nil, nil)
+	perNUMA    = prometheus.NewDesc("kubelet_cpu_manager_allocation_per_numa", "CPUs that containers have for themselves, by NUMA node.", []string{"numa_node"}, nil)
 )
 
 // Describe implements prometheus.Collector.

@@ -139,7 +139,7 @@ func (c *ControlPlane) writeTrust(ctx context.Context) error {
 		obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: trustKey.Namespace, Name: trustKey.Name}, Data: map[string]string{}}
 		c.trust.merge(obj.Data)
 		_, err = c.Access().Create(ctx, resource, obj, registry.Write{FieldManager: "kube-apiserver"})
-		return err // that it exists too: another server was faster, and the next try adds to what it has written
+		return err // if another server was faster, the next try adds to what it has written
 	case err != nil:
 		return err
 	}
