@@ -55,6 +55,9 @@ type pki struct {
 	node    *certs.Pair // serving certificate of the nodes' kubelet API
 	kubelet *certs.Pair // client certificate of the API server towards kubelets, for nothing else
 	account crypto.Signer
+	// front has signed aggregator, the client certificate towards aggregated API servers.
+	front      *certs.Authority
+	aggregator *certs.Pair
 
 	// Client certificates of the components in this process, each with the rights of its role.
 	manager, scheduler, proxy, fakeNodes, metrics *certs.Pair
@@ -151,17 +154,16 @@ func (c *cluster) makePKI() error {
 	if c.dataDir != "" {
 		dir = filepath.Join(c.dataDir, "pki")
 	}
-	caPair, err := certs.LoadOrMake(dir, "ca", func() (*certs.Pair, error) {
-		a, err := certs.NewAuthority("keelson")
-		if err != nil {
-			return nil, err
-		}
-		return &a.Pair, nil
-	})
+	ca, err := authority(dir, "ca", "keelson")
 	if err != nil {
 		return err
 	}
-	ca := &certs.Authority{Pair: *caPair}
+	// Aggregated servers trust what this authority's client says of users, and nothing else that ca has
+	// signed.
+	front, err := authority(dir, "front-proxy-ca", "keelson-front-proxy")
+	if err != nil {
+		return err
+	}
 	account, err := certs.LoadOrMake(dir, "service-account", func() (*certs.Pair, error) { return ca.Client("service-account-key") })
 	if err != nil {
 		return err
@@ -179,9 +181,9 @@ func (c *cluster) makePKI() error {
 	} else if ip != "" {
 		hosts = append(hosts, ip)
 	}
-	c.pki = pki{ca: ca, account: account.Key}
+	c.pki = pki{ca: ca, front: front, account: account.Key}
 	// Leaf certificates are generated at every start; only the authority and the token key persist.
-	var errs [10]error
+	var errs [11]error
 	c.pki.serving, errs[0] = ca.Serving("kube-apiserver", hosts...)
 	c.pki.admin, errs[1] = ca.Client("kubernetes-admin", "system:masters")
 	c.pki.program, errs[2] = ca.Client("keelson-cluster", "system:masters")
@@ -192,8 +194,27 @@ func (c *cluster) makePKI() error {
 	c.pki.proxy, errs[7] = ca.Client("system:kube-proxy")
 	c.pki.fakeNodes, errs[8] = ca.Client("keelson:" + fakeNodes)
 	c.pki.metrics, errs[9] = ca.Client("keelson:" + resourceMetrics)
+	c.pki.aggregator, errs[10] = front.Client(frontProxyClient)
 	return errors.Join(errs[:]...)
 }
+
+// authority returns that of a file in dir, or a new one.
+func authority(dir, file, name string) (*certs.Authority, error) {
+	pair, err := certs.LoadOrMake(dir, file, func() (*certs.Pair, error) {
+		a, err := certs.NewAuthority(name)
+		if err != nil {
+			return nil, err
+		}
+		return &a.Pair, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &certs.Authority{Pair: *pair}, nil
+}
+
+// frontProxyClient is the name by which aggregated servers know this one.
+const frontProxyClient = "front-proxy-client"
 
 // serviceAddress returns the n-th address of the service range.
 func serviceAddress(cidr string, n int) (string, error) {
@@ -245,7 +266,7 @@ func (c *cluster) newServer(st store.Store) error {
 	if err != nil {
 		return err
 	}
-	pool := c.pki.ca.Pool()
+	pool, frontPool, aggregator := c.pki.ca.Pool(), c.pki.front.Pool(), c.pki.aggregator.TLS()
 	metrics := apimetrics.New()
 	o := controlplane.Options{
 		Server: apiserver.Options{
@@ -253,9 +274,13 @@ func (c *cluster) newServer(st store.Store) error {
 			AdvertiseAddress: advertise, AdvertisePort: c.port(), Nodes: c.nodeConn(),
 			Local: true, // the nodes are on this machine
 		},
-		ClientCAs: func() *x509.CertPool { return pool }, StaticTokens: static, BootstrapTokens: true, Anonymous: true, AuthorizationModes: c.authorization,
+		ClientCAs: func() *x509.CertPool { return pool }, ClientCAFile: c.pki.ca.CertPEM,
+		RequestHeader: &authn.RequestHeaderOptions{ClientCAs: func() *x509.CertPool { return frontPool }, AllowedNames: []string{frontProxyClient},
+			UsernameHeaders: []string{"X-Remote-User"}, UIDHeaders: []string{"X-Remote-Uid"}, GroupHeaders: []string{"X-Remote-Group"}, ExtraPrefixes: []string{"X-Remote-Extra-"}},
+		RequestHeaderCAFile: c.pki.front.CertPEM,
+		StaticTokens:        static, BootstrapTokens: true, Anonymous: true, AuthorizationModes: c.authorization,
 		Decided: metrics.Decided, ServiceAccountKeys: []any{c.pki.account}, EnableAdmission: c.enable, DisableAdmission: c.disable, Logger: c.log,
-		Plugins: []admission.Plugin{unreconciled{}}, Aggregation: aggregation.Options{InProcess: c.metrics.versions()},
+		Plugins: []admission.Plugin{unreconciled{}}, Aggregation: aggregation.Options{InProcess: c.metrics.versions(), Certificate: func() *tls.Certificate { return &aggregator }},
 	}
 	metrics.Measure(&o.Server)
 	if c.server, err = controlplane.New(o); err != nil {
