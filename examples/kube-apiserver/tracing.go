@@ -77,13 +77,18 @@ func (t *traces) apply(o *controlplane.Options) {
 			return []attribute.KeyValue{attribute.String("audit-id", w.Header().Get(auditv1.HeaderAuditID))}
 		},
 	}
+	traced := t.tracer.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next := r.Context().Value(nextKey{}).(http.HandlerFunc)
+		next(w, r.WithContext(webhook.WithTransport(r.Context(), t.tracer.Transport)))
+	}), spans)
 	o.Server.Intercept = func(w http.ResponseWriter, r *http.Request, next http.HandlerFunc) {
-		t.tracer.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			next(w, r.WithContext(webhook.WithTransport(r.Context(), t.tracer.Transport)))
-		}), spans).ServeHTTP(w, r)
+		traced.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), nextKey{}, next)))
 	}
 	o.Server.Nodes, o.Server.NodesUnverified = t.tracer.Transport(o.Server.Nodes), t.tracer.Transport(o.Server.NodesUnverified)
 }
+
+// nextKey is that of the handler which a request is for: the one that makes spans is made once.
+type nextKey struct{}
 
 // spanName is the method and, for the paths of resources, the path without names.
 func spanName(r *http.Request) string {
