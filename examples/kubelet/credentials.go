@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/atomicfile"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/certificate"
@@ -200,10 +201,7 @@ func writeKubeconfig(path string, cfg *rest.Config, cert string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(path, b, 0o600)
+	return atomicfile.WriteSync(path, b)
 }
 
 // uncertified is how long the kubelet runs without a valid client certificate while the API server refuses to
