@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -161,7 +160,7 @@ func (w *worker) prepareClaims(ctx context.Context, pod *corev1.Pod) error {
 
 // unprepare takes the claims of a pod back whose containers have stopped. c may be nil.
 func (c *claims) unprepare(ctx context.Context, uid types.UID) error {
-	if c == nil || !slices.Contains(c.Pods(), uid) {
+	if c == nil || !c.Uses(uid) {
 		return nil
 	}
 	began := time.Now()
@@ -258,7 +257,8 @@ func (m *metrics) claimsDone(operation string, err error, took time.Duration) {
 // claimUse shows the claims that are prepared.
 type claimUse struct{ m *dra.Manager }
 
-var claimsInUse = prometheus.NewDesc("dra_resource_claims_in_use", "The number of ResourceClaims that are currently in use on the node, by driver name (driver_name label value) and across all drivers (special value <any> for driver_name). Note that the sum of all by-driver counts is not the total number of in-use ResourceClaims because the same ResourceClaim might use devices from different drivers. Instead, use the count for the <any> driver_name.", []string{"driver_name"}, nil)
+var claimsInUse = prometheus.NewDesc("dra_resource_claims_in_use",
+	"Prepared claims that have devices of a driver; of the driver <any>: all claims, each once.", []string{"driver_name"}, nil)
 
 // Describe implements prometheus.Collector.
 func (claimUse) Describe(ch chan<- *prometheus.Desc) { ch <- claimsInUse }

@@ -103,51 +103,51 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 		}
 		conn, reads.NoWatchList = noServer{}, true
 	}
-	policy, thresholds, err := opts.Eviction.parse()
-	if err != nil {
-		return nil, err
-	}
 	k := &Kubelet{opts: opts, alone: alone, log: opts.Logger, workers: map[types.UID]*worker{}, static: map[types.UID]*corev1.Pod{},
 		staticPoked: make(chan struct{}, 1)}
 	k.metrics = newMetrics(k)
 	if k.providers, err = newProviders(&opts.CredentialProviders, k.metrics); err != nil {
 		return nil, err
 	}
-	rt, err := newRuntime(opts, k.metrics.call)
-	if err != nil {
+	if k.rt, err = newRuntime(opts, k.metrics.call); err != nil {
 		return nil, err
 	}
-	m := manager.New(conn, manager.Options{Logger: opts.Logger, Informers: reads})
-	k.m, k.rt = m, rt
-	k.pods = client.For[*corev1.Pod](m.Conn())
-	k.apiPods = informers.For[*corev1.Pod](m.Informers(), informers.Options[*corev1.Pod]{
+	k.m = manager.New(conn, manager.Options{Logger: opts.Logger, Informers: reads})
+	k.pods = client.For[*corev1.Pod](k.m.Conn())
+	k.apiPods = informers.For[*corev1.Pod](k.m.Informers(), informers.Options[*corev1.Pod]{
 		FieldSelector: fields.OneEqual("spec.nodeName", opts.NodeName)})
-	k.services = informers.For[*corev1.Service](m.Informers())
+	k.services = informers.For[*corev1.Service](k.m.Informers())
+	k.recorder = events.New(paced(k.m.Conn(), opts.EventsPerSecond, opts.EventBurst), events.Options{Component: "kubelet", Host: opts.NodeName, Instance: opts.NodeName, Logger: opts.Logger})
+	if err := k.makeParts(); err != nil {
+		k.rt.close()
+		return nil, err
+	}
+	return k, nil
+}
+
+// makeParts makes the parts of the kubelet, each after those that it needs.
+func (k *Kubelet) makeParts() (err error) {
+	opts, conn := &k.opts, k.m.Conn()
 	if opts.RequestServing {
 		if k.serving, err = newServing(k); err != nil {
-			rt.close()
-			return nil, err
+			return err
 		}
 	}
 	k.metrics.certificates(k.serving, opts.ClientCertificate)
-	k.recorder = events.New(paced(m.Conn(), opts.EventsPerSecond, opts.EventBurst), events.Options{Component: "kubelet", Host: opts.NodeName, Instance: opts.NodeName, Logger: opts.Logger})
-	k.objects = newObjects(k)
-	k.tokens = newTokens(m.Conn())
-	k.handlers = newHandlers(m.Conn())
-	k.features = &runtimeFeatures{rt: rt}
+	k.objects, k.tokens, k.handlers = newObjects(k), newTokens(conn), newHandlers(conn)
+	k.features = &runtimeFeatures{rt: k.rt}
 	k.ids = newIDRanges(opts.UserNamespaces, k.podDir, k.log)
 	if k.images, err = newPuller(k); err != nil {
-		return nil, fmt.Errorf("kubelet: records of pulled images: %w", err)
+		return fmt.Errorf("kubelet: records of pulled images: %w", err)
 	}
 	k.probes = newProbes(k)
 	k.backoffs = newBackoffs(min(restartBackoffInitial, opts.MaxRestartDelay), opts.MaxRestartDelay)
 	k.mounts = newMounter()
-	k.cgroups = newCgroups(opts)
+	k.cgroups = newCgroups(*opts)
 	if opts.MemoryQoS != nil && !k.cgroups.tree.V2 {
-		rt.close()
-		return nil, errors.New("kubelet: Options.MemoryQoS needs cgroup v2, and this machine has version 1")
+		return errors.New("kubelet: Options.MemoryQoS needs cgroup v2, and this machine has version 1")
 	}
-	k.limits = newLimits(opts, k.cgroups.tree.V2)
+	k.limits = newLimits(*opts, k.cgroups.tree.V2)
 	var drivers *csi.Drivers
 	k.volumes, drivers = newVolumes(k)
 	k.csiNode = newCSINode(k, drivers)
@@ -155,23 +155,26 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 	k.node = newNode(k)
 	if opts.Plugins != nil {
 		k.devices = newDevices(k)
-		if !alone {
+		if !k.alone {
 			k.claims = newClaims(k)
 		}
 	}
+	policy, thresholds, err := opts.Eviction.parse()
+	if err != nil {
+		return err
+	}
 	k.evictor = &evictor{k: k, policy: policy, thresholds: thresholds, log: k.log}
 	if k.placer, err = newPlacer(k); err != nil {
-		rt.close()
-		return nil, err
+		return err
 	}
 	k.limits.placer, k.cgroups.placer, k.limits.allocatable = k.placer, k.placer, k.node.allocatable
 	k.ledger = newLedger(k)
-	k.views = newViews(rt)
+	k.views = newViews(k.rt)
 	k.pleg = newPleg(k)
-	k.rotation = &rotation{LogPolicy: opts.Logs, rt: rt, log: k.log}
+	k.rotation = &rotation{LogPolicy: opts.Logs, rt: k.rt, log: k.log}
 	k.stats = &stats{k: k, disks: newDiskMeter(k, opts.VolumeStatsInterval)}
 	k.imageGC = newImageGC(k)
-	return k, nil
+	return nil
 }
 
 // Name returns the name of the node.

@@ -87,8 +87,8 @@ func newMetrics(k *Kubelet) *metrics {
 			Help: "Bytes of memory.low of the node's Burstable pods, which the kernel takes back last."})
 		m.registry.MustRegister(m.memoryMin, m.memoryLow)
 	}
-	m.startedUsers = prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_started_user_namespaced_pods_total", Help: "Sandboxes with a user namespace whose start was tried."})
-	m.usersErrors = prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_started_user_namespaced_pods_errors_total", Help: "Starts of sandboxes with a user namespace that failed."})
+	m.startedUsers = prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_started_user_namespaced_pods_total", Help: "Pods with a user namespace whose start was tried."})
+	m.usersErrors = prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_started_user_namespaced_pods_errors_total", Help: "Starts of pods with a user namespace that failed."})
 	for counter, about := range map[*prometheus.Counter][2]string{
 		&m.imageVolumes:  {"kubelet_image_volume_requested_total", "Image volumes that containers needed."},
 		&m.imagesMounted: {"kubelet_image_volume_mounted_succeed_total", "Image volumes that were mounted."},

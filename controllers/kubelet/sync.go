@@ -55,17 +55,13 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (after time
 			w.k.metrics.startedUsers.Inc()
 			defer func() { w.k.metrics.usersFailed(ctx, err, w.waiting) }()
 		}
-		if box, err = w.newSandbox(ctx, pod, v); err != nil {
+		if v, err = w.startSandbox(ctx, pod, v); err != nil {
 			return 0, err
 		}
-		if v, err = w.k.views.now(ctx, w.uid); err != nil {
-			return 0, err
-		}
-		if now := v.current(); now != nil && now.id == box.id {
-			box = now // with its addresses
-		} else {
+		if v == nil {
 			return retryAfter, nil // it is gone already
 		}
+		box = v.current()
 		w.report(pod, v)
 		plan = w.plan(pod, v)
 	}
@@ -98,6 +94,23 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (after time
 		next.in(briefly)
 	}
 	return next.after(), errs
+}
+
+// startSandbox makes a new sandbox and returns the view of the pod with it, with its addresses; nil if it is
+// gone by then.
+func (w *worker) startSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*view, error) {
+	box, err := w.newSandbox(ctx, pod, v)
+	if err != nil {
+		return nil, err
+	}
+	now, err := w.k.views.now(ctx, w.uid)
+	if err != nil {
+		return nil, err
+	}
+	if have := now.current(); have == nil || have.id != box.id {
+		return nil, nil //nolint:nilnil // it is gone
+	}
+	return now, nil
 }
 
 // killAll ends containers that must not run as they do.

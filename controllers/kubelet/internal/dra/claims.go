@@ -338,17 +338,7 @@ func checkAnswer[T any](method string, batch []pluginapi.DRAClaim, answers map[s
 // Unprepare lets the drivers take back the claims that no other pod uses. It is to be called again after an
 // error. Of a pod without claims it does nothing.
 func (m *Manager) Unprepare(ctx context.Context, uid types.UID) error {
-	mine := func() (list []*claim) {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		for _, key := range slices.Sorted(maps.Keys(m.claims)) {
-			if slices.Contains(m.claims[key].Pods, uid) {
-				list = append(list, m.claims[key])
-			}
-		}
-		return list
-	}
-	found := mine()
+	found := m.usedBy(uid)
 	if len(found) == 0 {
 		return nil
 	}
@@ -357,7 +347,7 @@ func (m *Manager) Unprepare(ctx context.Context, uid types.UID) error {
 		return err
 	}
 	defer release()
-	found = mine()
+	found = m.usedBy(uid)
 	var last []*claim
 	m.mu.Lock()
 	for _, c := range found {
@@ -385,6 +375,21 @@ func (m *Manager) Unprepare(ctx context.Context, uid types.UID) error {
 	}
 	return m.save()
 }
+
+// usedBy are the claims of a pod, by name.
+func (m *Manager) usedBy(uid types.UID) (list []*claim) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(m.claims)) {
+		if slices.Contains(m.claims[key].Pods, uid) {
+			list = append(list, m.claims[key])
+		}
+	}
+	return list
+}
+
+// Uses reports whether a pod uses claims.
+func (m *Manager) Uses(uid types.UID) bool { return len(m.usedBy(uid)) > 0 }
 
 // Pods are those that use claims.
 func (m *Manager) Pods() []types.UID {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -226,7 +227,7 @@ func (h *health) take(driver string, list []pluginapi.DRADeviceHealth, changed f
 			next.timeout = time.Duration(one.Timeout) * time.Second
 		}
 		if len(next.message) > maxMessage {
-			next.message = next.message[:maxMessage-3] + "..."
+			next.message = strings.ToValidUTF8(next.message[:maxMessage-3], "") + "..." // not half a character
 		}
 		old, known := have[*one.Device]
 		if !known || old.status != next.status || old.message != next.message || old.timeout != next.timeout {
