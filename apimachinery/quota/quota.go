@@ -72,7 +72,7 @@ func Usage(kind string, obj metav1.Object) corev1.ResourceList {
 // grace period has passed after its deletionTimestamp, so that it does not keep its replacement from being
 // created.
 func Charged(pod *corev1.Pod) bool {
-	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+	if pod.HasEnded() {
 		return false
 	}
 	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds == nil {

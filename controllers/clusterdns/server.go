@@ -141,7 +141,7 @@ func addresses(s *discoveryv1.EndpointSlice) []string {
 }
 
 func podIPs(p *corev1.Pod) []string {
-	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed || p.Spec.HostNetwork {
+	if p.HasEnded() || p.Spec.HostNetwork {
 		return nil
 	}
 	var out []string

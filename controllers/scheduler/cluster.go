@@ -350,7 +350,7 @@ func (c *Cluster) RemoveNamespace(name string) {
 // SetPod adds a pod to the node spec.nodeName or replaces its state. A pod without a node or in a terminal
 // phase uses no resources and is removed.
 func (c *Cluster) SetPod(pod *corev1.Pod) {
-	if pod.Spec.NodeName == "" || ended(pod) {
+	if pod.Spec.NodeName == "" || pod.HasEnded() {
 		c.RemovePod(pod.UID)
 		return
 	}
@@ -579,8 +579,4 @@ func (c *Cluster) countImages(n *Node, by int) {
 			}
 		}
 	}
-}
-
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }

@@ -131,7 +131,7 @@ func (s *Scheduler) seen() seenObjects {
 	}))
 	note(pods.Lister().ViewAll(informers.ListOptions{}, func(p *corev1.Pod) bool {
 		switch {
-		case ended(p):
+		case p.HasEnded():
 		case p.Spec.NodeName != "":
 			out.placed[p.Key()] = "on node " + p.Spec.NodeName
 		case s.mine(NewPod(p)):

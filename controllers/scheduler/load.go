@@ -38,7 +38,7 @@ func Load(ctx context.Context, conn client.Conn) (*Cluster, error) {
 		switch {
 		case p.Spec.NodeName != "":
 			c.SetPod(p)
-		case p.Status.NominatedNodeName != "" && !ended(p):
+		case p.Status.NominatedNodeName != "" && !p.HasEnded():
 			c.nominations.add(NewPod(p), p.Status.NominatedNodeName, nil)
 		}
 	}

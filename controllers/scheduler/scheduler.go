@@ -351,15 +351,15 @@ func (s *Scheduler) onBoundPod(old, pod *corev1.Pod) {
 	s.endRoom(pod.UID, nil)
 	delete(s.cluster.spared, pod.UID)
 	freed := s.cluster.unnominate(pod.UID) != nil
-	if ended(pod) {
-		freed = freed || old == nil || !ended(old)
+	if pod.HasEnded() {
+		freed = freed || old == nil || !old.HasEnded()
 		s.victimGone(pod.UID)
 	}
 	s.cluster.SetPod(pod)
 	switch {
 	case freed:
 		s.queue.happened(&Event{Kind: AssignedPodDelete, OldPod: pod})
-	case ended(pod):
+	case pod.HasEnded():
 	case old == nil || old.Spec.NodeName == "":
 		s.queue.happened(&Event{Kind: AssignedPodAdd, NewPod: pod})
 	case !codec.Equal(&old.Labels, &pod.Labels) || old.Generation != pod.Generation || !sameResources(old, pod) || (old.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil):
@@ -427,7 +427,7 @@ func (s *Scheduler) renominate(info *Pod) {
 // mine reports whether the pod is to be placed by this scheduler, now.
 func (s *Scheduler) mine(p *Pod) bool {
 	profile := s.profileOf(p)
-	if profile == nil || p.pod.DeletionTimestamp != nil || ended(p.pod) {
+	if profile == nil || p.pod.DeletionTimestamp != nil || p.pod.HasEnded() {
 		return false
 	}
 	for _, plugin := range profile.enqueue {

@@ -222,7 +222,7 @@ func execCommand() command {
 				if err != nil {
 					return err
 				}
-				if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+				if p.HasEnded() {
 					return fmt.Errorf("cannot exec into a container in a completed pod; current phase is %s", p.Status.Phase)
 				}
 				if container, err = k.container(p, container); err != nil {

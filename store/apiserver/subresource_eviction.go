@@ -171,7 +171,7 @@ func setDisruptionTarget(pod *corev1.Pod) {
 // exemptFromBudgets reports whether the pod can be deleted without counting: it is pending, has ended, or is
 // being deleted.
 func exemptFromBudgets(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodPending ||
+	return pod.HasEnded() || pod.Status.Phase == corev1.PodPending ||
 		!pod.DeletionTimestamp.IsZero()
 }
 

@@ -84,7 +84,7 @@ func summarize(pod *corev1.Pod) podSummary {
 		switch {
 		case pod.Status.Reason == "NodeLost":
 			s.reason = "Unknown"
-		case pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded:
+		case !pod.HasEnded():
 			s.reason = "Terminating"
 		}
 	}

@@ -99,7 +99,7 @@ func podGrace(obj metav1.Object, opts *metav1.DeleteOptions) bool {
 	} else if pod.Spec.TerminationGracePeriodSeconds != nil {
 		period = *pod.Spec.TerminationGracePeriodSeconds
 	}
-	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+	if pod.Spec.NodeName == "" || pod.HasEnded() {
 		period = 0
 	}
 	if period < 0 {

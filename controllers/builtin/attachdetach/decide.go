@@ -129,7 +129,7 @@ func (p *plan) refuse(s *state, pods []*corev1.Pod, node string) {
 
 // uses reports whether a pod on a node uses its volumes: all but one that has ended.
 func uses(p *corev1.Pod) bool {
-	if p.Spec.NodeName == "" || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+	if p.Spec.NodeName == "" || p.HasEnded() {
 		return false
 	}
 	if p.DeletionTimestamp == nil || len(p.Status.ContainerStatuses) == 0 {

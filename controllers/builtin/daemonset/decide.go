@@ -135,7 +135,7 @@ func (p *plan) place(s *state, node string, pods []*corev1.Pod) {
 	for _, pod := range pods {
 		switch {
 		case pod.DeletionTimestamp != nil:
-		case ended(pod):
+		case pod.HasEnded():
 			p.ended = append(p.ended, pod)
 		default:
 			running = append(running, pod)
@@ -145,7 +145,7 @@ func (p *plan) place(s *state, node string, pods []*corev1.Pod) {
 		p.delete = append(p.delete, running[min(1, len(running)):]...)
 		return
 	}
-	if len(running) == 0 && r.should && !slices.ContainsFunc(pods, ended) {
+	if len(running) == 0 && r.should && !slices.ContainsFunc(pods, (*corev1.Pod).HasEnded) {
 		p.create = append(p.create, node)
 	}
 	if len(running) > 1 {
@@ -209,7 +209,7 @@ func (p *plan) roll(s *state, byNode map[string][]*corev1.Pod, most int) {
 			}
 		case !s.available(old):
 			missing++
-			if !ended(old) {
+			if !old.HasEnded() {
 				p.delete = append(p.delete, old)
 			}
 		default:
@@ -232,7 +232,7 @@ func (p *plan) surge(s *state, byNode map[string][]*corev1.Pod, most int) {
 		switch {
 		case !ok:
 			surged++
-		case old == nil || ended(old): // place handles this node
+		case old == nil || old.HasEnded(): // place handles this node
 		case updated != nil:
 			surged++ // place deletes the old one when the new one is available
 		case !s.available(old):
@@ -245,10 +245,6 @@ func (p *plan) surge(s *state, byNode map[string][]*corev1.Pod, most int) {
 }
 
 func hashOf(pod *corev1.Pod) string { return pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] }
-
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
-}
 
 // available reports whether a pod has been ready for minReadySeconds.
 func (s *state) available(pod *corev1.Pod) bool {

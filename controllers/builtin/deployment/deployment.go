@@ -150,7 +150,7 @@ func (d *deployments) podsRun(sets []*appsv1.ReplicaSet) (bool, error) {
 			return false, err
 		}
 		for _, pod := range pods {
-			if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			if !pod.HasEnded() {
 				return true, nil
 			}
 		}

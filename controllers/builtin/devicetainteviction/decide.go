@@ -126,5 +126,5 @@ func inUse(pod *corev1.Pod, claim *resourcev1.ResourceClaim) bool {
 
 // evictable reports whether a pod is to be looked at: it is on a node and has neither ended nor been deleted.
 func evictable(p *corev1.Pod) bool {
-	return p.Spec.NodeName != "" && p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
+	return p.Spec.NodeName != "" && p.DeletionTimestamp == nil && !p.HasEnded()
 }

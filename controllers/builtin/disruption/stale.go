@@ -44,7 +44,7 @@ func addStale(m *manager.Manager) error {
 
 // targeted returns the condition by which a pod that lives says it is to be disrupted, or nil.
 func targeted(pod *corev1.Pod) *corev1.PodCondition {
-	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+	if pod.DeletionTimestamp != nil || pod.HasEnded() {
 		return nil
 	}
 	for i := range pod.Status.Conditions {

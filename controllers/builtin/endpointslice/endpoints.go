@@ -109,7 +109,7 @@ func (c *endpoints) remove(ctx context.Context, have *corev1.Endpoints) error {
 func (c *endpoints) selected(svc *corev1.Service) ([]*corev1.Pod, error) {
 	pods, err := c.pods.Select(svc.Namespace, labels.SelectorFromSet(svc.Spec.Selector))
 	return slices.DeleteFunc(pods, func(p *corev1.Pod) bool {
-		return ended(p) || p.DeletionTimestamp != nil && !svc.Spec.PublishNotReadyAddresses || addressOf(p, families(svc)[0]) == ""
+		return p.HasEnded() || p.DeletionTimestamp != nil && !svc.Spec.PublishNotReadyAddresses || addressOf(p, families(svc)[0]) == ""
 	}), err
 }
 

@@ -107,7 +107,7 @@ func selecting(services controllers.Selectors[*corev1.Service]) func(informers.E
 // relevant reports whether a pod's change can change an endpoint.
 func relevant(before, now *corev1.Pod) bool {
 	return !codec.Equal(&before.Labels, &now.Labels) || !codec.Equal(&before.Status.PodIPs, &now.Status.PodIPs) ||
-		before.Spec.NodeName != now.Spec.NodeName || ready(before) != ready(now) || ended(before) != ended(now) ||
+		before.Spec.NodeName != now.Spec.NodeName || ready(before) != ready(now) || before.HasEnded() != now.HasEnded() ||
 		(before.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil) || before.Spec.Hostname != now.Spec.Hostname
 }
 

@@ -25,7 +25,7 @@ func wanted(svc *corev1.Service, pods []*corev1.Pod, zoneOf func(node string) st
 	var order []portSet
 	for _, family := range families(svc) {
 		for _, pod := range pods {
-			if ended(pod) || pod.Status.PodIP == "" {
+			if pod.HasEnded() || pod.Status.PodIP == "" {
 				continue
 			}
 			address := addressOf(pod, family)
@@ -181,8 +181,4 @@ func ready(pod *corev1.Pod) bool {
 		}
 	}
 	return false
-}
-
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }

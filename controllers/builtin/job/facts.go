@@ -85,7 +85,7 @@ func (f *facts) classify() {
 		}
 	}
 	for _, p := range f.pods {
-		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		ended := p.HasEnded()
 		switch {
 		case !ended && p.DeletionTimestamp != nil:
 			f.terminating = append(f.terminating, p)

@@ -105,7 +105,7 @@ func (c *collector) collect(ctx context.Context) {
 			onNode[p.Spec.NodeName] = append(onNode[p.Spec.NodeName], p)
 		case p.DeletionTimestamp != nil && (p.Spec.NodeName == "" || outOfService[p.Spec.NodeName]):
 			stuck = append(stuck, p)
-		case over(p):
+		case p.HasEnded():
 			ended = append(ended, p)
 		}
 		return true
@@ -183,14 +183,10 @@ func rank(p *corev1.Pod) int {
 	return 1
 }
 
-func over(p *corev1.Pod) bool {
-	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-}
-
 // remove marks a pod that had not ended as failed, so that it is counted as failed, and deletes it without
 // grace.
 func (c *collector) remove(ctx context.Context, p *corev1.Pod, why *corev1.PodCondition) {
-	if !over(p) {
+	if !p.HasEnded() {
 		next := codec.DeepCopy(p)
 		next.Status.Phase = corev1.PodFailed
 		if why != nil {

@@ -85,7 +85,7 @@ func waiting(e informers.Event[*group]) []reconcile.Request {
 
 // byGroup files pods that have not ended under their groups.
 var byGroup = informers.DefineIndex("podgroupprotection.pods", func(p *corev1.Pod) []string {
-	if key, ok := groupOf(p); ok && !ended(p) {
+	if key, ok := groupOf(p); ok && !p.HasEnded() {
 		return []string{key.String()}
 	}
 	return nil
@@ -96,10 +96,6 @@ func groupOf(p *corev1.Pod) (key types.NamespacedName, ok bool) {
 		return types.NamespacedName{Namespace: p.Namespace, Name: *g.PodGroupName}, true
 	}
 	return key, false
-}
-
-func ended(p *corev1.Pod) bool {
-	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
 // released returns the group of a pod that has ended or is gone, also if another pod has its name by now.
@@ -114,7 +110,7 @@ func released(e informers.Event[*corev1.Pod]) []reconcile.Request {
 	if before != nil && (e.Type == informers.Deleted || after != nil && after.UID != before.UID) {
 		add(before)
 	}
-	if e.Type != informers.Deleted && after != nil && ended(after) {
+	if e.Type != informers.Deleted && after != nil && after.HasEnded() {
 		add(after)
 	}
 	return out

@@ -121,7 +121,7 @@ var claimsOfPod = informers.DefineIndex("resourceclaim.pods", func(c *resourcev1
 
 // ended reports whether a pod will not run any more.
 func ended(p *corev1.Pod) bool {
-	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed || p.DeletionTimestamp != nil && p.Spec.NodeName == ""
+	return p.HasEnded() || p.DeletionTimestamp != nil && p.Spec.NodeName == ""
 }
 
 // reconcilePod creates the claims of a pod, and reserves those it has for it.

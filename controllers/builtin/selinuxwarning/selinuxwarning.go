@@ -69,11 +69,7 @@ func Add(m *manager.Manager) error {
 
 // startsOrEnds passes pods that are new or have ended; nothing else that matters can change.
 func startsOrEnds(e informers.Event[*corev1.Pod]) bool {
-	return e.Type != informers.Updated || e.Old().UID != e.New().UID || ended(e.Old()) != ended(e.New())
-}
-
-func ended(p *corev1.Pod) bool {
-	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+	return e.Type != informers.Updated || e.Old().UID != e.New().UID || e.Old().HasEnded() != e.New().HasEnded()
 }
 
 // usersOf returns the pods that use a claim. A pod that cannot be read now is reconciled when it can.
@@ -119,7 +115,7 @@ func labelled(d *storagev1.CSIDriver) bool { return d.Spec.SELinuxMount != nil &
 
 func (w *warnings) reconcile(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
 	pod, err := w.pods.Get(req)
-	if apierrors.IsNotFound(err) || err == nil && ended(pod) {
+	if apierrors.IsNotFound(err) || err == nil && pod.HasEnded() {
 		w.uses.remove(req)
 		return reconcile.Result{}, nil
 	}

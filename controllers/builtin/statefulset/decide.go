@@ -92,7 +92,7 @@ func (p *plan) keep(s state, pod *corev1.Pod, ordinal int) (wait bool) {
 		p.create = append(p.create, creation{ordinal, s.keepsCurrent(ordinal)})
 		return true
 	}
-	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+	if pod.HasEnded() {
 		// Its name is free when it has been removed.
 		if pod.DeletionTimestamp == nil {
 			p.delete = append(p.delete, pod)

@@ -35,7 +35,7 @@ func FromTemplate(template *corev1.PodTemplateSpec, owner metav1.Object, gvk sch
 
 // Active reports whether a pod neither ended nor is being deleted.
 func Active(pod *corev1.Pod) bool {
-	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed && pod.DeletionTimestamp == nil
+	return !pod.HasEnded() && pod.DeletionTimestamp == nil
 }
 
 // Condition returns the condition of type t, or nil. The pointer is into the pod.

@@ -192,7 +192,7 @@ func (c *Cluster) RemoveNamespace(name string) { delete(c.namespaces, name) }
 // SetPod adds a pod to the node spec.nodeName or replaces its state. A pod without a node or in a terminal
 // phase uses no resources and is removed.
 func (c *Cluster) SetPod(pod *corev1.Pod) {
-	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+	if pod.Spec.NodeName == "" || pod.HasEnded() {
 		c.RemovePod(pod.UID)
 		return
 	}
