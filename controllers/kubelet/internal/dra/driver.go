@@ -227,7 +227,7 @@ func (h *health) take(driver string, list []pluginapi.DRADeviceHealth, changed f
 			next.timeout = time.Duration(one.Timeout) * time.Second
 		}
 		if len(next.message) > maxMessage {
-			next.message = strings.ToValidUTF8(next.message[:maxMessage-3], "") + "..." // not half a character
+			next.message = strings.ToValidUTF8(next.message[:maxMessage-3], "") + "..."
 		}
 		old, known := have[*one.Device]
 		if !known || old.status != next.status || old.message != next.message || old.timeout != next.timeout {
