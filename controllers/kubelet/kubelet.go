@@ -65,6 +65,7 @@ type Kubelet struct {
 	stats     *stats
 	imageGC   *imageGC
 	evictor   *evictor
+	shutdown  *shutdown // nil if shutdowns of the machine are not delayed
 	metrics   *metrics
 	serving   *certificate.Manager // nil if the serving certificate is given
 	began     time.Time            // set by Run
@@ -164,6 +165,7 @@ func (k *Kubelet) makeParts() (err error) {
 		return err
 	}
 	k.evictor = &evictor{k: k, policy: policy, thresholds: thresholds, log: k.log}
+	k.shutdown = newShutdown(k)
 	if k.placer, err = newPlacer(k); err != nil {
 		return err
 	}
@@ -277,6 +279,9 @@ func (k *Kubelet) startLoops(ctx context.Context, loops *sync.WaitGroup, fail co
 	}
 	if k.placer != nil {
 		loops.Go(func() { k.placer.run(ctx) })
+	}
+	if k.shutdown != nil {
+		loops.Go(func() { k.shutdown.run(ctx) })
 	}
 	if k.hasStatic() {
 		loops.Go(func() { k.watchStatic(ctx) })

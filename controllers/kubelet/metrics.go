@@ -47,6 +47,7 @@ type metrics struct {
 	providerErrors                           *prometheus.CounterVec
 	providerDuration                         *prometheus.HistogramVec
 	servingAge                               prometheus.Histogram
+	shutdownStart, shutdownEnd               prometheus.Gauge
 }
 
 func newMetrics(k *Kubelet) *metrics {
@@ -97,6 +98,11 @@ func newMetrics(k *Kubelet) *metrics {
 		*counter = prometheus.NewCounter(prometheus.CounterOpts{Name: about[0], Help: about[1]})
 		m.registry.MustRegister(*counter)
 	}
+	m.shutdownStart = prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubelet_graceful_shutdown_start_time_seconds",
+		Help: "Unix time in seconds at which the kubelet began to end pods for the last shutdown of the machine; 0 without one."})
+	m.shutdownEnd = prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubelet_graceful_shutdown_end_time_seconds",
+		Help: "Unix time in seconds at which no pod was waited for any more in the last shutdown of the machine; 0 before that."})
+	m.registry.MustRegister(m.shutdownStart, m.shutdownEnd)
 	name := prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubelet_node_name", Help: "1, with the name of the node as a label.", ConstLabels: prometheus.Labels{"node": k.opts.NodeName}})
 	name.Set(1)
 	m.losingSupport = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubelet_cri_losing_support",
@@ -151,6 +157,19 @@ func (m *metrics) call(ctx context.Context, method string, req, reply any, cc *g
 		m.operationErrors.WithLabelValues(name).Inc()
 	}
 	return err
+}
+
+// shutdown shows the times of the last shutdown.
+func (m *metrics) shutdown(t shutdownTimes) {
+	show := func(g prometheus.Gauge, at time.Time) {
+		if at.IsZero() {
+			g.Set(0)
+		} else {
+			g.Set(float64(at.Unix()))
+		}
+	}
+	show(m.shutdownStart, t.Start)
+	show(m.shutdownEnd, t.End)
 }
 
 // protected shows how much memory of guaranteed and burstable pods the kernel protects, in bytes.

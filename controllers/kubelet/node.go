@@ -414,6 +414,18 @@ func (n *node) status(ctx context.Context, base *corev1.NodeStatus) corev1.NodeS
 
 // notReady returns what prevents the node from running pods; empty if nothing does.
 func (n *node) notReady(ctx context.Context) string {
+	why := n.runtimeNotReady(ctx)
+	switch {
+	case !n.k.shutdown.begun():
+		return why
+	case why == "":
+		return shuttingDown
+	}
+	return "[" + why + ", " + shuttingDown + "]"
+}
+
+// runtimeNotReady returns what prevents the runtime from running pods; empty if nothing does.
+func (n *node) runtimeNotReady(ctx context.Context) string {
 	st, err := n.k.features.status(ctx)
 	if err != nil {
 		return "[container runtime is down: " + err.Error() + "]"

@@ -196,6 +196,8 @@ type Options struct {
 	// ImageGC says when unused images are removed, Eviction what the node must not run short of.
 	ImageGC  ImageGCPolicy
 	Eviction EvictionPolicy
+	// Shutdown delays the shutdown of the machine until pods have ended; nil leaves that to others.
+	Shutdown *ShutdownPolicy
 	// VolumeStatsInterval is the time between measurements of what pods use on the disk; 0 means 1 minute.
 	VolumeStatsInterval time.Duration
 	// Host measures the machine; nil means this one.
@@ -256,6 +258,9 @@ func (opts Options) withDefaults() (Options, error) {
 	}
 	if opts.ImageGC, err = opts.ImageGC.withDefaults(); err != nil {
 		return opts, err
+	}
+	if opts.Shutdown, err = opts.Shutdown.withDefaults(); err != nil {
+		return opts, fmt.Errorf("kubelet: Options.Shutdown: %w", err)
 	}
 	capacity := measuredCapacity(opts.Host, opts.RootDir)
 	for name, q := range opts.Capacity {

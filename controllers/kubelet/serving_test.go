@@ -112,8 +112,8 @@ func TestServingCertificateIsRequested(t *testing.T) {
 		_, text = reader.do("GET", "/metrics")
 		require.Regexp(t, `kubelet_certificate_manager_server_rotation_seconds_count [3-9]`, text)
 
-		// A kubelet that starts again has it already. It may renew at once, because the time of the renewal is chosen
-		// anew, but then nobody approves.
+		// A kubelet that starts again has it already. It may renew at once, because the time of the renewal
+		// is chosen again, but then no request is approved.
 		r.c.Sleep(10 * time.Second)
 		links, err := filepath.EvalSymlinks(filepath.Join(r.opts.RootDir, "pki", "kubelet-server-current.pem"))
 		require.NoError(t, err)

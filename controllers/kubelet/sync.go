@@ -213,7 +213,7 @@ func (w *worker) admit(ctx context.Context, pod *corev1.Pod, v *view) (why *verd
 		if why := w.k.misplaced(ctx, pod); why != nil {
 			return why, true
 		}
-		if why := w.k.evictor.admit(pod); why != nil {
+		if why := cmp.Or(w.k.evictor.admit(pod), w.k.shutdown.admit()); why != nil {
 			return why, true
 		}
 	}

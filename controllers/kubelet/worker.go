@@ -36,6 +36,9 @@ type worker struct {
 	// halted is closed when every container of the ended pod has stopped for the first time.
 	halted     chan struct{}
 	haltedOnce sync.Once
+	// unmounted is closed when after that its volumes have been unmounted for the first time.
+	unmounted     chan struct{}
+	unmountedOnce sync.Once
 
 	// The rest belongs to the worker's goroutine.
 
@@ -86,7 +89,7 @@ func refusal(reason, message string) *verdict {
 
 func newWorker(k *Kubelet, pod *corev1.Pod, static bool) *worker {
 	return &worker{k: k, uid: pod.UID, static: static, pod: pod, nudge: make(chan struct{}, 1),
-		halted: make(chan struct{}), log: k.log.With("namespace", pod.Namespace, "name", pod.Name),
+		halted: make(chan struct{}), unmounted: make(chan struct{}), log: k.log.With("namespace", pod.Namespace, "name", pod.Name),
 		waiting: map[string]corev1.ContainerStateWaiting{}, mounted: map[string]bool{}, hooked: map[string]bool{}, messages: map[string]string{},
 		notBefore: map[string]time.Time{}, references: -1, stoppedBoxes: map[string]bool{}}
 }
@@ -132,13 +135,15 @@ func (w *worker) remove(last *corev1.Pod) {
 	w.poke()
 }
 
-// order ends the pod for a reason that is not in its spec, unless it was ordered to end before. The channel
-// is closed when its containers have stopped.
+// order ends the pod for a reason that is not in its spec. If it was ordered to end before, the status shows
+// the later reason, and the shorter grace period holds. The channel is closed when its containers have
+// stopped.
 func (w *worker) order(v *verdict) <-chan struct{} {
 	w.mu.Lock()
-	if w.ordered == nil {
-		w.ordered = v
+	if before := w.ordered; before != nil && before.grace != nil && (v.grace == nil || *before.grace < *v.grace) {
+		v.grace = before.grace
 	}
+	w.ordered = v
 	w.interruptIfEnding()
 	w.mu.Unlock()
 	w.poke()
@@ -149,15 +154,20 @@ func (w *worker) order(v *verdict) <-chan struct{} {
 func (w *worker) active() *corev1.Pod {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	select {
-	case <-w.halted:
-		return nil
-	default:
-	}
-	if w.removed || w.pod.DeletionTimestamp != nil || w.ordered != nil || over(w.pod.Status.Phase) {
+	if w.hasHalted() || w.removed || w.pod.DeletionTimestamp != nil || w.ordered != nil || over(w.pod.Status.Phase) {
 		return nil
 	}
 	return w.pod
+}
+
+// hasHalted reports whether every container of the ended pod has stopped.
+func (w *worker) hasHalted() bool {
+	select {
+	case <-w.halted:
+		return true
+	default:
+		return false
+	}
 }
 
 // interruptIfEnding ends the sync of a pod that shall not run any more. The lock is held.
@@ -214,6 +224,14 @@ func (w *worker) orderedEnd() *verdict {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.ordered
+}
+
+// obey takes up how the pod was ordered to end. That counts until its containers have stopped, unless they
+// have all ended by themselves.
+func (w *worker) obey() {
+	if v := w.orderedEnd(); v != nil && !w.stopped && (w.ended == nil || w.ended.phase != "") {
+		w.ended = v
+	}
 }
 
 func (w *worker) desired() (pod *corev1.Pod, removed bool) {
@@ -291,9 +309,7 @@ func (w *worker) step(ctx context.Context) (after time.Duration, done bool, err 
 		// Ended before this kubelet started.
 		w.ended = &verdict{phase: pod.Status.Phase, reason: pod.Status.Reason, message: pod.Status.Message}
 	}
-	if w.ended == nil {
-		w.ended = w.orderedEnd()
-	}
+	w.obey()
 	v, err := w.view(ctx)
 	if err != nil {
 		return 0, false, err
@@ -359,6 +375,7 @@ func (w *worker) end(ctx context.Context) (after time.Duration, done bool, err e
 			}
 			return 0, false, err
 		}
+		w.obey() // while they stopped
 		w.stopped = true
 	}
 	pod, removed := w.desired()
@@ -382,6 +399,7 @@ func (w *worker) end(ctx context.Context) (after time.Duration, done bool, err e
 	if err := w.unmount(); err != nil {
 		return 0, false, err
 	}
+	w.unmountedOnce.Do(func() { close(w.unmounted) })
 	w.k.objects.release(pod)
 	if !removed && pod.DeletionTimestamp == nil {
 		return w.k.opts.SyncInterval, false, nil // its logs can still be read

@@ -17,7 +17,7 @@ import (
 
 // Check returns what is wrong with the configuration and what of it this kubelet does not do, all of it.
 func (c *Configuration) Check() error {
-	return errors.Join(c.checkServers(), c.checkNode(), c.checkResources(), c.checkPods(), c.refuse())
+	return errors.Join(c.checkServers(), c.checkNode(), c.checkResources(), c.checkPods(), c.checkShutdown(), c.refuse())
 }
 
 // problems collects errors.
@@ -196,13 +196,11 @@ func (c *Configuration) refuse() error {
 	not(c.VolumePluginDir != defaultPluginDir, "volumePluginDir", "flexVolume plugins are not supported")
 	not(c.KernelMemcgNotification, "kernelMemcgNotification", "this kubelet measures memory periodically, see evictionHard")
 	not(is(c.EnableSystemLogQuery), "enableSystemLogQuery", "this kubelet serves files of /var/log only")
-	not(c.ShutdownGracePeriod.Duration != 0 || c.ShutdownGracePeriodCriticalPods.Duration != 0 || len(c.ShutdownGracePeriodByPodPriority) > 0, "shutdownGracePeriod",
-		"this kubelet does not delay the shutdown of the machine")
 	not(len(c.Logging.VModule) > 0 || c.Logging.Options.Text.SplitStream || c.Logging.Options.JSON.SplitStream, "logging", "vmodule and splitStream are not supported")
 	not(c.ProtectKernelDefaults, "protectKernelDefaults", "this kubelet changes no kernel parameters of the machine and does not check them")
 	not(*c.IPTablesMasqueradeBit != 14 || *c.IPTablesDropBit != 15, "iptablesMasqueradeBit and iptablesDropBit", "this kubelet makes no iptables rules; see kube-proxy's")
 	for _, name := range slices.Sorted(maps.Keys(c.FeatureGates)) {
-		if name == gateEvents || name == gatePeriod || name == gateCPUAlpha || name == gateCPUBeta || name == gateDigests || name == gateMemory {
+		if slices.Contains(free, name) {
 			continue
 		}
 		want := c.FeatureGates[name]
@@ -236,9 +234,12 @@ const (
 	tiered         = "TieredReservation"
 )
 
+// free are all feature gates that may be on or off.
+var free = []string{gateEvents, gatePeriod, gateCPUAlpha, gateCPUBeta, gateDigests, gateMemory, gateShutdown, gatePriorities}
+
 // gates are the other feature gates of the kubelet and how this one behaves.
 var gates = map[string]bool{
-	"AllAlpha": false, "GracefulNodeShutdown": false, "GracefulNodeShutdownBasedOnPodPriority": false,
+	"AllAlpha":          false,
 	"ImageMaximumGCAge": true, "ImageVolume": true, "InPlacePodVerticalScaling": true, "KubeletCrashLoopBackOffMax": true, "KubeletFineGrainedAuthz": true,
 	"KubeletEnsureSecretPulledImages": true, "KubeletPSI": true, "KubeletPodResources": true, "LocalStorageCapacityIsolation": true, "NodeLogQuery": false,
 	"CPUManagerPolicyOptions": true, "TopologyManagerPolicyOptions": true, "TopologyManagerPolicyBetaOptions": true, "DisableCPUQuotaWithExclusiveCPUs": true,

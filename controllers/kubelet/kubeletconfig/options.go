@@ -56,6 +56,9 @@ func (c *Configuration) Options() (kubelet.Options, error) {
 	if c.FeatureGates[gateMemory] {
 		o.MemoryQoS = &kubelet.MemoryQoS{Throttling: *c.MemoryThrottlingFactor, Reserve: c.MemoryReservationPolicy == tiered}
 	}
+	if periods := c.shutdownPeriods(); len(periods) > 0 {
+		o.Shutdown = &kubelet.ShutdownPolicy{Periods: periods}
+	}
 	if o.MaxImages == 0 {
 		o.MaxImages = -2 // none at all
 	}
