@@ -28,6 +28,7 @@ type options struct {
 	configFile, writeTo string
 	// config is the file, with the defaults once complete has returned.
 	config *schedulerconfig.Configuration
+	gates  *featuregate.Gate
 }
 
 // newFlags registers the flags.
@@ -36,7 +37,8 @@ func newFlags(o *options) *pflag.FlagSet {
 	o.Flags(f)
 	f.StringVar(&o.configFile, "config", "", "KubeSchedulerConfiguration file; flags override it")
 	f.StringVar(&o.writeTo, "write-config-to", "", "write the KubeSchedulerConfiguration of --config and the flags to this file, with all defaults, and exit")
-	f.Var(featuregate.New(featuregate.MajorMinor(1, 36)), "feature-gates", "features to switch, as name=true,...: this scheduler has none")
+	o.gates = features()
+	f.Var(o.gates, "feature-gates", "features to switch, as name=true,...: those of Kubernetes that this scheduler has are locked as they are")
 	component.Fix(f, map[string]component.Fixed{"pod-max-in-unschedulable-pods-duration": {Values: []string{"5m0s", "5m", "300s"},
 		Why: "a pod that no event concerns is tried again after five minutes"}})
 	return f
@@ -63,7 +65,7 @@ func run(args []string) error {
 		return os.WriteFile(o.writeTo, data, 0o644)
 	}
 	measured := newMetrics()
-	opts.Metrics, o.Collectors = measured.functions(), measured.all
+	opts.Metrics, o.Collectors = measured.functions(), append(measured.all, featureMetric(o.gates))
 	ctx, stop := component.Context()
 	defer stop()
 	return o.Run(ctx, o.Logger(), func(_ client.Conn, m *manager.Manager) error {

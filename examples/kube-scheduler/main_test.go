@@ -54,6 +54,8 @@ func TestFlags(t *testing.T) {
 		"--bind-address=127.0.0.1", "--kubeconfig=/etc/kubernetes/scheduler.conf", "--leader-elect=true"))
 	require.ErrorContains(t, parse("--pod-max-in-unschedulable-pods-duration=1m"), "after five minutes")
 	require.Error(t, parse("--feature-gates=GangScheduling=true"))
+	require.NoError(t, parse("--feature-gates=SchedulerQueueingHints=true"))
+	require.ErrorContains(t, parse("--feature-gates=SchedulerQueueingHints=false"), "locked")
 }
 
 func TestConfiguration(t *testing.T) {

@@ -5,6 +5,11 @@
 //
 // Everything it creates is in one namespace, which it deletes at the end. The pods must not be scheduled: run
 // it against an API server without a scheduler, or keep --objects small.
+//
+// With --workload it runs the workload files of Kubernetes' scheduler benchmark, scheduler_perf, in place of
+// that, on a cluster that is there, or on programs that it starts, ours or Kubernetes' own:
+//
+//	loadtest --workload misc/performance-config.yaml --labels integration-test,short --servers DIR
 package main
 
 import (
@@ -20,7 +25,6 @@ import (
 
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/kubeconfig"
-	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/examples/internal/component"
 	"github.com/keelson-dev/keelson/examples/internal/load"
 )
@@ -32,6 +36,7 @@ type config struct {
 	phases      []string
 	connections int
 	verbosity   int
+	workloads   workloads
 }
 
 func main() { component.Exit("loadtest", run(os.Args[1:])) }
@@ -51,7 +56,11 @@ func parse(args []string) (*config, error) {
 	f.IntVar(&c.Changes, "apply-changes", 10, "percentage of applies that change something")
 	f.IntSliceVar(&c.PIDs, "pid", nil, "processes of the server, whose CPU time and memory are shown (needs /proc)")
 	f.IntVarP(&c.verbosity, "v", "v", 0, "log verbosity: 0 warnings, 2 information, 4 debugging")
-	if err := component.Parse(f, "Puts load on an API server and says what it took.", args); err != nil {
+	c.workloads.flags(f)
+	if err := component.Parse(f, "Puts load on an API server, or on it and a scheduler, and says what it took.", args); err != nil {
+		return nil, err
+	}
+	if err := c.workloads.parsed(f); err != nil {
 		return nil, err
 	}
 	for flag, n := range map[string]int{"objects": c.Objects, "clients": c.Clients, "connections": c.connections, "lists": c.Lists, "watchers": c.Watchers, "events": c.Events} {
@@ -85,17 +94,19 @@ func run(args []string) error {
 	}
 	ctx, stop := component.Context()
 	defer stop()
+	if len(c.workloads.files) > 0 {
+		return c.runWorkloads(ctx)
+	}
 	cfg, err := kubeconfig.Load(kubeconfig.Options{Path: c.kubeconfig})
 	if err != nil {
 		return err
 	}
-	cfg.UserAgent = "loadtest"
+	opened, err := c.connect(cfg)
+	if err != nil {
+		return err
+	}
 	var conns []client.Conn
-	for range c.connections {
-		conn, err := rest.New(cfg, rest.Options{Logger: component.Logger(c.verbosity)})
-		if err != nil {
-			return err
-		}
+	for _, conn := range opened {
 		defer conn.Close()
 		conns = append(conns, conn)
 	}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/keelson-dev/keelson/apimachinery/featuregate"
+)
+
+// release is the release of Kubernetes whose features the scheduler has.
+var release = featuregate.MajorMinor(1, 36)
+
+// features returns the features of Kubernetes that this scheduler has and cannot be without. One that it does
+// not have is unknown: a setting is either applied or refused.
+func features() *featuregate.Gate {
+	alpha := func(minor int) featuregate.Spec {
+		return featuregate.Spec{Since: featuregate.MajorMinor(1, minor), Stage: featuregate.Alpha}
+	}
+	beta := func(minor int) featuregate.Spec {
+		return featuregate.Spec{Since: featuregate.MajorMinor(1, minor), Stage: featuregate.Beta, Default: true}
+	}
+	ga := func(minor int) featuregate.Spec {
+		return featuregate.Spec{Since: featuregate.MajorMinor(1, minor), Default: true, LockToDefault: true}
+	}
+	off := func(s featuregate.Spec) featuregate.Spec { s.Default = false; return s }
+	locked := func(s featuregate.Spec) featuregate.Spec { s.LockToDefault = true; return s }
+	g := featuregate.New(release)
+	err := g.Add(map[featuregate.Feature][]featuregate.Spec{
+		"DRAAdminAccess":                         {alpha(32), beta(34), ga(36)},
+		"DRAConsumableCapacity":                  {alpha(34), locked(beta(36))},
+		"DRADeviceBindingConditions":             {alpha(34), locked(beta(36))},
+		"DRADeviceTaints":                        {alpha(33), locked(beta(36))},
+		"DRAExtendedResource":                    {alpha(34), locked(beta(36))},
+		"DRAPartitionableDevices":                {alpha(33), locked(beta(36))},
+		"DRAPrioritizedList":                     {alpha(33), beta(34), ga(36)},
+		"DynamicResourceAllocation":              {alpha(26), off(beta(32)), ga(34)},
+		"MatchLabelKeysInPodAffinity":            {alpha(29), beta(31), ga(33)},
+		"MatchLabelKeysInPodTopologySpread":      {alpha(25), locked(beta(27))},
+		"NodeDeclaredFeatures":                   {alpha(35), locked(beta(36))},
+		"NodeInclusionPolicyInPodTopologySpread": {alpha(25), beta(26), ga(33)},
+		"SchedulerAsyncPreemption":               {alpha(32), locked(beta(33))},
+		"SchedulerQueueingHints":                 {off(beta(28)), beta(32), ga(34)},
+	})
+	if err != nil {
+		panic(err) // the table above is wrong
+	}
+	return g
+}
+
+// featureMetric is which features are on, and how far they have come: settings do not change while the
+// program runs.
+func featureMetric(g *featuregate.Gate) prometheus.Collector {
+	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubernetes_feature_enabled", Help: "Whether a feature is on, and how far it has come."},
+		[]string{"name", "stage"})
+	for _, f := range g.All() {
+		on := 0.0
+		if f.Enabled {
+			on = 1
+		}
+		v.WithLabelValues(string(f.Feature), string(f.Stage)).Set(on)
+	}
+	return v
+}
