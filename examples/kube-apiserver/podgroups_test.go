@@ -80,6 +80,15 @@ func TestPodGroupsAreServedIfEnabled(t *testing.T) {
 		status, made := do(http.MethodPost, "/api/v1/namespaces/default/pods", pod)
 		require.Equal(t, http.StatusCreated, status, "%s %s", body, made)
 		require.Equal(t, c.served, strings.Contains(made, `"schedulingGroup"`), made)
+		status, job := do(http.MethodPost, "/apis/batch/v1/namespaces/default/jobs", `{"metadata":{"name":"j"},"spec":{"template":`+strings.Replace(pod, `"spec":{`, `"spec":{"restartPolicy":"Never",`, 1)+`}}`)
+		require.Equal(t, http.StatusCreated, status, job)
+		require.Equal(t, c.served, strings.Contains(job, `"schedulingGroup"`), job)
+		template := `{"spec":{"selector":{"a":"b"},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}},"metadata":{"name":"r"}}`
+		status, rc := do(http.MethodPost, "/api/v1/namespaces/default/replicationcontrollers", template)
+		require.Equal(t, http.StatusCreated, status, rc)
+		status, rc = do(http.MethodPatch, "/api/v1/namespaces/default/replicationcontrollers/r", `{"spec":{"template":{"spec":{"schedulingGroup":{"podGroupName":"g"}}}}}`)
+		require.Equal(t, http.StatusOK, status, rc)
+		require.Equal(t, c.served, strings.Contains(rc, `"schedulingGroup"`), rc)
 		_, role := do(http.MethodPatch, "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:kube-scheduler", `{}`)
 		require.Equal(t, c.served, strings.Contains(role, `"podgroups/status"`), role)
 	}

@@ -8,14 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
-	"github.com/keelson-dev/keelson/apimachinery/api/batchv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
+	"github.com/keelson-dev/keelson/store/internal/podtemplate"
 	"github.com/keelson-dev/keelson/store/podsecurity"
 )
 
@@ -285,7 +284,7 @@ func (p *podSecurity) workload(ctx context.Context, a *Attributes) {
 	if len(errs) == 0 && policy.Warn.Level == podsecurity.Privileged && policy.Audit.Level == podsecurity.Privileged {
 		return
 	}
-	if t := templateOf(a.Object); t != nil {
+	if t := podtemplate.Of(a.Object); t != nil {
 		_ = p.evaluate(a, policy, errs, &t.ObjectMeta, &t.Spec, false) // it enforces nothing
 	}
 }
@@ -304,29 +303,6 @@ func hasTemplate(a *Attributes) bool {
 		return a.Resource.Resource == "jobs" || a.Resource.Resource == "cronjobs"
 	}
 	return false
-}
-
-// templateOf returns the pod template of a workload; nil if it has none.
-func templateOf(obj metav1.Object) *corev1.PodTemplateSpec {
-	switch o := obj.(type) {
-	case *corev1.PodTemplate:
-		return &o.Template
-	case *corev1.ReplicationController:
-		return o.Spec.Template
-	case *appsv1.ReplicaSet:
-		return &o.Spec.Template
-	case *appsv1.Deployment:
-		return &o.Spec.Template
-	case *appsv1.DaemonSet:
-		return &o.Spec.Template
-	case *appsv1.StatefulSet:
-		return &o.Spec.Template
-	case *batchv1.Job:
-		return &o.Spec.Template
-	case *batchv1.CronJob:
-		return &o.Spec.JobTemplate.Spec.Template
-	}
-	return nil
 }
 
 // evaluate evaluates a pod or the template of one. A refused pod has no warnings.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1alpha2"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
@@ -69,6 +70,11 @@ func rows(s *scheme.Scheme) []registry.Definition {
 		storagemigration,
 	} {
 		out = append(out, group(s)...)
+	}
+	if kind[*schedulingv1alpha2.PodGroup](s, schedulingv1alpha2.GroupVersion) == nil {
+		for i := range out {
+			ungroup(&out[i].Strategy)
+		}
 	}
 	return out
 }

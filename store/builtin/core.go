@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
-	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1alpha2"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/store/registry"
@@ -50,7 +49,7 @@ func core(s *scheme.Scheme) []registry.Definition {
 			Strategy: registry.Strategy{ReturnsDeleted: true, PrepareCreate: on(prepareClaim)},
 		},
 		{
-			Info: kind[*corev1.Pod](s, gv), Table: podTable, Strategy: podStrategy(kind[*schedulingv1alpha2.PodGroup](s, schedulingv1alpha2.GroupVersion) != nil), Fields: podFields,
+			Info: kind[*corev1.Pod](s, gv), Table: podTable, Strategy: podStrategy, Fields: podFields,
 			Subresources: podSubresources,
 		},
 		{

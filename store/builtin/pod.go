@@ -1,34 +1,58 @@
 package builtin
 
 import (
+	"context"
 	"slices"
 	"strconv"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/managedfields"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/store/internal/podtemplate"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// podStrategy is that of pods. Without groups, which is where PodGroups are not served, no new pod is in one.
-func podStrategy(groups bool) registry.Strategy {
-	s := registry.Strategy{
-		Generation:     registry.OnSpec,
-		ReturnsDeleted: true,
-		PrepareCreate:  on(preparePod),
-		PrepareUpdate:  onBoth(preparePodUpdate),
-		// A node that reports a status must not make the garbage collector believe that the pod has other
-		// owners.
-		PrepareStatus: onBoth(func(pod, old *corev1.Pod) { pod.OwnerReferences = old.OwnerReferences }),
-		Grace:         podGrace,
+var podStrategy = registry.Strategy{
+	Generation:     registry.OnSpec,
+	ReturnsDeleted: true,
+	PrepareCreate:  on(preparePod),
+	PrepareUpdate:  onBoth(preparePodUpdate),
+	// A node that reports a status must not make the garbage collector believe that the pod has other owners.
+	PrepareStatus: onBoth(func(pod, old *corev1.Pod) { pod.OwnerReferences = old.OwnerReferences }),
+	Grace:         podGrace,
+}
+
+// ungroup lets new objects of a kind have no group of pods, where PodGroups are not served. Those that have
+// one keep it.
+func ungroup(s *registry.Strategy) {
+	create, update := s.PrepareCreate, s.PrepareUpdate
+	s.PrepareCreate = func(ctx context.Context, obj metav1.Object) {
+		if spec := podSpec(obj); spec != nil {
+			spec.SchedulingGroup = nil
+		}
+		if create != nil {
+			create(ctx, obj)
+		}
 	}
-	if !groups {
-		s.PrepareCreate = on(func(pod *corev1.Pod) {
-			pod.Spec.SchedulingGroup = nil
-			preparePod(pod)
-		})
+	s.PrepareUpdate = func(ctx context.Context, obj, old metav1.Object) {
+		if spec, was := podSpec(obj), podSpec(old); spec != nil && (was == nil || was.SchedulingGroup == nil) {
+			spec.SchedulingGroup = nil
+		}
+		if update != nil {
+			update(ctx, obj, old)
+		}
 	}
-	return s
+}
+
+// podSpec is that of a pod or of a template of pods; nil if there is none.
+func podSpec(obj metav1.Object) *corev1.PodSpec {
+	if pod, ok := obj.(*corev1.Pod); ok {
+		return &pod.Spec
+	}
+	if t := podtemplate.Of(obj); t != nil {
+		return &t.Spec
+	}
+	return nil
 }
 
 var podFields = registry.Fields{
