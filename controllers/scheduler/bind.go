@@ -124,8 +124,8 @@ func (s *Scheduler) undo(ctx context.Context, t *try, o *outcome, st *Status) {
 	if err := s.condition(ctx, pod, st.reason(), st.Message(), nominated); err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) && !errors.Is(err, errBound) {
 		s.log.Warn("write condition of pod failed", "namespace", pod.Namespace, "name", pod.Name, "err", err)
 	}
-	if st.Code == Error {
-		s.queue.backedOff(t)
+	if st.Code == Error || s.grouped(t.Pod) {
+		s.backOff(t)
 	} else {
 		s.queue.waitsFor(t, []string{st.Plugin})
 	}
@@ -190,6 +190,7 @@ func (s *Scheduler) keepRoom(ctx context.Context, t *try, node string, over <-ch
 	room.pod = codec.DeepCopy(t.pod)
 	room.pod.UID = types.UID(fmt.Sprintf(lateRoom+"%d of %s", s.rooms, t.pod.UID))
 	room.claims, room.devices, room.priority = nil, nil, math.MaxInt32 // it is no victim
+	room.group = types.NamespacedName{}                                // and no member
 	s.cluster.place(&room, node)
 	s.lateRooms[t.pod.UID] = append(s.lateRooms[t.pod.UID], room.pod.UID)
 	s.mu.Unlock()

@@ -47,6 +47,10 @@ type Cluster struct {
 	nominations nominations
 	// budgets limit how many pods preemption should take.
 	budgets map[types.NamespacedName]*budget
+	// podGroups are the PodGroups that are known, by themselves or by their pods on nodes.
+	podGroups map[types.NamespacedName]*podGroup
+	// within, if not nil, restricts decisions to its nodes: a group is tried there.
+	within *Placement
 	// spared are pods that the API refused to have deleted, since when; they are no victims.
 	spared map[types.UID]time.Time
 	// nextPreempted is where the search for a node to preempt on begins, so that all nodes get their turn.
@@ -145,7 +149,7 @@ func newCluster() *Cluster {
 		namespaces: map[string]map[string]string{}, topologies: map[string]*topology{}, counters: newCounters(),
 		anti: newGroups(), affine: newGroups(), liked: newGroups(), images: map[string]*image{}, storage: newStorage(), groupings: newGroupings(), devices: newDeviceState(),
 		nominations: newNominations(), budgets: map[types.NamespacedName]*budget{}, spared: map[types.UID]time.Time{},
-		cycles: map[*Profile]*Cycle{}}
+		podGroups: map[types.NamespacedName]*podGroup{}, cycles: map[*Profile]*Cycle{}}
 }
 
 // existing returns the node of that name if there is an object of it.
@@ -424,6 +428,7 @@ func (c *Cluster) index(p *placed) {
 		c.byNamespace[p.pod.Namespace] = ns
 	}
 	ns[p.pod.UID] = p
+	c.join(p)
 	c.hold(p)
 	c.storage.promise(p.plan, p.node.name, 1)
 	c.devices.promise(p.claims, 1)
@@ -437,6 +442,7 @@ func (c *Cluster) unindex(p *placed) {
 	c.storage.promise(p.plan, p.node.name, -1)
 	c.devices.promise(p.claims, -1)
 	delete(c.pods, p.pod.UID)
+	c.leave(p)
 	if ns := c.byNamespace[p.pod.Namespace]; len(ns) > 1 {
 		delete(ns, p.pod.UID)
 	} else {

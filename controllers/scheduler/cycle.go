@@ -238,19 +238,19 @@ func (c *Cluster) fitsNow(p *Profile, pod *Pod, n *Node) (ok bool) {
 // look visits the nodes until enough of them are feasible.
 func (cy *Cycle) look() {
 	c := cy.cluster
-	if n := c.nominatedNode(cy.pod); n != nil && cy.filter(n) == nil {
+	if n := c.nominatedNode(cy.pod); n != nil && c.within.has(n) && cy.filter(n) == nil {
 		cy.feasible = append(cy.feasible, n)
 		return
 	}
 	if cy.pod.pinned != nil && cy.explained == nil {
 		for _, name := range cy.pod.pinned {
-			if n := c.existing(name); n != nil {
+			if n := c.existing(name); n != nil && c.within.has(n) {
 				cy.visit(n)
 			}
 		}
 		return
 	}
-	enough, nodes := cy.enough(), c.inTurns()
+	enough, nodes := cy.enough(), c.candidates()
 	k := c.next % max(len(nodes), 1)
 	for range nodes {
 		if found := cy.visit(nodes[k]); cy.failed != nil {
@@ -375,7 +375,7 @@ func (cy *Cycle) judgeBare() {
 // large one that falls from half to a twentieth, but never fewer than a hundred.
 func (cy *Cycle) enough() int {
 	const least = 100
-	nodes, percent := len(cy.cluster.order), cy.profile.percentage
+	nodes, percent := cy.cluster.size(), cy.profile.percentage
 	if nodes < least || percent == 100 || cy.explained != nil && cy.explained.All {
 		return nodes
 	}

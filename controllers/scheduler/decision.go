@@ -133,7 +133,7 @@ func (c *Cluster) Explain(p *Profile, pod *corev1.Pod, all bool) Explanation {
 
 // decision describes the result.
 func (cy *Cycle) decision() Decision {
-	out := Decision{Nodes: len(cy.cluster.order), Reasons: map[string]int{}}
+	out := Decision{Nodes: cy.cluster.size(), Reasons: map[string]int{}}
 	if cy.selected != nil {
 		out.Node = cy.selected.name
 		if !cy.scored {
@@ -201,6 +201,11 @@ func (c *Cluster) Fork() *Cluster {
 		out.SetNode(n.obj)
 	}
 	out.storage, out.groupings, out.devices = c.storage.clone(), c.groupings.clone(), c.devices.clone()
+	for key, g := range c.podGroups {
+		if g.obj != nil {
+			out.setPodGroup(key, g.obj)
+		}
+	}
 	for _, p := range c.pods {
 		out.insert(&placed{Pod: p.Pod, node: out.node(p.node.name), plan: p.plan, claims: p.claims})
 	}

@@ -11,12 +11,14 @@
 // # Plugins
 //
 // A [Profile] is a list of plugins with weights; [Default] has those of Kubernetes 1.36 with their names,
-// arguments and weights, except for gangs, which do not exist here yet. A plugin implements the points it
-// wants. The points of kube-scheduler's framework are here:
+// arguments and weights. A plugin implements the points it wants. The points of kube-scheduler's framework
+// are here:
 //
 //	PreEnqueue, QueueSort                  PreEnqueuePlugin, QueueSortPlugin
 //	PreFilter, Filter                      PreFilterPlugin, with a NodeFilter; FilterPlugin
 //	PostFilter                             PostFilterPlugin
+//	PlacementGenerate, PlacementScore      PlacementGeneratePlugin, PlacementScorePlugin
+//	PodGroupPostFilter                     PodGroupPostFilterPlugin
 //	PreScore, Score, NormalizeScore        PreScorePlugin, with a NodeScore; ScorePlugin; Normalizer
 //	Reserve, Permit, PreBind, Bind, PostBind   the interfaces of these names
 //	EnqueueExtensions, QueueingHintFn      EnqueueExtensions, QueueingHint
@@ -24,6 +26,7 @@
 //	CycleState                             Scratch, and the NodeFilter or NodeScore itself
 //	AddPod, RemovePod of PreFilter         none: filters read counters that trials change and restore
 //	Handle.GetWaitingPod                   Scheduler.Waiting, Allow, Reject
+//	PodGroupManager, PodGroupState         PodGroup.Scheduled, PodGroup.Pods
 //
 // # Decisions
 //
@@ -43,6 +46,17 @@
 // nomination is written before the first victim is marked, all victims are marked before the first is
 // deleted, and the pod is scheduled again when the last one is deleted.
 //
+// # Groups
+//
+// With [Options.PodGroups] all pods of a PodGroup that wait are tried together, each beside those before it,
+// and all of that is taken back; then the group is placed at once, or not at all. With [GangScheduling] it is
+// placed if minCount of its pods have nodes, counting those that have some already, and with
+// [TopologyPlacementGenerator] its pods are tried in one domain after the other and placed in the best. Pods
+// that are not placed hold nothing, and are tried again after their back-off. What is said of them is in the
+// condition PodGroupScheduled of the PodGroup. Of the features of kube-scheduler, GenericWorkload is
+// Options.PodGroups, GangScheduling and TopologyAwareWorkloadScheduling are the plugins of a profile, and
+// WorkloadAwarePreemption is [Options.PodGroupPreemption].
+//
 // # Volumes
 //
 // A node must have all volumes of a pod, be they bound, free to be bound, or to be made there. What a pod is
@@ -60,5 +74,8 @@
 //
 // # Differences from kube-scheduler
 //
-// Ties are broken by the pod's UID, so that an explanation equals the decision that follows.
+// Pods are ended for a group only if it fits then as a whole; kube-scheduler ends what each of its pods
+// needs, also if the group does not fit even so. Groups that extenders are called for, or whose devices are
+// searched for long, end no others. Ties are broken by the pod's UID, so that an explanation equals the
+// decision that follows.
 package scheduler

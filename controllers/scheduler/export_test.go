@@ -39,6 +39,10 @@ func (c *Cluster) Dump() string {
 		n := c.nominations.byPod[uid]
 		fmt.Fprintln(&b, "nominated", uid, n.node, n.serial, n.planned, slices.Sorted(maps.Keys(n.victims)))
 	}
+	for _, key := range slices.SortedFunc(maps.Keys(c.podGroups), types.NamespacedName.Compare) {
+		g := c.podGroups[key]
+		fmt.Fprintf(&b, "podgroup %s %p %v\n", key, g.obj, slices.Sorted(maps.Keys(g.placed)))
+	}
 	c.storage.dump(&b)
 	c.devices.dump(&b)
 	spent := map[string][]types.UID{}

@@ -99,6 +99,34 @@ type Normalizer interface {
 // MaxNodeScore is the highest score of a plugin, before its weight.
 const MaxNodeScore = 100
 
+// PlacementGeneratePlugin divides the nodes among which the pods of a group are placed together. A profile
+// has at most one; without one, the only placement is all nodes. It returns at least one placement, or says
+// why there is none.
+type PlacementGeneratePlugin interface {
+	Plugin
+	GeneratePlacements(g *PodGroup, nodes []*Node) ([]*Placement, *Status)
+}
+
+// PlacementScorePlugin ranks those placements where the group has room, the best with the highest number.
+// Scores after normalization are from 0 to [MaxNodeScore].
+type PlacementScorePlugin interface {
+	Plugin
+	ScorePlacement(g *PodGroup, p *Placement) int64
+}
+
+// PlacementNormalizer brings scores of placements to 0 to [MaxNodeScore].
+type PlacementNormalizer interface {
+	NormalizePlacementScore(scores []int64)
+}
+
+// PodGroupPostFilterPlugin makes room for a group that fits nowhere, see [Options.PodGroupPreemption]. fits
+// reports whether the group fits now; it may be called between changes to the cluster, all of which are taken
+// back. The victims are ended if the status is Success.
+type PodGroupPostFilterPlugin interface {
+	Plugin
+	PodGroupPostFilter(g *PodGroup, fits func() bool) (victims []*corev1.Pod, st *Status)
+}
+
 // ReservePlugin keeps an account of its own. Reserve is called when a pod is placed, before it is bound;
 // Unreserve when that placement is taken back, for every Reserve that was called. Neither does I/O.
 type ReservePlugin interface {

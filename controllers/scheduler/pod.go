@@ -7,6 +7,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/controllers/internal/nodefit"
 )
 
@@ -16,8 +17,10 @@ type Pod struct {
 	need, nonZero amounts
 	// asked is what NodeResourcesFit counts for the pod when it scores: as upstream, nonZero of the
 	// containers only, whatever the pod as a whole requests.
-	asked        amounts
-	priority     int32
+	asked    amounts
+	priority int32
+	// group is the PodGroup that it is scheduled with, without a name if there is none.
+	group        types.NamespacedName
 	ports        []hostPort
 	affinity     podAffinity
 	nodeSelector labels.Selector
@@ -40,7 +43,7 @@ type Pod struct {
 
 // NewPod prepares a pod for decisions. It retains pod, which must not be modified.
 func NewPod(pod *corev1.Pod) *Pod {
-	p := &Pod{pod: pod, priority: priorityOf(pod)}
+	p := &Pod{pod: pod, priority: priorityOf(pod), group: groupKey(pod)}
 	p.need, p.nonZero = requestOf(pod)
 	if p.asked = p.nonZero; wholeRequests(pod) {
 		p.asked = sumOfContainers(pod, true, true)

@@ -198,6 +198,10 @@ func (s *Scheduler) permit(ctx context.Context, t *try, o *outcome) *Status {
 	for _, p := range o.profile.permit {
 		w.Plugins = append(w.Plugins, p.Name())
 	}
+	gang := o.profile.gangPermit && s.grouped(t.Pod)
+	if gang {
+		w.Plugins = append(w.Plugins, gangScheduling)
+	}
 	s.waiting.mu.Lock()
 	s.waiting.pods[t.pod.UID] = w
 	s.waiting.mu.Unlock()
@@ -224,6 +228,13 @@ func (s *Scheduler) permit(ctx context.Context, t *try, o *outcome) *Status {
 		default:
 			return st
 		}
+	}
+	if gang {
+		wait, st := s.quorum(t.Pod)
+		if !st.OK() {
+			return st
+		}
+		longest = max(longest, wait)
 	}
 	return s.waiting.wait(ctx, w, longest)
 }

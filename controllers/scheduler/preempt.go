@@ -3,11 +3,14 @@ package scheduler
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
 // DefaultPreemption makes room for a pod that fits on no node by ending pods of lower priority: as few and as
@@ -83,6 +86,40 @@ func (cy *Cycle) nominate(a *DefaultPreemption) (*nomination, []*placed) {
 	return cy.renewed, p.victims
 }
 
+// makeRoom calls the PostFilter plugins after a decision that found no node, except for the named ones, until
+// one of them nominates a node.
+func (cy *Cycle) makeRoom(except []string) *nomination {
+	c := cy.cluster
+	cy.watch = c.watch
+	maps.DeleteFunc(c.spared, func(_ types.UID, since time.Time) bool { return time.Since(since) >= sparedFor })
+	for _, p := range cy.profile.post {
+		own, isOwn := p.(*DefaultPreemption)
+		switch {
+		case slices.Contains(except, p.Name()):
+		case isOwn:
+			cy.nominate(own)
+		default:
+			cy.running = p.Name()
+			w := cy.watchOf(p)
+			guarded(p, func() *Status {
+				w.enter()
+				node, victims, st := p.PostFilter(cy)
+				w.leave()
+				if st.OK() && c.existing(node) != nil {
+					c.saveNominations()
+					cy.renewed = c.nominations.extend(cy.pod, node, c.placedOf(victims))
+				}
+				return st
+			})
+			w.leave()
+		}
+		if cy.renewed != nil {
+			return cy.renewed
+		}
+	}
+	return nil
+}
+
 // preempt finds, among the nodes that refused the pod, the one where the fewest and least important pods must
 // go for the pod to fit, or returns nil.
 func (cy *Cycle) preempt(a *DefaultPreemption) *preemption {
@@ -123,7 +160,7 @@ func (cy *Cycle) preemptions(a *DefaultPreemption) (all []*preemption) {
 		}
 	}
 	protected := false // one of the nodes needs no budget to be violated
-	enough := max(cmp.Or(a.MinCandidateNodesAbsolute, 100), len(c.order)*cmp.Or(a.MinCandidateNodesPercentage, 10)/100)
+	enough := max(cmp.Or(a.MinCandidateNodesAbsolute, 100), c.size()*cmp.Or(a.MinCandidateNodesPercentage, 10)/100)
 	start := c.nextPreempted % len(nodes)
 	for i := range nodes {
 		p := cy.victimsOn(nodes[(start+i)%len(nodes)])
@@ -155,7 +192,7 @@ func (cy *Cycle) preemptionMessage() string {
 		return "not eligible due to preemptionPolicy=Never."
 	}
 	var parts []string
-	n, nodes := len(cy.preemptable()), len(cy.cluster.order)
+	n, nodes := len(cy.preemptable()), cy.cluster.size()
 	if n > 0 {
 		parts = append(parts, fmt.Sprintf("%d No preemption victims found for incoming pod", n))
 	}

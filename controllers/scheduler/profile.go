@@ -29,6 +29,11 @@ type Profile struct {
 	postbind []PostBindPlugin
 	sort     QueueSortPlugin
 	hints    map[string]*hint
+	// generate and placementScore are called for groups; gangEnqueue and gangPermit are set where
+	// GangScheduling is used.
+	generate                []PlacementGeneratePlugin
+	placementScore          []PlacementScorePlugin
+	gangEnqueue, gangPermit bool
 	// foreign is set if decisions call plugins that are not of this package.
 	foreign bool
 }
@@ -36,6 +41,8 @@ type Profile struct {
 type weighted struct {
 	Plugin
 	weight int64
+	// placement is the weight of scores of placements, 0 for weight.
+	placement int64
 	// off are the points at which the plugin is not used.
 	off Point
 }
@@ -56,6 +63,8 @@ const (
 	AtPreBind
 	AtBind
 	AtPostBind
+	AtPlacementGenerate
+	AtPlacementScore
 )
 
 // Points returns the points that a plugin implements.
@@ -89,6 +98,10 @@ func Points(p Plugin) (out Point) {
 	add(ok, AtBind)
 	_, ok = p.(PostBindPlugin)
 	add(ok, AtPostBind)
+	_, ok = p.(PlacementGeneratePlugin)
+	add(ok, AtPlacementGenerate)
+	_, ok = p.(PlacementScorePlugin)
+	add(ok, AtPlacementScore)
 	return out
 }
 
@@ -115,11 +128,17 @@ type scorer struct {
 // Default returns the profile of [DefaultName]: the default plugins of Kubernetes 1.36 with their weights.
 func Default() *Profile {
 	p := &Profile{name: DefaultName, plugins: []weighted{
-		{SchedulingGates{}, 1, 0}, {PrioritySort{}, 1, 0}, {NodeUnschedulable{}, 1, 0}, {NodeName{}, 1, 0}, {TaintToleration{}, 3, 0},
-		{&NodeAffinity{}, 2, 0}, {NodePorts{}, 1, 0}, {&NodeResourcesFit{}, 1, 0}, {VolumeRestrictions{}, 1, 0},
-		{NodeVolumeLimits{}, 1, 0}, {&VolumeBinding{}, 1, 0}, {VolumeZone{}, 1, 0}, {&PodTopologySpread{}, 2, 0},
-		{&InterPodAffinity{HardPodAffinityWeight: 1}, 2, 0}, {&DynamicResources{}, 2, 0}, {&DefaultPreemption{}, 1, 0},
-		{&NodeResourcesBalancedAllocation{}, 1, 0}, {ImageLocality{}, 1, 0}, {DefaultBinder{}, 1, 0}, {NodeDeclaredFeatures{}, 1, 0},
+		{Plugin: SchedulingGates{}, weight: 1}, {Plugin: PrioritySort{}, weight: 1},
+		{Plugin: NodeUnschedulable{}, weight: 1}, {Plugin: NodeName{}, weight: 1},
+		{Plugin: TaintToleration{}, weight: 3}, {Plugin: &NodeAffinity{}, weight: 2},
+		{Plugin: NodePorts{}, weight: 1}, {Plugin: &NodeResourcesFit{}, weight: 1},
+		{Plugin: VolumeRestrictions{}, weight: 1}, {Plugin: NodeVolumeLimits{}, weight: 1},
+		{Plugin: &VolumeBinding{}, weight: 1}, {Plugin: VolumeZone{}, weight: 1},
+		{Plugin: &PodTopologySpread{}, weight: 2},
+		{Plugin: &InterPodAffinity{HardPodAffinityWeight: 1}, weight: 2},
+		{Plugin: &DynamicResources{}, weight: 2}, {Plugin: &DefaultPreemption{}, weight: 1},
+		{Plugin: &NodeResourcesBalancedAllocation{}, weight: 1}, {Plugin: ImageLocality{}, weight: 1},
+		{Plugin: DefaultBinder{}, weight: 1}, {Plugin: NodeDeclaredFeatures{}, weight: 1},
 	}}
 	p.compile()
 	return p
@@ -147,7 +166,7 @@ func (p *Profile) Percentage(percent int) *Profile {
 // plugins that score; 0 means 1.
 func (p *Profile) With(plugin Plugin, weight int64) *Profile {
 	out := p.uncompiled(slices.Clone(p.plugins))
-	w := weighted{plugin, max(weight, 1), 0}
+	w := weighted{Plugin: plugin, weight: max(weight, 1)}
 	if i := out.index(plugin.Name()); i >= 0 {
 		out.plugins[i] = w
 	} else {
@@ -194,6 +213,17 @@ func (p *Profile) Off(name string, at Point) *Profile {
 	return out
 }
 
+// PlacementWeight returns the profile with another weight for the scores that a plugin gives placements; 0
+// means that of its other scores.
+func (p *Profile) PlacementWeight(name string, weight int64) *Profile {
+	out := p.uncompiled(slices.Clone(p.plugins))
+	if i := out.index(name); i >= 0 {
+		out.plugins[i].placement = max(weight, 0)
+	}
+	out.compile()
+	return out
+}
+
 // Order returns the profile with the named plugins called first at some points, in that order; the others
 // follow in the order of [Profile.Plugins]. Without it, filters whose answers are remembered (see
 // [FilterPlugin]) are called before all others, and [DefaultBinder] after all others that bind. The order
@@ -204,7 +234,7 @@ func (p *Profile) Order(at Point, names ...string) *Profile {
 	if out.order == nil {
 		out.order = map[Point][]string{}
 	}
-	for point := AtPreEnqueue; point <= AtPostBind; point <<= 1 {
+	for point := AtPreEnqueue; point <= AtPlacementScore; point <<= 1 {
 		if at&point != 0 {
 			out.order[point] = slices.Clone(names)
 		}
@@ -235,7 +265,7 @@ func (p *Profile) compile() {
 	p.hints = map[string]*hint{}
 	for _, w := range p.plugins {
 		p.hints[w.Name()] = hintOf(w.Plugin)
-		p.foreign = p.foreign || isForeign(w.Plugin) && Points(w.Plugin)&^w.off&(AtFilter|AtPostFilter|AtScore|AtReserve) != 0
+		p.foreign = p.foreign || isForeign(w.Plugin) && Points(w.Plugin)&^w.off&(AtFilter|AtPostFilter|AtScore|AtReserve|AtPlacementGenerate|AtPlacementScore) != 0
 	}
 	p.enqueue = pluginsAt[PreEnqueuePlugin](p, AtPreEnqueue)
 	if sorters := pluginsAt[QueueSortPlugin](p, AtQueueSort); len(sorters) > 0 {
@@ -246,6 +276,7 @@ func (p *Profile) compile() {
 	p.compileScores()
 	p.reserve = pluginsAt[ReservePlugin](p, AtReserve)
 	p.permit = pluginsAt[PermitPlugin](p, AtPermit)
+	p.compileGroups()
 	p.prebind = pluginsAt[PreBindPlugin](p, AtPreBind)
 	p.bind = pluginsAt[BindPlugin](p, AtBind)
 	p.postbind = pluginsAt[PostBindPlugin](p, AtPostBind)
@@ -253,6 +284,29 @@ func (p *Profile) compile() {
 		slices.SortStableFunc(p.bind, func(a, b BindPlugin) int { return cmp.Compare(rankAtBind(a), rankAtBind(b)) })
 	}
 }
+
+// compileGroups sorts out what concerns groups. GangScheduling is called at none of its points: the scheduler
+// does its part there.
+func (p *Profile) compileGroups() {
+	p.enqueue, p.gangEnqueue = withoutGangs(p.enqueue)
+	p.permit, p.gangPermit = withoutGangs(p.permit)
+	p.generate = pluginsAt[PlacementGeneratePlugin](p, AtPlacementGenerate)
+	p.placementScore = pluginsAt[PlacementScorePlugin](p, AtPlacementScore)
+}
+
+func withoutGangs[T Plugin](list []T) (rest []T, found bool) {
+	for _, p := range list {
+		if _, ok := any(p).(GangScheduling); ok {
+			found = true
+		} else {
+			rest = append(rest, p)
+		}
+	}
+	return rest, found
+}
+
+// placements reports whether groups are tried in placements: whether a plugin divides the nodes.
+func (p *Profile) placements() bool { return len(p.generate) > 0 }
 
 // rankAtBind lets the default come after all others.
 func rankAtBind(p BindPlugin) int {
@@ -333,6 +387,8 @@ func (p *Profile) check() error {
 		return fmt.Errorf("profile %s: no plugin sorts the queue: add PrioritySort", p.name)
 	case len(p.bind) == 0:
 		return fmt.Errorf("profile %s: no plugin binds pods: add DefaultBinder", p.name)
+	case len(p.generate) > 1:
+		return fmt.Errorf("profile %s: %d plugins generate placements: want at most one", p.name, len(p.generate))
 	case p.percentage < 0 || p.percentage > 100:
 		return fmt.Errorf("profile %s: percentage %d: want 0 to 100", p.name, p.percentage)
 	}

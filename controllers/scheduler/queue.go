@@ -288,18 +288,40 @@ func (q *queue) next() (*try, time.Duration) {
 		q.retry(p, now)
 	}
 	if len(q.active.list) > 0 {
-		p := q.active.list[0]
-		q.move(p, nowhere)
-		q.trying++
-		p.trying, p.changed, p.hurried = true, false, false
-		p.tryEvent = q.firstEvent + uint64(len(q.events))
-		p.Attempts++
-		return &try{p.Pod, p}, 0
+		return q.begin(q.active.list[0]), 0
 	}
 	if soonest.IsZero() {
 		return nil, 0
 	}
 	return nil, max(soonest.Sub(now), time.Millisecond)
+}
+
+// begin takes a pod out for a try.
+func (q *queue) begin(p *queued) *try {
+	q.move(p, nowhere)
+	q.trying++
+	p.trying, p.changed, p.hurried = true, false, false
+	p.tryEvent = q.firstEvent + uint64(len(q.events))
+	p.Attempts++
+	return &try{p.Pod, p}
+}
+
+// take returns a pod to try now if it waits, in whatever way; nil if it is not there or is being tried.
+func (q *queue) take(uid types.UID) *try {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if p := q.pods[uid]; p != nil && !p.trying {
+		return q.begin(p)
+	}
+	return nil
+}
+
+// has reports whether a pod waits or is being tried, and which.
+func (q *queue) has(uid types.UID) (there, trying bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p := q.pods[uid]
+	return p != nil, p != nil && p.trying
 }
 
 // backedOff puts a pod back that could not be placed or bound, for reasons that no event lifts; it is tried

@@ -15,6 +15,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/policyv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1alpha2"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -59,6 +60,13 @@ type Options struct {
 	// the leader: until then it needs no memory, and after that it decides later. [Scheduler.Explain] and
 	// [Scheduler.Simulate] see an empty cluster before.
 	DelayCache bool
+	// PodGroups lets pods with spec.schedulingGroup be scheduled together with the others of their PodGroup
+	// (scheduling.k8s.io/v1alpha2), which the server must serve; a gang also needs the plugin
+	// [GangScheduling] in its profile. Without it they are scheduled one by one.
+	PodGroups bool
+	// PodGroupPreemption lets a group that fits nowhere preempt others as a whole, by the priority of the
+	// PodGroup, instead of each pod for itself.
+	PodGroupPreemption bool
 	// Metrics are called as things happen; nil functions are not.
 	Metrics Metrics
 }
@@ -68,6 +76,10 @@ type Metrics struct {
 	// Attempt is called after every attempt to place a pod: result is "scheduled", "unschedulable" or
 	// "error".
 	Attempt func(profile, result string, took time.Duration)
+	// GroupAttempt is called after every attempt to place the pods of a PodGroup: result is "scheduled",
+	// "unschedulable", "waiting_on_preemption" or "error"; decided is how long the decision took, and took
+	// how long the attempt without the bindings.
+	GroupAttempt func(profile, result string, decided, took time.Duration)
 	// Scheduled is called for every pod that was bound, with how long it was in the queue and how often it
 	// was tried.
 	Scheduled func(profile string, since time.Duration, attempts int)
@@ -95,9 +107,11 @@ type Scheduler struct {
 	volumes   *volumeBinder
 	devices   *deviceBinder
 	awaited   awaited
+	groups    *client.Client[*schedulingv1alpha2.PodGroup]
 
 	mu      sync.Mutex // guards what follows, and is taken before queue's; never held across I/O
 	cluster *Cluster
+	members members
 	// assumed are placements that were decided but not yet seen in the API.
 	assumed map[types.UID]assumption
 	// lateRooms are the rooms that are kept for bindings which may still be written, by the pod; rooms is how
@@ -118,6 +132,8 @@ type Scheduler struct {
 type assumption struct {
 	node       string
 	nomination *nomination // the one it took the place of, nil if none
+	// passed is set for a pod of a gang that no other Permit plugin has refused.
+	passed bool
 }
 
 const (
@@ -143,7 +159,7 @@ func New(m *manager.Manager, opts Options) (*Scheduler, error) {
 	opts.DecisionTimeout = cmp.Or(opts.DecisionTimeout, decisionTimeout)
 	pods := client.For[*corev1.Pod](m.Conn())
 	s := &Scheduler{opts: opts, log: m.Logger(), pods: pods, bind: client.Subresource[*corev1.Binding](pods, "binding"),
-		recorders: map[string]*events.Recorder{}, profiles: map[string]*Profile{}, assumed: map[types.UID]assumption{}, lateRooms: map[types.UID][]types.UID{}, stalls: map[string]*stall{}, stallPause: stallPause, searchBudget: searchBudget, waiting: newWaiting(), awaited: newAwaited()}
+		recorders: map[string]*events.Recorder{}, profiles: map[string]*Profile{}, assumed: map[types.UID]assumption{}, lateRooms: map[types.UID][]types.UID{}, stalls: map[string]*stall{}, stallPause: stallPause, searchBudget: searchBudget, waiting: newWaiting(), awaited: newAwaited(), members: newMembers()}
 	if err := errors.Join(s.setProfiles(), checkExtenders(opts.Extenders)); err != nil {
 		return nil, err
 	}
@@ -156,6 +172,7 @@ func New(m *manager.Manager, opts Options) (*Scheduler, error) {
 	s.volumes = &volumeBinder{s: s, claims: client.For[*corev1.PersistentVolumeClaim](m.Conn()), volumes: client.For[*corev1.PersistentVolume](m.Conn())}
 	s.devices = &deviceBinder{s: s, claims: client.For[*resourcev1.ResourceClaim](m.Conn())}
 	s.informers = m.Informers()
+	s.groups = client.ForResource[*schedulingv1alpha2.PodGroup](m.Conn(), podGroups)
 	if !opts.DelayCache {
 		s.follow()
 	}
@@ -171,6 +188,9 @@ func (s *Scheduler) follow() {
 		informers.For[*corev1.Pod](set).AddHandler(s.onPod, informers.HandlerOptions{}),
 		informers.For[*corev1.Namespace](set).AddHandler(s.onNamespace, informers.HandlerOptions{}),
 		informers.For[*policyv1.PodDisruptionBudget](set).AddHandler(s.onBudget, informers.HandlerOptions{}),
+	}
+	if s.opts.PodGroups {
+		s.handlers = append(s.handlers, informers.ForResource[*schedulingv1alpha2.PodGroup](set, podGroups).AddHandler(s.onPodGroup, informers.HandlerOptions{}))
 	}
 	s.followVolumes()
 	s.followDevices()
@@ -191,6 +211,9 @@ func (s *Scheduler) setProfiles() error {
 		}
 		if err := p.check(); err != nil {
 			return fmt.Errorf("scheduler: %w", err)
+		}
+		if !s.opts.PodGroups && (p.gangEnqueue || p.gangPermit || p.placements()) {
+			return fmt.Errorf("scheduler: profile %s: a plugin for groups needs Options.PodGroups", p.name)
 		}
 		if sorter := s.first.sort; p.sort.Name() != sorter.Name() {
 			return fmt.Errorf("scheduler: profiles %s and %s sort the queue with %s and %s: want one plugin", s.first.name, p.name, sorter.Name(), p.sort.Name())
@@ -295,6 +318,9 @@ func (s *Scheduler) onPod(e informers.Event[*corev1.Pod]) {
 	mine := s.mine(info)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.grouped(info) && s.profileOf(info) != nil {
+		mine = s.joins(info, mine)
+	}
 	if !mine {
 		s.queue.remove(pod.UID)
 		if s.cluster.unnominate(pod.UID) != nil {
@@ -329,7 +355,12 @@ func (s *Scheduler) onPodGone(uid types.UID) {
 	s.endRoom(uid, nil)
 	delete(s.cluster.spared, uid)
 	s.victimGone(uid)
+	group, _ := s.members.remove(uid)
+	if p := s.cluster.pods[uid]; p != nil {
+		group = p.group
+	}
 	s.cluster.RemovePod(uid)
+	s.regroup(group)
 	if was != nil {
 		s.queue.happened(&Event{Kind: AssignedPodDelete, OldPod: was})
 	}
@@ -356,6 +387,8 @@ func (s *Scheduler) onBoundPod(old, pod *corev1.Pod) {
 		s.victimGone(pod.UID)
 	}
 	s.cluster.SetPod(pod)
+	s.members.remove(pod.UID)
+	s.regroup(groupKey(pod))
 	switch {
 	case freed:
 		s.queue.happened(&Event{Kind: AssignedPodDelete, OldPod: pod})
@@ -466,6 +499,10 @@ func (s *Scheduler) Run(ctx context.Context) error {
 			if !s.idle(ctx, wait) {
 				return nil
 			}
+			continue
+		}
+		if s.grouped(t.Pod) {
+			s.tryGroup(ctx, t, func(f func()) { wg.Go(f) }, slots, searches)
 			continue
 		}
 		if extenders := s.extendersOf(t.pod); len(extenders) > 0 {
@@ -632,7 +669,7 @@ func (s *Scheduler) assume(t *try, o *outcome, node string) {
 		}
 	}
 	o.Node = node
-	s.assumed[t.pod.UID] = assumption{node, s.cluster.unnominate(t.pod.UID)}
+	s.assumed[t.pod.UID] = assumption{node: node, nomination: s.cluster.unnominate(t.pod.UID)}
 	s.cluster.place(t.Pod, node)
 	p := s.cluster.pods[t.pod.UID]
 	o.plan = p.plan
@@ -654,31 +691,10 @@ func (o *outcome) refuse(st *Status, node string) {
 // makeRoom calls the PostFilter plugins for a pod that fits nowhere.
 func (s *Scheduler) makeRoom(cy *Cycle, t *try, o *outcome) {
 	c := s.cluster
-	cy.watch = c.watch
-	maps.DeleteFunc(c.spared, func(_ types.UID, since time.Time) bool { return time.Since(since) >= sparedFor })
 	o.preemption = cy.preemptionMessage()
-	for _, p := range o.profile.post {
-		own, isOwn := p.(*DefaultPreemption)
-		if !isOwn {
-			cy.running = p.Name()
-			w := cy.watchOf(p)
-			guarded(p, func() *Status {
-				w.enter()
-				node, victims, st := p.PostFilter(cy)
-				w.leave()
-				if st.OK() && c.existing(node) != nil {
-					cy.renewed = c.nominations.extend(t.Pod, node, c.placedOf(victims))
-				}
-				return st
-			})
-			w.leave()
-		} else {
-			cy.nominate(own)
-		}
-		if nom := cy.renewed; nom != nil {
-			o.room(c, nom)
-			return
-		}
+	if nom := cy.makeRoom(nil); nom != nil {
+		o.room(c, nom)
+		return
 	}
 	if nom := c.nominations.byPod[t.pod.UID]; nom != nil && mayPreempt(t.pod) {
 		c.unnominate(t.pod.UID)
@@ -716,7 +732,7 @@ func (s *Scheduler) unplaced(ctx context.Context, t *try, o *outcome) {
 		if f := s.opts.Metrics.Preempted; f != nil {
 			f(len(o.victims))
 		}
-		err = s.evict(ctx, t, o.victims, o.nominated)
+		err = s.evict(ctx, t.preemptor(o.nominated), o.victims)
 	}
 	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) && !errors.Is(err, errBound) {
 		s.log.Warn("handling of unschedulable pod failed", "namespace", t.pod.Namespace, "name", t.pod.Name, "nominated", o.nominated, "err", err)
@@ -724,8 +740,8 @@ func (s *Scheduler) unplaced(ctx context.Context, t *try, o *outcome) {
 	if err == nil && o.release != nil {
 		err = s.devices.release(ctx, t.pod, o.release)
 	}
-	if err != nil || o.failed != nil {
-		s.queue.backedOff(t)
+	if err != nil || o.failed != nil || s.grouped(t.Pod) {
+		s.backOff(t)
 		return
 	}
 	s.queue.waitsFor(t, o.refused)
@@ -751,7 +767,7 @@ func (s *Scheduler) condition(ctx context.Context, pod *corev1.Pod, reason, mess
 		if live.Spec.NodeName != "" {
 			return errBound
 		}
-		if !mayPreempt(pod) {
+		if nominated == "" && !mayPreempt(pod) {
 			nominated = live.Status.NominatedNodeName // not ours
 		}
 		next := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message,

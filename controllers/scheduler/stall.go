@@ -118,6 +118,7 @@ func (s *Scheduler) abandon(p *Profile, w *watch, mark Mark, open int, returned 
 			c.release(r)
 		}
 	}
+	c.within = nil
 	delete(c.cycles, p) // it is in use
 	if called := cy.reserving; len(called) > 0 {
 		pod, node := cy.pod, cy.reservingOn

@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1alpha2"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -76,9 +77,9 @@ func (s *storage) clone() storage {
 
 // SetObject adds or replaces an object that volumes depend on: a PersistentVolumeClaim, PersistentVolume,
 // StorageClass, CSINode, CSIDriver, CSIStorageCapacity or VolumeAttachment; one that devices depend on: a
-// ResourceClaim, ResourceSlice or DeviceClass; or one whose selector says which pods belong together: a
-// Service, ReplicationController, ReplicaSet or StatefulSet. It is false for other kinds, which have methods
-// of their own or do not count.
+// ResourceClaim, ResourceSlice or DeviceClass; one whose selector says which pods belong together: a Service,
+// ReplicationController, ReplicaSet or StatefulSet; or a PodGroup. It is false for other kinds, which have
+// methods of their own or do not count.
 func (c *Cluster) SetObject(obj metav1.Object) bool {
 	_, ok := c.putObject(obj, false)
 	return ok
@@ -111,6 +112,9 @@ func (c *Cluster) putObject(obj metav1.Object, gone bool) (was metav1.Object, kn
 	}
 	if was, known = c.putDevices(obj, gone); known {
 		return was, true
+	}
+	if g, ok := obj.(*schedulingv1alpha2.PodGroup); ok {
+		return c.putPodGroup(g, gone), true
 	}
 	return c.putGrouping(obj, gone)
 }

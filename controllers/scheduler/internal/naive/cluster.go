@@ -39,6 +39,8 @@ type Cluster struct {
 	nextPreempted int
 	// selecting are the objects that say which pods belong together.
 	selecting []metav1.Object
+	// only, if not nil, are the nodes that decisions choose from.
+	only map[string]bool
 	// random breaks ties.
 	random func(n int) int
 }

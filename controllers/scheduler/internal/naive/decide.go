@@ -112,16 +112,16 @@ func (c *Cluster) zoneByZone() []*node {
 
 func (c *Cluster) schedule(info *podInfo) Decision {
 	d := c.newDecision(info, false)
-	out := Decision{Nodes: len(c.order), Reasons: map[string]int{}}
-	if n := c.nominatedNode(info); n != nil {
+	order := slices.DeleteFunc(c.zoneByZone(), func(n *node) bool { return c.only != nil && !c.only[n.name] })
+	out := Decision{Nodes: len(order), Reasons: map[string]int{}}
+	if n := c.nominatedNode(info); n != nil && slices.Contains(order, n) {
 		if reasons, _ := d.filter(n); len(reasons) == 0 {
 			out.Feasible, out.Node = d.score([]*node{n}), n.name
 			return out
 		}
 	}
-	enough := enoughFeasible(len(c.order))
+	enough := enoughFeasible(len(order))
 	var feasible []*node
-	order := c.zoneByZone()
 	for i := range order {
 		n := order[(c.next+i)%len(order)]
 		if names := info.pinned; names != nil && !slices.Contains(names, n.name) {
@@ -131,7 +131,7 @@ func (c *Cluster) schedule(info *podInfo) Decision {
 		reasons, final := d.filter(n)
 		if len(reasons) == 0 {
 			if feasible = append(feasible, n); len(feasible) >= enough {
-				c.next = (c.next + i + 1) % len(c.order)
+				c.next = (c.next + i + 1) % len(order)
 				break
 			}
 			continue
