@@ -267,3 +267,61 @@ func addPod(c *controllertest.Cluster, name string) {
 	p.Spec.Containers = []corev1.Container{{Name: "main", Image: "web:1"}}
 	controllertest.Create(c, p)
 }
+
+const groupGates = "--feature-gates=GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true"
+
+// With the features for groups, profiles have their plugins where kube-scheduler 1.36.3 writes them; without,
+// they do not, but a file may name them.
+func TestPluginsForGroupsFollowTheFeatures(t *testing.T) {
+	upstream, err := os.ReadFile("testdata/written-gates-1.36.yaml")
+	require.NoError(t, err)
+	plugins := func(data []byte) string {
+		text := string(data)
+		return text[strings.Index(text, "multiPoint:"):strings.Index(text, "permit:")]
+	}
+	require.Equal(t, plugins(upstream), plugins(written(t, groupGates)))
+	require.NotContains(t, string(written(t)), "GangScheduling")
+	names := func(p *scheduler.Profile) (out []string) {
+		for _, ref := range p.Plugins() {
+			out = append(out, ref.Name)
+		}
+		return out
+	}
+	for fields, v := range map[string]struct {
+		want, not string
+		gates     []string
+	}{
+		"": {want: "GangScheduling", gates: []string{groupGates}},
+		"profiles: [{plugins: {multiPoint: {disabled: [{name: GangScheduling}]}}}]":                                   {want: "PodGroupPodsCount", not: "GangScheduling", gates: []string{groupGates}},
+		"profiles: [{plugins: {preEnqueue: {enabled: [{name: GangScheduling}]}}}]":                                    {want: "GangScheduling", not: "PodGroupPodsCount"},
+		"profiles: [{plugins: {placementGenerate: {disabled: [{name: '*'}]}}}]":                                       {want: "GangScheduling", not: "TopologyPlacementGenerator", gates: []string{groupGates}},
+		"profiles: [{plugins: {placementScore: {enabled: [{name: PodGroupPodsCount, weight: 3}]}}}]":                  {want: "PodGroupPodsCount"},
+		"profiles: [{plugins: {multiPoint: {enabled: [{name: TopologyPlacementGenerator}]}, score: {disabled: []}}}]": {want: "TopologyPlacementGenerator"},
+	} {
+		_, opts, err := read(t, fields, v.gates...)
+		require.NoError(t, err, fields)
+		require.Contains(t, names(opts.Profiles[0]), v.want, fields)
+		if v.not != "" {
+			require.NotContains(t, names(opts.Profiles[0]), v.not, fields)
+		}
+		require.Equal(t, len(v.gates) > 0, opts.PodGroups)
+		require.Equal(t, len(v.gates) > 0, opts.PodGroupPreemption)
+	}
+}
+
+// A feature without the one that it needs is refused, and so is a plugin for groups without groups.
+func TestFeaturesOfGroupsNeedEachOther(t *testing.T) {
+	for gates, text := range map[string]string{
+		"GangScheduling=true":                               "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
+		"TopologyAwareWorkloadScheduling=true":              "[GenericWorkload]",
+		"GenericWorkload=true,WorkloadAwarePreemption=true": "[GangScheduling]",
+	} {
+		_, _, err := read(t, "", "--feature-gates="+gates)
+		require.ErrorContains(t, err, text)
+	}
+	_, opts, err := read(t, "profiles: [{plugins: {permit: {enabled: [{name: GangScheduling}]}}}]")
+	require.NoError(t, err)
+	c := controllertest.Start(t, controllertest.Options{})
+	_, err = scheduler.New(c.Manager("scheduler"), opts)
+	require.ErrorContains(t, err, "a plugin for groups needs Options.PodGroups")
+}

@@ -9,8 +9,21 @@ import (
 // release is the release of Kubernetes whose features the scheduler has.
 var release = featuregate.MajorMinor(1, 36)
 
-// features returns the features of Kubernetes that this scheduler has and cannot be without. One that it does
-// not have is unknown: a setting is either applied or refused.
+// The features that can be set.
+const (
+	genericWorkload featuregate.Feature = "GenericWorkload"
+	gangScheduling  featuregate.Feature = "GangScheduling"
+	topologyAware   featuregate.Feature = "TopologyAwareWorkloadScheduling"
+	groupPreemption featuregate.Feature = "WorkloadAwarePreemption"
+)
+
+// needs are the features that others are of no use without.
+var needs = map[featuregate.Feature][]featuregate.Feature{
+	gangScheduling: {genericWorkload}, topologyAware: {genericWorkload}, groupPreemption: {gangScheduling},
+}
+
+// features returns the features of Kubernetes that this scheduler has. Those that it cannot be without are
+// locked, and one that it does not have is unknown: a setting is either applied or refused.
 func features() *featuregate.Gate {
 	alpha := func(minor int) featuregate.Spec {
 		return featuregate.Spec{Since: featuregate.MajorMinor(1, minor), Stage: featuregate.Alpha}
@@ -25,6 +38,11 @@ func features() *featuregate.Gate {
 	locked := func(s featuregate.Spec) featuregate.Spec { s.LockToDefault = true; return s }
 	g := featuregate.New(release)
 	err := g.Add(map[featuregate.Feature][]featuregate.Spec{
+		genericWorkload: {alpha(35)},
+		gangScheduling:  {alpha(35)},
+		topologyAware:   {alpha(36)},
+		groupPreemption: {alpha(36)},
+
 		"DRAAdminAccess":                         {alpha(32), beta(34), ga(36)},
 		"DRAConsumableCapacity":                  {alpha(34), locked(beta(36))},
 		"DRADeviceBindingConditions":             {alpha(34), locked(beta(36))},

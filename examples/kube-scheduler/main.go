@@ -38,7 +38,8 @@ func newFlags(o *options) *pflag.FlagSet {
 	f.StringVar(&o.configFile, "config", "", "KubeSchedulerConfiguration file; flags override it")
 	f.StringVar(&o.writeTo, "write-config-to", "", "write the KubeSchedulerConfiguration of --config and the flags to this file, with all defaults, and exit")
 	o.gates = features()
-	f.Var(o.gates, "feature-gates", "features to switch, as name=true,...: those of Kubernetes that this scheduler has are locked as they are")
+	f.Var(o.gates, "feature-gates", "features to switch, as name=true,...: those that concern PodGroups, which the API server must serve: "+
+		"GenericWorkload, GangScheduling, TopologyAwareWorkloadScheduling, WorkloadAwarePreemption; the others that this scheduler has are locked")
 	component.Fix(f, map[string]component.Fixed{"pod-max-in-unschedulable-pods-duration": {Values: []string{"5m0s", "5m", "300s"},
 		Why: "a pod that no event concerns is tried again after five minutes"}})
 	return f
@@ -64,7 +65,7 @@ func run(args []string) error {
 		}
 		return os.WriteFile(o.writeTo, data, 0o644)
 	}
-	measured := newMetrics()
+	measured := newMetrics(opts.PodGroups)
 	opts.Metrics, o.Collectors = measured.functions(), append(measured.all, featureMetric(o.gates))
 	ctx, stop := component.Context()
 	defer stop()
@@ -80,18 +81,31 @@ func run(args []string) error {
 
 // complete reads the file, and returns the options of the scheduler.
 func (o *options) complete(f *pflag.FlagSet) (opts scheduler.Options, err error) {
+	if err := o.gates.CheckNeeds(needs); err != nil {
+		return opts, fmt.Errorf("--feature-gates: %w", err)
+	}
 	o.config = schedulerconfig.New()
-	if o.configFile != "" {
-		if opts, err = o.read(f); err != nil {
-			return opts, fmt.Errorf("%s: %w", o.configFile, err)
-		}
+	o.enable()
+	switch {
+	case o.configFile != "":
+		opts, err = o.read(f)
+	case o.gates.Enabled(genericWorkload): // which the default profile of the scheduler does not have
+		opts, err = o.config.Options()
+	}
+	if err != nil {
+		return opts, fmt.Errorf("%s: %w", o.configFile, err)
 	}
 	if err := o.config.Complete(); err != nil {
 		return opts, fmt.Errorf("%s: %w", o.configFile, err)
 	}
 	o.inForce(f)
 	o.Configz = func() map[string]any { return map[string]any{configzName: o.config} }
+	opts.PodGroups, opts.PodGroupPreemption = o.gates.Enabled(genericWorkload), o.gates.Enabled(groupPreemption)
 	return opts, nil
+}
+
+func (o *options) enable() {
+	o.config.Enable(schedulerconfig.Features{GangScheduling: o.gates.Enabled(gangScheduling), TopologyAwareWorkloadScheduling: o.gates.Enabled(topologyAware)})
 }
 
 // read reads the file into o where no flag was given, and returns the options of the scheduler.
@@ -103,6 +117,7 @@ func (o *options) read(f *pflag.FlagSet) (opts scheduler.Options, err error) {
 	if o.config, err = schedulerconfig.Read(data); err != nil {
 		return opts, err
 	}
+	o.enable()
 	c, unset := o.config, func(flag string) bool { return !f.Changed(flag) }
 	if c.ClientConnection.Kubeconfig != "" && unset("kubeconfig") {
 		o.Kubeconfig = c.ClientConnection.Kubeconfig

@@ -53,9 +53,9 @@ func TestFlags(t *testing.T) {
 	require.NoError(t, parse("--authentication-kubeconfig=/etc/kubernetes/scheduler.conf", "--authorization-kubeconfig=/etc/kubernetes/scheduler.conf",
 		"--bind-address=127.0.0.1", "--kubeconfig=/etc/kubernetes/scheduler.conf", "--leader-elect=true"))
 	require.ErrorContains(t, parse("--pod-max-in-unschedulable-pods-duration=1m"), "after five minutes")
-	require.Error(t, parse("--feature-gates=GangScheduling=true"))
 	require.NoError(t, parse("--feature-gates=SchedulerQueueingHints=true"))
 	require.ErrorContains(t, parse("--feature-gates=SchedulerQueueingHints=false"), "locked")
+	require.ErrorContains(t, parse("--feature-gates=Nothing=true"), "Nothing")
 }
 
 func TestConfiguration(t *testing.T) {
@@ -166,7 +166,9 @@ func TestWrongProfiles(t *testing.T) {
 		"profiles: [{plugins: {filter: {disabled: [{name: VolumeBinding}]}, preBind: {enabled: [{name: VolumeBinding}]}}}]":                                      "VolumeBinding: enable it at the point filter too",
 		"profiles: [{plugins: {filter: {disabled: [{name: NodePort}]}}}]":                                                                                        `profiles[0].plugins.filter.disabled[0]: no plugin is called "NodePort"`,
 		"profiles: [{plugins: {filter: {enabled: [{name: NodePorts}, {name: NodePorts}]}}}]":                                                                     "enabled[1]: NodePorts is enabled already",
-		"profiles: [{plugins: {placementScore: {enabled: [{name: NodeResourcesFit}]}}}]":                                                                         "profiles[0].plugins.placementScore.enabled[0]",
+		"profiles: [{plugins: {placementScore: {enabled: [{name: NodeName}]}}}]":                                                                                 "profiles[0].plugins.placementScore.enabled[0]",
+		"profiles: [{plugins: {placementGenerate: {enabled: [{name: PodGroupPodsCount}]}}}]":                                                                     "plugin PodGroupPodsCount has no such point",
+		"profiles: [{plugins: {permit: {enabled: [{name: GangSchedulings}]}}}]":                                                                                  "no plugin is called \"GangSchedulings\"",
 		"profiles: [{plugins: {bind: {disabled: [{name: DefaultBinder}]}}}]":                                                                                     "profiles[0].plugins.bind: no plugin is enabled",
 		"profiles: [{plugins: {queueSort: {disabled: [{name: '*'}]}}}]":                                                                                          "profiles[0]",
 		"profiles: [{pluginConfig: [{name: NodeName}]}]":                                                                                                         "profiles[0].pluginConfig[0]: plugin NodeName has no arguments",

@@ -20,12 +20,17 @@ type metrics struct {
 	preemptions prometheus.Counter
 	failures    *prometheus.CounterVec
 	victims     prometheus.Histogram
-	followed    atomic.Pointer[scheduler.Scheduler]
+	// The attempts to place groups; nil if none is placed.
+	groupAttempts    *prometheus.CounterVec
+	groupAttemptTook *prometheus.HistogramVec
+	groupDecided     prometheus.Histogram
+	followed         atomic.Pointer[scheduler.Scheduler]
 }
 
 const namespace = "scheduler"
 
-func newMetrics() *metrics {
+// newMetrics returns the metrics, with those of groups if there are some.
+func newMetrics(groups bool) *metrics {
 	m := &metrics{
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "schedule_attempts_total",
 			Help: "Attempts to place pods, by result."}, []string{"result", "profile"}),
@@ -47,7 +52,21 @@ func newMetrics() *metrics {
 		m.all = append(m.all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: "pending_pods",
 			Help: "Pods that wait, by how.", ConstLabels: prometheus.Labels{"queue": queue}}, func() float64 { return m.pending(i) }))
 	}
+	if groups {
+		m.addGroups()
+	}
 	return m
+}
+
+func (m *metrics) addGroups() {
+	times := prometheus.ExponentialBuckets(0.001, 2, 15)
+	m.groupAttempts = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "podgroup_schedule_attempts_total",
+		Help: "Attempts to place the pods of PodGroups, by result."}, []string{"result", "profile"})
+	m.groupAttemptTook = prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: "podgroup_scheduling_attempt_duration_seconds",
+		Help: "How long an attempt to place a PodGroup took, without the bindings.", Buckets: times}, []string{"result", "profile"})
+	m.groupDecided = prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: "podgroup_scheduling_algorithm_duration_seconds",
+		Help: "How long the decision about a PodGroup took.", Buckets: times})
+	m.all = append(m.all, m.groupAttempts, m.groupAttemptTook, m.groupDecided)
 }
 
 // follow lets the number of waiting pods be that of s.
@@ -67,6 +86,11 @@ func (m *metrics) functions() scheduler.Metrics {
 		Attempt: func(profile, result string, took time.Duration) {
 			m.attempts.WithLabelValues(result, profile).Inc()
 			m.attemptTook.WithLabelValues(result, profile).Observe(took.Seconds())
+		},
+		GroupAttempt: func(profile, result string, decided, took time.Duration) {
+			m.groupAttempts.WithLabelValues(result, profile).Inc()
+			m.groupAttemptTook.WithLabelValues(result, profile).Observe(took.Seconds())
+			m.groupDecided.Observe(decided.Seconds())
 		},
 		Scheduled: func(_ string, since time.Duration, attempts int) {
 			label := strconv.Itoa(attempts)

@@ -18,7 +18,7 @@ import (
 // The metrics have the names and labels of kube-scheduler's, and count what the scheduler does.
 func TestMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMetrics()
+		m := newMetrics(false)
 		registry := prometheus.NewRegistry()
 		registry.MustRegister(m.all...)
 		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{func(mgr *manager.Manager) error {

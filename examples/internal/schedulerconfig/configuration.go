@@ -64,7 +64,15 @@ type Configuration struct {
 	DelayCacheUntilActive     bool       `json:"delayCacheUntilActive,omitempty"`
 	EnableProfiling           *bool      `json:"enableProfiling,omitempty"`
 	EnableContentionProfiling *bool      `json:"enableContentionProfiling,omitempty"`
+
+	features Features
 }
+
+// Features are those of Kubernetes that decide which plugins profiles have by default.
+type Features struct{ GangScheduling, TopologyAwareWorkloadScheduling bool }
+
+// Enable sets the features. It is called before Options and Complete.
+func (c *Configuration) Enable(f Features) { c.features = f }
 
 // goroutines is how many decide; upstreamGoroutines is the default of parallelism upstream, which its
 // --write-config-to writes.
@@ -100,6 +108,7 @@ func (c *Configuration) Complete() error {
 		c.Profiles = []profile{{}}
 	}
 	for i := range c.Profiles {
+		c.Profiles[i].features = c.features
 		if err := c.Profiles[i].complete(); err != nil {
 			return fmt.Errorf("profiles[%d].%w", i, err)
 		}

@@ -17,24 +17,41 @@ type profile struct {
 	SchedulerName            string `json:"schedulerName,omitempty"`
 	PercentageOfNodesToScore *int   `json:"percentageOfNodesToScore,omitempty"`
 	Plugins                  struct {
-		MultiPoint pluginSet `json:"multiPoint,omitempty"`
-		PreEnqueue pluginSet `json:"preEnqueue,omitempty"`
-		QueueSort  pluginSet `json:"queueSort,omitempty"`
-		PreFilter  pluginSet `json:"preFilter,omitempty"`
-		Filter     pluginSet `json:"filter,omitempty"`
-		PostFilter pluginSet `json:"postFilter,omitempty"`
-		PreScore   pluginSet `json:"preScore,omitempty"`
-		Score      pluginSet `json:"score,omitempty"`
-		Reserve    pluginSet `json:"reserve,omitempty"`
-		Permit     pluginSet `json:"permit,omitempty"`
-		PreBind    pluginSet `json:"preBind,omitempty"`
-		Bind       pluginSet `json:"bind,omitempty"`
-		PostBind   pluginSet `json:"postBind,omitempty"`
-		// Gangs have these two; what upstream writes has them too, empty.
+		MultiPoint        pluginSet `json:"multiPoint,omitempty"`
+		PreEnqueue        pluginSet `json:"preEnqueue,omitempty"`
+		QueueSort         pluginSet `json:"queueSort,omitempty"`
+		PreFilter         pluginSet `json:"preFilter,omitempty"`
+		Filter            pluginSet `json:"filter,omitempty"`
+		PostFilter        pluginSet `json:"postFilter,omitempty"`
+		PreScore          pluginSet `json:"preScore,omitempty"`
+		Score             pluginSet `json:"score,omitempty"`
+		Reserve           pluginSet `json:"reserve,omitempty"`
+		Permit            pluginSet `json:"permit,omitempty"`
+		PreBind           pluginSet `json:"preBind,omitempty"`
+		Bind              pluginSet `json:"bind,omitempty"`
+		PostBind          pluginSet `json:"postBind,omitempty"`
 		PlacementGenerate pluginSet `json:"placementGenerate,omitempty"`
 		PlacementScore    pluginSet `json:"placementScore,omitempty"`
 	} `json:"plugins,omitempty"`
 	PluginConfig []pluginConfig `json:"pluginConfig,omitempty"`
+
+	features Features
+}
+
+// forGroups are the plugins that only a feature makes default ones.
+func forGroups() []scheduler.Plugin {
+	return []scheduler.Plugin{scheduler.GangScheduling{}, scheduler.TopologyPlacementGenerator{}, scheduler.PodGroupPodsCount{}}
+}
+
+// defaults is the profile that plugins are added to and taken from.
+func (p *profile) defaults() *scheduler.Profile {
+	out := scheduler.Default()
+	for i, plugin := range forGroups() {
+		if i == 0 && p.features.GangScheduling || i > 0 && p.features.TopologyAwareWorkloadScheduling {
+			out = out.With(plugin, 1)
+		}
+	}
+	return out
 }
 
 type pluginSet struct {
@@ -83,6 +100,7 @@ func (c *Configuration) Options() (o scheduler.Options, err error) {
 	}
 	o.DelayCache = c.DelayCacheUntilActive
 	for i := range c.Profiles {
+		c.Profiles[i].features = c.features
 		p, err := c.Profiles[i].build(percent, ignored)
 		if err != nil {
 			return o, fmt.Errorf("profiles[%d].%w", i, err)
@@ -133,7 +151,7 @@ func (p *profile) build(percent int, ignored []string) (*scheduler.Profile, erro
 			}
 		}
 		if on != 0 {
-			out = out.With(plugins[name], placed.weight(name)).Off(name, ^on)
+			out = out.With(plugins[name], weight(placed.weights, name)).Off(name, ^on).PlacementWeight(name, weight(placed.placementWeights, name))
 		}
 	}
 	for at, names := range placed.names {
@@ -145,18 +163,21 @@ func (p *profile) build(percent int, ignored []string) (*scheduler.Profile, erro
 	if len(placed.names[scheduler.AtBind]) == 0 {
 		return nil, errors.New("plugins.bind: no plugin is enabled: want one, such as DefaultBinder")
 	}
+	if n := len(placed.names[scheduler.AtPlacementGenerate]); n > 1 {
+		return nil, fmt.Errorf("plugins.placementGenerate: %d plugins are enabled: want at most one", n)
+	}
 	return out, nil
 }
 
 // placement is which plugins are called at which point, in their order.
 type placement struct {
-	names   map[scheduler.Point][]string
-	weights [][]pluginRef
+	names                     map[scheduler.Point][]string
+	weights, placementWeights [][]pluginRef
 }
 
 // weight is that of a plugin's score: the first that is given, or 1.
-func (p *placement) weight(name string) int64 {
-	for _, list := range p.weights {
+func weight(lists [][]pluginRef, name string) int64 {
+	for _, list := range lists {
 		for _, ref := range list {
 			if ref.Name == name {
 				return max(ref.Weight, 1)
@@ -170,8 +191,9 @@ func (p *placement) weight(name string) int64 {
 // point's own set enables too, in the order of that; then the other ones of multiPoint that the point does
 // not disable, and then the rest of its own.
 func (p *profile) place(plugins map[string]scheduler.Plugin) (*placement, error) {
-	multi := merged(p.Plugins.MultiPoint)
-	out := &placement{names: map[scheduler.Point][]string{}, weights: [][]pluginRef{p.Plugins.Score.Enabled, multi.Enabled}}
+	multi := p.merged()
+	out := &placement{names: map[scheduler.Point][]string{}, weights: [][]pluginRef{p.Plugins.Score.Enabled, multi.Enabled},
+		placementWeights: [][]pluginRef{p.Plugins.PlacementScore.Enabled, multi.Enabled}}
 	for _, s := range append(p.sets(), namedSet{"multiPoint", ^scheduler.Point(0), p.Plugins.MultiPoint}) {
 		if err := s.check(plugins); err != nil {
 			return nil, fmt.Errorf("plugins.%s.%w", s.name, err)
@@ -209,11 +231,12 @@ func (s *pluginSet) disables(name string) bool {
 
 // merged is the set multiPoint with the default plugins in it: those that are enabled again are in their
 // place, others come last.
-func merged(s pluginSet) pluginSet {
+func (p *profile) merged() pluginSet {
+	s := p.Plugins.MultiPoint
 	out := pluginSet{Disabled: s.Disabled}
-	for _, ref := range scheduler.Default().Plugins() {
+	for _, ref := range p.defaults().Plugins() {
 		r := pluginRef{Name: ref.Name}
-		if scheduler.Points(ref.Plugin)&scheduler.AtScore != 0 {
+		if scheduler.Points(ref.Plugin)&(scheduler.AtScore|scheduler.AtPlacementScore) != 0 {
 			r.Weight = ref.Weight
 		}
 		if i := slices.IndexFunc(s.Enabled, func(own pluginRef) bool { return own.Name == ref.Name }); i >= 0 {
@@ -237,10 +260,6 @@ type namedSet struct {
 	pluginSet
 }
 
-// absent are plugins of upstream that are not there, because they are off by default: disabling them changes
-// nothing.
-var absent = []string{"GangScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount"}
-
 // check refuses names of plugins that do not exist, that have no such point, or that are there twice.
 func (s *namedSet) check(plugins map[string]scheduler.Plugin) error {
 	for i, ref := range s.Enabled {
@@ -258,7 +277,7 @@ func (s *namedSet) check(plugins map[string]scheduler.Plugin) error {
 		}
 	}
 	for i, ref := range s.Disabled {
-		if ref.Name != "*" && plugins[ref.Name] == nil && !slices.Contains(absent, ref.Name) {
+		if ref.Name != "*" && plugins[ref.Name] == nil {
 			return fmt.Errorf("disabled[%d]: no plugin is called %q", i, ref.Name)
 		}
 	}
@@ -277,7 +296,8 @@ func (p *profile) sets() []namedSet {
 		{"preScore", scheduler.AtScore, s.PreScore}, {"score", scheduler.AtScore, s.Score},
 		{"reserve", scheduler.AtReserve, s.Reserve}, {"permit", scheduler.AtPermit, s.Permit},
 		{"preBind", scheduler.AtPreBind, s.PreBind}, {"bind", scheduler.AtBind, s.Bind}, {"postBind", scheduler.AtPostBind, s.PostBind},
-		{"placementGenerate", 0, s.PlacementGenerate}, {"placementScore", 0, s.PlacementScore},
+		{"placementGenerate", scheduler.AtPlacementGenerate, s.PlacementGenerate},
+		{"placementScore", scheduler.AtPlacementScore, s.PlacementScore},
 	}
 }
 
@@ -346,6 +366,9 @@ func (p *profile) configured() (map[string]scheduler.Plugin, error) {
 	for _, ref := range scheduler.Default().Plugins() {
 		out[ref.Name] = ref.Plugin
 	}
+	for _, plugin := range forGroups() {
+		out[plugin.Name()] = plugin
+	}
 	seen := map[string]bool{}
 	for i, c := range p.PluginConfig {
 		path := fmt.Sprintf("pluginConfig[%d]", i)
@@ -370,7 +393,7 @@ func (p *profile) configured() (map[string]scheduler.Plugin, error) {
 // complete sets what is left out of the profile to its defaults.
 func (p *profile) complete() error {
 	p.SchedulerName = cmp.Or(p.SchedulerName, scheduler.DefaultName)
-	p.Plugins.MultiPoint = merged(p.Plugins.MultiPoint)
+	p.Plugins.MultiPoint = p.merged()
 	known := func(name string) bool {
 		return slices.ContainsFunc(p.PluginConfig, func(c pluginConfig) bool { return c.Name == name })
 	}
