@@ -129,7 +129,7 @@ func (s *Scheduler) undo(ctx context.Context, t *try, o *outcome, st *Status) {
 	} else {
 		s.queue.waitsFor(t, []string{st.Plugin})
 	}
-	s.queue.happened(&Event{Kind: AssignedPodDelete, OldPod: pod})
+	s.queue.happened(&Event{Kind: AssignedPodDelete, OldPod: pod, after: t.number})
 }
 
 // bindTo binds with the first extender or plugin that does.

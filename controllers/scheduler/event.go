@@ -65,6 +65,16 @@ type Event struct {
 	OldPod, NewPod *corev1.Pod
 	// Old and New are set for events of other objects, except for what was not there.
 	Old, New metav1.Object
+
+	// after is the number of the try that had the room which is free again; 0 if it was no try.
+	after uint64
+}
+
+// concerns reports whether the event may matter to a pod that was refused. Room that is free again of which a
+// pod had assumed it, or for which it was kept, matters neither to the pod itself nor to pods that were last
+// tried before it had the room: else two pods whose bindings are refused would try for ever.
+func (e *Event) concerns(p *queued) bool {
+	return (e.Kind != AssignedPodDelete || e.OldPod == nil || e.OldPod.UID != p.pod.UID) && p.number > e.after
 }
 
 // EnqueueExtensions says which events may make a pod fit that the plugin has refused; of a plugin without it,

@@ -19,10 +19,15 @@ const (
 // maxEvents is how many events are kept for the pods that are being tried.
 const maxEvents = 8192
 
-// queue orders the pods that wait for a node. A pod is active (may be tried now), backing off (may be tried
-// later), unplaced (waits for an event), or being tried. Safe for concurrent use. Invariants:
+// orderWindow is what the ends of the back-offs of refused pods are rounded up to: those that end together are
+// in the order of the active pods.
+const orderWindow = time.Second
+
+// queue orders the pods that wait for a node. A pod is active (may be tried now), backing off (is tried later,
+// or when no pod is active), failing (is tried later, because something other than the pod was the cause),
+// unplaced (waits for an event), or being tried. Safe for concurrent use. Invariants:
 //
-//  1. A pod is in exactly one of active, backing and unplaced, or is being tried.
+//  1. A pod is in exactly one of active, backing, failing and unplaced, or is being tried.
 //  2. An unplaced pod is in the set of each plugin that refused it. An event looks only at the sets of the
 //     plugins that it may satisfy.
 type queue struct {
@@ -30,7 +35,8 @@ type queue struct {
 	opts     queueOptions
 	pods     map[types.UID]*queued
 	active   podHeap
-	backing  podHeap // by the end of the back-off
+	backing  podHeap // by the end of the back-off, then as the active ones
+	failing  podHeap // by the end of the back-off
 	unplaced podHeap // by since when they wait
 	// refused are the unplaced pods by who refused them.
 	refused map[refuser]map[*queued]bool
@@ -40,6 +46,7 @@ type queue struct {
 	events     []*Event
 	firstEvent uint64
 	trying     int
+	tries      uint64 // that have begun
 	wake       chan struct{}
 }
 
@@ -61,6 +68,7 @@ const (
 	nowhere place = iota
 	active
 	backing
+	failing
 	unplaced
 )
 
@@ -73,26 +81,38 @@ type queued struct {
 	waits    time.Time // since when it is unplaced
 	trying   bool
 	tryEvent uint64 // number of the next event when the try began
+	number   uint64 // of the last try
 	changed  bool   // while it was being tried, in a way that may make it fit
 	hurried  bool   // while it was being tried
 	refused  []string
+	// refusals is how often the pod was refused, errors how many attempts in a row have failed otherwise: the
+	// back-off is that of errors if there are any.
+	refusals, errors int
 }
 
 // try is one attempt to place a pod: the pod as it was when the attempt began, whatever becomes of the entry.
 type try struct {
 	*Pod
-	entry *queued
+	entry  *queued
+	number uint64 // of all tries, from 1
 }
 
 func newQueue(opts queueOptions) *queue {
 	q := &queue{opts: opts, pods: map[types.UID]*queued{}, refused: map[refuser]map[*queued]bool{}, wake: make(chan struct{}, 1)}
-	q.active.less = func(a, b *queued) bool {
+	inOrder := func(a, b *queued) bool {
 		if opts.less(&a.QueuedPod, &b.QueuedPod) {
 			return true
 		}
 		return !opts.less(&b.QueuedPod, &a.QueuedPod) && a.serial < b.serial
 	}
-	q.backing.less = func(a, b *queued) bool { return a.notUntil.Before(b.notUntil) }
+	q.active.less = inOrder
+	q.backing.less = func(a, b *queued) bool {
+		if !a.notUntil.Equal(b.notUntil) {
+			return a.notUntil.Before(b.notUntil)
+		}
+		return inOrder(a, b)
+	}
+	q.failing.less = func(a, b *queued) bool { return a.notUntil.Before(b.notUntil) }
 	q.unplaced.less = func(a, b *queued) bool { return a.waits.Before(b.waits) }
 	return q
 }
@@ -130,6 +150,8 @@ func (q *queue) heapOf(at place) *podHeap {
 		return &q.active
 	case backing:
 		return &q.backing
+	case failing:
+		return &q.failing
 	}
 	return &q.unplaced
 }
@@ -162,8 +184,12 @@ func (q *queue) retry(p *queued, now time.Time) {
 	switch {
 	case p.trying || p.at == active:
 	case p.notUntil.After(now):
-		if p.at != backing {
-			q.move(p, backing)
+		to := backing
+		if p.errors > 0 {
+			to = failing
+		}
+		if p.at != to {
+			q.move(p, to)
 		}
 	default:
 		q.move(p, active)
@@ -197,8 +223,10 @@ func (q *queue) put(info *Pod, retry, add bool) {
 		retry = true
 	}
 	p.Pod = info
+	if p.at == active || p.at == backing {
+		heap.Fix(q.heapOf(p.at), p.index)
+	}
 	if p.at == active {
-		heap.Fix(&q.active, p.index)
 		return
 	}
 	if retry {
@@ -263,19 +291,20 @@ func (q *queue) again(uid types.UID) {
 	}
 }
 
-// next returns the pod to try now, or how long to wait for one (0: until signalled).
+// next returns the pod to try now, or how long to wait for one (0: until signalled). If none is active, it is
+// the first of those that back off.
 func (q *queue) next() (*try, time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
 	var soonest time.Time
-	for len(q.backing.list) > 0 {
-		p := q.backing.list[0]
-		if p.notUntil.After(now) {
-			soonest = p.notUntil
-			break
+	for _, h := range []*podHeap{&q.backing, &q.failing} {
+		for len(h.list) > 0 && !h.list[0].notUntil.After(now) {
+			q.move(h.list[0], active)
 		}
-		q.move(p, active)
+	}
+	if len(q.failing.list) > 0 {
+		soonest = q.failing.list[0].notUntil
 	}
 	for len(q.unplaced.list) > 0 {
 		p := q.unplaced.list[0]
@@ -287,8 +316,10 @@ func (q *queue) next() (*try, time.Duration) {
 		}
 		q.retry(p, now)
 	}
-	if len(q.active.list) > 0 {
-		return q.begin(q.active.list[0]), 0
+	for _, h := range []*podHeap{&q.active, &q.backing} {
+		if len(h.list) > 0 {
+			return q.begin(h.list[0]), 0
+		}
 	}
 	if soonest.IsZero() {
 		return nil, 0
@@ -303,7 +334,9 @@ func (q *queue) begin(p *queued) *try {
 	p.trying, p.changed, p.hurried = true, false, false
 	p.tryEvent = q.firstEvent + uint64(len(q.events))
 	p.Attempts++
-	return &try{p.Pod, p}
+	q.tries++
+	p.number = q.tries
+	return &try{p.Pod, p, p.number}
 }
 
 // take returns a pod to try now if it waits, in whatever way; nil if it is not there or is being tried.
@@ -340,11 +373,13 @@ func (q *queue) failed(t *try, plugins []string, waits bool) {
 		return // deleted meanwhile
 	}
 	now := time.Now()
-	wait := q.opts.initial
-	for range min(p.Attempts-1, 30) {
-		wait = min(2*wait, q.opts.max)
+	if waits && len(plugins) > 0 {
+		p.refusals, p.errors = p.refusals+1, 0
+		p.notUntil = now.Add(q.backoff(p.refusals)).Truncate(orderWindow).Add(orderWindow)
+	} else {
+		p.errors++
+		p.notUntil = now.Add(q.backoff(p.errors))
 	}
-	p.notUntil = now.Add(wait)
 	if p.hurried {
 		p.notUntil = time.Time{}
 	}
@@ -367,6 +402,15 @@ func (q *queue) failed(t *try, plugins []string, waits bool) {
 	q.signal()
 }
 
+// backoff is how long a pod is not tried that has failed so many times.
+func (q *queue) backoff(times int) time.Duration {
+	wait := q.opts.initial
+	for range min(times-1, 30) {
+		wait = min(2*wait, q.opts.max)
+	}
+	return wait
+}
+
 // liftedSince reports whether an event since the try began may have made the pod fit.
 func (q *queue) liftedSince(t *try, plugins []string) bool {
 	profile := q.opts.profile(t.Pod)
@@ -374,6 +418,9 @@ func (q *queue) liftedSince(t *try, plugins []string) bool {
 		return true // not all of them are known
 	}
 	for _, e := range q.events[t.entry.tryEvent-q.firstEvent:] {
+		if !e.concerns(t.entry) {
+			continue
+		}
 		for _, name := range plugins {
 			if h := profile.hints[name]; h.wants(e) && h.mayHelp(e, t.Pod) {
 				return true
@@ -404,7 +451,7 @@ func (q *queue) happened(e *Event) {
 			continue
 		}
 		for p := range pods {
-			if h.mayHelp(e, p.Pod) {
+			if e.concerns(p) && h.mayHelp(e, p.Pod) {
 				q.retry(p, now)
 			}
 		}
@@ -416,5 +463,5 @@ func (q *queue) happened(e *Event) {
 func (q *queue) counts() (active, backing, unplaced int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.active.list), len(q.backing.list), len(q.unplaced.list)
+	return len(q.active.list), len(q.backing.list) + len(q.failing.list), len(q.unplaced.list)
 }

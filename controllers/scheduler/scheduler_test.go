@@ -87,8 +87,8 @@ func TestAPodThatFitsNowhereSaysWhyAndWaits(t *testing.T) {
 		c.Settle()
 		require.Equal(t, "no nodes available to schedule pods", scheduled(get(c, "p")).Message)
 		addNode(c, "small", "1", "10")
+		create(c, "occupant", "2", func(p *corev1.Pod) { p.Spec.NodeName = "busy" }) // before it has room for p
 		addNode(c, "busy", "3", "10")
-		create(c, "occupant", "2", func(p *corev1.Pod) { p.Spec.NodeName = "busy" })
 		c.Sleep(20 * time.Second)
 		controllertest.Update(c, "", "small", func(n *corev1.Node) { n.Labels["x"] = "y" })
 		c.Sleep(20 * time.Second)

@@ -57,6 +57,7 @@ func features() *featuregate.Gate {
 		"NodeInclusionPolicyInPodTopologySpread": {alpha(25), beta(26), ga(33)},
 		"SchedulerAsyncPreemption":               {alpha(32), locked(beta(33))},
 		"SchedulerQueueingHints":                 {off(beta(28)), beta(32), ga(34)},
+		"SchedulerPopFromBackoffQ":               {locked(beta(33))},
 	})
 	if err != nil {
 		panic(err) // the table above is wrong
