@@ -33,7 +33,7 @@ type groupTry struct {
 // tryGroup places the pods of the group of one that is to be tried. Whatever may take long is run by spawn.
 func (s *Scheduler) tryGroup(ctx context.Context, first *try, spawn func(func()), slots, searches chan struct{}) {
 	a := s.takeGroup(first)
-	if len(a.tries) == 0 {
+	if len(a.tries) == 0 || s.halfTried(a) {
 		return
 	}
 	if a.mixed = s.mixed(a); a.mixed != nil {
@@ -76,6 +76,32 @@ func (s *Scheduler) takeGroup(first *try) *groupTry {
 		a.group.pods = append(a.group.pods, t.Pod)
 	}
 	return a
+}
+
+// groupPostponed is how long a group waits at most whose last try is not over.
+const groupPostponed = 100 * time.Millisecond
+
+// halfTried reports whether the last try of a group is not over: what became of some of its pods is being
+// written. The others are put back then, and tried with these: a part of a group may be refused where the
+// whole has room, and would give up the room that is kept for it.
+func (s *Scheduler) halfTried(a *groupTry) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	half := false
+	for uid := range s.members.of[a.group.key] {
+		_, trying := s.queue.has(uid)
+		_, placed := s.assumed[uid]
+		if trying && !placed && !slices.ContainsFunc(a.tries, func(t *try) bool { return t.pod.UID == uid }) {
+			half = true
+			s.queue.hurry(uid)
+		}
+	}
+	if half {
+		for _, t := range a.tries {
+			s.queue.postpone(t, groupPostponed)
+		}
+	}
+	return half
 }
 
 // mixed says that the pods of a group are not all of one scheduler name.

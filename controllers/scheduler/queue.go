@@ -411,6 +411,21 @@ func (q *queue) backoff(times int) time.Duration {
 	return wait
 }
 
+// postpone puts a pod back that was not tried after all. It is tried again after the time, or with others.
+func (q *queue) postpone(t *try, wait time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p := t.entry
+	if q.pods[t.pod.UID] != p {
+		return // deleted meanwhile
+	}
+	q.ended(p)
+	p.Attempts--
+	p.notUntil = time.Now().Add(wait)
+	q.move(p, failing)
+	q.signal()
+}
+
 // liftedSince reports whether an event since the try began may have made the pod fit.
 func (q *queue) liftedSince(t *try, plugins []string) bool {
 	profile := q.opts.profile(t.Pod)

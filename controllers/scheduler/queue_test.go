@@ -64,7 +64,11 @@ func TestPodsThatBackOffAreInOrder(t *testing.T) {
 			create(c, name, "10", class(name))
 		}
 		c.Settle()
-		addNode(c, "b", "10", "10") // has room for one of them
+		// A node with room for one of them comes in one event, for which all of them wait.
+		controllertest.Create(c, node("b"))
+		controllertest.UpdateStatus(c, "", "b", func(n *corev1.Node) { n.Status.Allocatable = amounts("10", "8Gi", "10") })
+		c.Settle()
+		controllertest.Update(c, "", "b", func(n *corev1.Node) { n.Spec.Taints = nil })
 		c.Settle()
 		for _, name := range names {
 			require.Equal(t, name == "high", get(c, name).Spec.NodeName != "", name)
