@@ -72,7 +72,7 @@ type Event struct {
 
 // concerns reports whether the event may matter to a pod that was refused. Room that is free again of which a
 // pod had assumed it, or for which it was kept, matters neither to the pod itself nor to pods that were last
-// tried before it had the room: else two pods whose bindings are refused would try for ever.
+// tried before it had the room: else two pods whose bindings are refused would be tried without end.
 func (e *Event) concerns(p *queued) bool {
 	return (e.Kind != AssignedPodDelete || e.OldPod == nil || e.OldPod.UID != p.pod.UID) && p.number > e.after
 }

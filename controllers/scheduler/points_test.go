@@ -194,7 +194,8 @@ func TestPermitDelaysAPod(t *testing.T) {
 				require.Empty(t, s.Waiting())
 				require.Equal(t, v.bound, get(c, "p").Spec.NodeName != "")
 				if !v.bound {
-					// What happened while it waited lets it be tried again at once, which changes the condition.
+					// What happened while it waited lets it be tried again at once, which changes the
+					// condition.
 					require.Contains(t, fmt.Sprint(eventsOf(c, "p")), v.text)
 				}
 			})

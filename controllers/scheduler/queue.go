@@ -19,13 +19,13 @@ const (
 // maxEvents is how many events are kept for the pods that are being tried.
 const maxEvents = 8192
 
-// orderWindow is what the ends of the back-offs of refused pods are rounded up to: those that end together are
-// in the order of the active pods.
+// orderWindow is what the ends of the back-offs of refused pods are rounded up to: those that end together
+// are in the order of the active pods.
 const orderWindow = time.Second
 
-// queue orders the pods that wait for a node. A pod is active (may be tried now), backing off (is tried later,
-// or when no pod is active), failing (is tried later, because something other than the pod was the cause),
-// unplaced (waits for an event), or being tried. Safe for concurrent use. Invariants:
+// queue orders the pods that wait for a node. A pod is active (may be tried now), backing off (is tried
+// later, or when no pod is active), failing (is tried later, because something other than the pod was the
+// cause), unplaced (waits for an event), or being tried. Safe for concurrent use. Invariants:
 //
 //  1. A pod is in exactly one of active, backing, failing and unplaced, or is being tried.
 //  2. An unplaced pod is in the set of each plugin that refused it. An event looks only at the sets of the

@@ -16,7 +16,8 @@ import (
 )
 
 // A pod whose back-off is not over is tried at once when a node comes, because no other pod is active
-// (SchedulerPopFromBackoffQ): no time passes here. One whose attempt failed, rather than being refused, waits.
+// (SchedulerPopFromBackoffQ): no time passes here. One whose attempt failed, rather than being refused,
+// waits.
 func TestANodeSchedulesAWaitingPodAtOnce(t *testing.T) {
 	e := &everywhere{}
 	plugged(t, e, func(c *controllertest.Cluster, s *scheduler.Scheduler) {
