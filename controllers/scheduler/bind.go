@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -15,6 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/client"
 )
 
 // A binding whose response was lost is sent again, to the same node, this often, with delays that double from
@@ -45,6 +47,9 @@ const (
 // back.
 func (s *Scheduler) prepare(ctx context.Context, t *try, o *outcome) bool {
 	st := s.permit(ctx, t, o)
+	if st.OK() && (o.plan != nil || o.claims != nil || o.profile.preBinds(t.Pod, o.Node)) {
+		s.expectOn(ctx, t, o)
+	}
 	if st.OK() && o.plan != nil {
 		st = s.volumes.bind(ctx, t, o)
 	}
@@ -61,6 +66,22 @@ func (s *Scheduler) prepare(ctx context.Context, t *try, o *outcome) bool {
 		s.undo(ctx, t, o, st)
 	}
 	return st.OK()
+}
+
+// expectOn writes into the status of a pod on which node it will be: others, such as autoscalers, then leave
+// the node alone while its binding takes long. The binding goes on if that fails.
+func (s *Scheduler) expectOn(ctx context.Context, t *try, o *outcome) {
+	if s.opts.NoExpectedNode || o.expected || t.pod.Status.NominatedNodeName == o.Node {
+		return
+	}
+	o.expected = true
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": t.pod.UID}, "status": map[string]any{"nominatedNodeName": o.Node}})
+	if err == nil {
+		_, err = s.pods.Patch(ctx, t.pod.Key(), client.Patch{Type: types.StrategicMergePatchType, Data: body}, client.PatchOptions{Subresource: "status"})
+	}
+	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		s.log.Warn("write expected node of pod failed", "namespace", t.pod.Namespace, "name", t.pod.Name, "node", o.Node, "err", err)
+	}
 }
 
 // write binds the pod. A placement that certainly was not written is taken back; one whose fate is not known
@@ -121,7 +142,7 @@ func (s *Scheduler) undo(ctx context.Context, t *try, o *outcome, st *Status) {
 	s.mu.Unlock()
 	s.log.Warn("bind pod failed", "namespace", pod.Namespace, "name", pod.Name, "node", o.Node, "plugin", st.Plugin, "err", st.Message())
 	s.recorders[pod.Spec.SchedulerName].Eventf(pod, corev1.EventTypeWarning, "FailedScheduling", "%s", st.Message())
-	if err := s.condition(ctx, pod, st.reason(), st.Message(), nominated); err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) && !errors.Is(err, errBound) {
+	if err := s.condition(ctx, pod, st.reason(), st.Message(), nominated, o.expected || mayPreempt(pod)); err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) && !errors.Is(err, errBound) {
 		s.log.Warn("write condition of pod failed", "namespace", pod.Namespace, "name", pod.Name, "err", err)
 	}
 	if st.Code == Error || s.grouped(t.Pod) {

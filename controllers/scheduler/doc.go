@@ -26,6 +26,7 @@
 //	CycleState                             Scratch, and the NodeFilter or NodeScore itself
 //	AddPod, RemovePod of PreFilter         none: filters read counters that trials change and restore
 //	Handle.GetWaitingPod                   Scheduler.Waiting, Allow, Reject
+//	PreBindPreFlight                       PreBindPreFlight
 //	PodGroupManager, PodGroupState         PodGroup.Scheduled, PodGroup.Pods
 //
 // # Decisions

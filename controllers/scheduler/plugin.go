@@ -148,6 +148,14 @@ type PreBindPlugin interface {
 	PreBind(ctx context.Context, p *Pod, node string) *Status
 }
 
+// PreBindPreFlight reports whether PreBind will do something for a pod that has room on a node. Of a plugin
+// without it, it is taken that it will: the pod's status then shows the node before, which costs a request. It
+// does no I/O.
+type PreBindPreFlight interface {
+	PreBindPlugin
+	PreBindPreFlight(p *Pod, node string) bool
+}
+
 // BindPlugin binds a pod. The first one that does not Skip is the last to be called.
 type BindPlugin interface {
 	Plugin

@@ -89,6 +89,19 @@ func (*Profile) unreserve(list []ReservePlugin, pod *Pod, node string) {
 	}
 }
 
+// preBinds reports whether a PreBind plugin has something to do for a pod.
+func (p *Profile) preBinds(pod *Pod, node string) bool {
+	return slices.ContainsFunc(p.prebind, func(b PreBindPlugin) bool {
+		x, ok := b.(PreBindPreFlight)
+		works := true
+		guarded(b, func() *Status {
+			works = !ok || x.PreBindPreFlight(pod, node)
+			return nil
+		})
+		return works
+	})
+}
+
 func (p *Profile) preBindAll(ctx context.Context, limit time.Duration, pod *Pod, node string) *Status {
 	for _, b := range p.prebind {
 		if st := limited(ctx, limit, b, func(ctx context.Context) *Status { return b.PreBind(ctx, pod, node) }); !st.OK() {
@@ -235,6 +248,9 @@ func (s *Scheduler) permit(ctx context.Context, t *try, o *outcome) *Status {
 			return st
 		}
 		longest = max(longest, wait)
+	}
+	if len(w.verdict) == 0 {
+		s.expectOn(ctx, t, o)
 	}
 	return s.waiting.wait(ctx, w, longest)
 }

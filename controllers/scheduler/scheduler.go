@@ -67,6 +67,10 @@ type Options struct {
 	// PodGroupPreemption lets a group that fits nowhere preempt others as a whole, by the priority of the
 	// PodGroup, instead of each pod for itself.
 	PodGroupPreemption bool
+	// NoExpectedNode leaves out of the status of a pod on which node it will be. Otherwise
+	// status.nominatedNodeName has it while the binding waits for Permit or PreBind plugins, for volumes or
+	// for devices: the feature NominatedNodeNameForExpectation of Kubernetes.
+	NoExpectedNode bool
 	// Metrics are called as things happen; nil functions are not.
 	Metrics Metrics
 }
@@ -607,6 +611,8 @@ type outcome struct {
 	// plan is what is to be written of the pod's volumes before, and claims of its claims of devices.
 	plan   *volumePlan
 	claims *devicePlan
+	// expected is set when the pod's status has the node already.
+	expected bool
 	// made is the claim that was made for the pod's extended resources. mayBeMade is set if the response to
 	// its creation was lost.
 	made      *resourcev1.ResourceClaim
@@ -727,7 +733,7 @@ func (o *outcome) room(c *Cluster, nom *nomination) {
 // unplaced writes why a pod fits nowhere, makes room for it if it may, and lets it wait. The nomination is
 // written before any pod is deleted for it, so that a scheduler which takes over knows of it.
 func (s *Scheduler) unplaced(ctx context.Context, t *try, o *outcome) {
-	err := s.condition(ctx, t.pod, o.failed.reason(), o.message, o.nominated)
+	err := s.condition(ctx, t.pod, o.failed.reason(), o.message, o.nominated, o.nominated != "" || mayPreempt(t.pod))
 	if err == nil && len(o.victims) > 0 {
 		if f := s.opts.Metrics.Preempted; f != nil {
 			f(len(o.victims))
@@ -758,8 +764,9 @@ func (s *Status) reason() string {
 // errBound is what condition returns for a pod that another has bound: the watch will show it.
 var errBound = errors.New("the pod is bound")
 
-// condition writes PodScheduled=False with the reason, and the nominated node, if that says something new.
-func (s *Scheduler) condition(ctx context.Context, pod *corev1.Pod, reason, message, nominated string) error {
+// condition writes PodScheduled=False with the reason, and if it is ours to write the nominated node, if that
+// says something new.
+func (s *Scheduler) condition(ctx context.Context, pod *corev1.Pod, reason, message, nominated string, ours bool) error {
 	_, err := client.UpdateStatus(ctx, s.pods, pod.Key(), func(live *corev1.Pod) error {
 		if live.UID != pod.UID {
 			return apierrors.NewNotFound(s.pods.Resource().GVR.GroupResource(), pod.Name)
@@ -767,8 +774,8 @@ func (s *Scheduler) condition(ctx context.Context, pod *corev1.Pod, reason, mess
 		if live.Spec.NodeName != "" {
 			return errBound
 		}
-		if nominated == "" && !mayPreempt(pod) {
-			nominated = live.Status.NominatedNodeName // not ours
+		if !ours {
+			nominated = live.Status.NominatedNodeName
 		}
 		next := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message,
 			LastTransitionTime: metav1.Now(), ObservedGeneration: live.Generation}

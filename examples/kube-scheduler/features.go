@@ -15,6 +15,7 @@ const (
 	gangScheduling  featuregate.Feature = "GangScheduling"
 	topologyAware   featuregate.Feature = "TopologyAwareWorkloadScheduling"
 	groupPreemption featuregate.Feature = "WorkloadAwarePreemption"
+	expectedNode    featuregate.Feature = "NominatedNodeNameForExpectation"
 )
 
 // needs are the features that others are of no use without.
@@ -42,6 +43,7 @@ func features() *featuregate.Gate {
 		gangScheduling:  {alpha(35)},
 		topologyAware:   {alpha(36)},
 		groupPreemption: {alpha(36)},
+		expectedNode:    {alpha(34), beta(35)},
 
 		"DRAAdminAccess":                         {alpha(32), beta(34), ga(36)},
 		"DRAConsumableCapacity":                  {alpha(34), locked(beta(36))},
