@@ -58,8 +58,10 @@ type Cluster struct {
 	// random breaks ties; nil breaks them by the pod's UID.
 	random  func(n int) int
 	journal journal
-	version uint64
-	cycles  map[*Profile]*Cycle
+	// unbatched is set to decide about each pod from the start.
+	unbatched bool
+	version   uint64
+	cycles    map[*Profile]*Cycle
 	// watch follows the decision under way, nil if nothing limits its time.
 	watch *watch
 }
@@ -398,9 +400,11 @@ func (c *Cluster) replace(p *placed, pod *corev1.Pod) {
 func (c *Cluster) place(info *Pod, on string) {
 	var plan *volumePlan
 	var claims *devicePlan
-	if was := c.pods[info.pod.UID]; was != nil && was.node.name == on {
+	was := c.pods[info.pod.UID]
+	if was != nil && was.node.name == on {
 		plan, claims = was.plan, was.claims // until the claims are seen as bound as the pod
 	}
+	before := c.journal.serial
 	c.displace(info.pod.UID)
 	c.unnominate(info.pod.UID)
 	n := c.node(on)
@@ -411,6 +415,11 @@ func (c *Cluster) place(info *Pod, on string) {
 		claims = c.planDevices(info, n)
 	}
 	c.insert(&placed{Pod: info, node: n, plan: plan, claims: claims})
+	if was != nil && was.node == n && was.batches() && info.batches() && info.like(was.Pod) {
+		c.journal.serial = before // nothing that decisions look at has changed
+		return
+	}
+	c.follow(info.pod.UID, n, before)
 }
 
 // insert adds a placed pod.

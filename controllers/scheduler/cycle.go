@@ -47,8 +47,11 @@ type Cycle struct {
 	// scored is set if totals are known; explained, if not nil, records what each plugin says.
 	scored    bool
 	explained *Explanation
-	stamps    []uint64
-	stamp     uint64
+	batch     batch
+	// partial is set if the search has ended early, and compared if the score of a node depends on others.
+	partial, compared bool
+	stamps            []uint64
+	stamp             uint64
 }
 
 // check is a filter of this cycle.
@@ -106,6 +109,9 @@ func (c *Cluster) cycle(p *Profile) *Cycle {
 // plugin that panics makes it fail.
 func (c *Cluster) decide(p *Profile, pod *Pod, why *Explanation) *Cycle {
 	cy := c.cycle(p)
+	if why == nil && cy.again(pod) {
+		return cy
+	}
 	cy.explained = why
 	cy.begin(pod)
 	cy.guard((*Cycle).search)
@@ -115,6 +121,7 @@ func (c *Cluster) decide(p *Profile, pod *Pod, why *Explanation) *Cycle {
 	if cy.failed != nil {
 		cy.feasible, cy.selected = cy.feasible[:0], nil
 	}
+	cy.batch.open(cy)
 	return cy
 }
 
@@ -138,6 +145,8 @@ func (cy *Cycle) begin(pod *Pod) {
 	cy.expected, cy.reserving = cy.expected[:0], nil
 	cy.renewed, cy.refused, cy.failed, cy.selected, cy.scored, cy.hasBare, cy.running = nil, nil, nil, nil, false, false, ""
 	cy.ahead = cy.cluster.nominations.ahead(pod, cy.ahead[:0])
+	cy.partial, cy.compared, cy.batch.serial = false, false, 0
+	cy.batch.scorers = cy.batch.scorers[:0]
 }
 
 // prepare calls the PreFilter plugins. It is false if one refuses the pod.
@@ -257,6 +266,7 @@ func (cy *Cycle) look() {
 			return
 		} else if found && len(cy.feasible) >= enough {
 			c.next = (k + 1) % len(nodes)
+			cy.partial = true
 			return
 		}
 		if k++; k == len(nodes) {
@@ -437,12 +447,16 @@ func (cy *Cycle) score() {
 			}
 		}
 		cy.explained.raw(s.plugin, cy)
-		if x, ok := by.(Normalizer); ok {
-			x.NormalizeScore(cy.part)
-		} else if x, ok := s.plugin.(Normalizer); ok {
+		x, normalizes := by.(Normalizer)
+		if !normalizes {
+			x, normalizes = s.plugin.(Normalizer)
+		}
+		cy.compared = cy.compared || !isNodeLocal[s.plugin.Name()] || normalizes && slices.ContainsFunc(cy.part, func(v int64) bool { return v != 0 })
+		if normalizes {
 			x.NormalizeScore(cy.part)
 		}
 		w.leave()
+		cy.batch.scorers = append(cy.batch.scorers, batchScorer{s.weight, by, s.plain, normalizes, cy.part[0]})
 		cy.explained.normalized(s, cy)
 		for i, v := range cy.part {
 			if v < 0 || v > MaxNodeScore {

@@ -195,6 +195,7 @@ func (cy *Cycle) refusedBy() (out []string) {
 func (c *Cluster) Fork() *Cluster {
 	out := newCluster()
 	out.profile, out.random, out.next, out.nextPreempted = c.profile, nil, c.next, c.nextPreempted
+	out.unbatched = c.unbatched
 	out.namespaces, out.spared = maps.Clone(c.namespaces), maps.Clone(c.spared)
 	out.budgets = cloneBudgets(c.budgets)
 	for _, n := range c.order {

@@ -37,6 +37,10 @@
 // of a node's labels and taints is remembered for pods that agree in what these look at, so a decision costs
 // as much as the nodes it looks at, whatever the number of pods, and allocates nothing.
 //
+// Pods that are the same and follow each other are a batch, if their plugins look at one node at a time:
+// after the first, only the node of the last one is looked at again. Any other change of the cluster ends it,
+// and profiles with plugins that are not of this package have none.
+//
 // [Cluster.Schedule] decides, [Cluster.Explain] says why, [Cluster.Fork] copies the state for simulations;
 // [Scheduler.Explain] and [Scheduler.Simulate] do so on the live state.
 //

@@ -193,3 +193,21 @@ func (s *Scheduler) Searching() (found bool) {
 	})
 	return found
 }
+
+// Batched is how many decisions have continued a batch.
+func (c *Cluster) Batched() (n int) {
+	for _, cy := range c.cycles {
+		n += cy.batch.hits
+	}
+	return n
+}
+
+// Unbatch decides about each pod from the start.
+func (c *Cluster) Unbatch(off bool) { c.unbatched = off }
+
+// Follow lets the batch go on as if the pod that was decided about last had been placed.
+func (c *Cluster) Follow() {
+	for _, cy := range c.cycles {
+		cy.batch.placed = true
+	}
+}

@@ -2,6 +2,8 @@ package scheduler
 
 // journal holds how to take back the changes of a cluster, the last one first, while there is a mark.
 type journal struct {
+	// serial changes with every change of the cluster.
+	serial  uint64
 	open    int
 	changes []change
 	// undoing is set while changes are taken back, which are not logged again.
@@ -18,12 +20,14 @@ type change struct {
 }
 
 func (j *journal) add(c change) {
+	j.serial++
 	if j.open > 0 && !j.undoing {
 		j.changes = append(j.changes, c)
 	}
 }
 
 func (j *journal) log(undo func()) {
+	j.serial++
 	if j.open > 0 && !j.undoing {
 		j.changes = append(j.changes, change{undo: undo})
 	}

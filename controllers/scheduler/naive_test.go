@@ -26,6 +26,8 @@ type world struct {
 	naive *naive.Cluster
 	nodes map[string]bool
 	pods  []*corev1.Pod // on nodes
+	// plain leaves out what makes pods look at each other.
+	plain bool
 	n     int
 }
 
@@ -145,6 +147,14 @@ func (w *world) spread(p *corev1.Pod) {
 }
 
 func (w *world) pod() *corev1.Pod {
+	p := w.anyPod()
+	if w.plain {
+		p.Spec.Affinity, p.Spec.TopologySpreadConstraints = nil, nil
+	}
+	return p
+}
+
+func (w *world) anyPod() *corev1.Pod {
 	w.n++
 	p := pod(fmt.Sprintf("p%d", w.n), app(w.one("web", "db", "cache")), priority(int32(w.IntN(4))))
 	p.Namespace = w.one("default", "default", "other")

@@ -149,8 +149,8 @@ type PreBindPlugin interface {
 }
 
 // PreBindPreFlight reports whether PreBind will do something for a pod that has room on a node. Of a plugin
-// without it, it is taken that it will: the pod's status then shows the node before, which costs a request. It
-// does no I/O.
+// without it, it is taken that it will: the pod's status then shows the node before, which costs a request.
+// It does no I/O.
 type PreBindPreFlight interface {
 	PreBindPlugin
 	PreBindPreFlight(p *Pod, node string) bool

@@ -288,6 +288,18 @@ func (s *Scheduler) pluginFailed(profile *Profile, st *Status) {
 	}
 }
 
+// measureBatch reports whether a decision has continued a batch.
+func (s *Scheduler) measureBatch(p *Profile, batched bool) {
+	f := s.opts.Metrics.Batch
+	switch {
+	case f == nil:
+	case batched:
+		f(p.name, "hint_used")
+	default:
+		f(p.name, "no_hint")
+	}
+}
+
 // measure reports an attempt.
 func (s *Scheduler) measure(o *outcome, began time.Time) {
 	s.pluginFailed(o.profile, o.failed)

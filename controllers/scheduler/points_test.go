@@ -21,6 +21,8 @@ type everywhere struct {
 	mu     sync.Mutex
 	calls  []string
 	answer map[string]func() *scheduler.Status
+	// idle says before PreBind that it does nothing, so that the pod is not updated meanwhile.
+	idle bool
 }
 
 func (e *everywhere) Name() string { return "Everywhere" }
@@ -50,7 +52,8 @@ func (e *everywhere) called() []string {
 	return e.calls
 }
 
-func (e *everywhere) PreEnqueue(*scheduler.Pod) *scheduler.Status { return e.call("PreEnqueue") }
+func (e *everywhere) PreBindPreFlight(*scheduler.Pod, string) bool { return !e.idle }
+func (e *everywhere) PreEnqueue(*scheduler.Pod) *scheduler.Status  { return e.call("PreEnqueue") }
 func (e *everywhere) PreFilter(*scheduler.Cycle) (scheduler.NodeFilter, *scheduler.Status) {
 	return e, e.call("PreFilter")
 }
@@ -105,7 +108,7 @@ func plugged(t *testing.T, e *everywhere, f func(c *controllertest.Cluster, s *s
 
 // A pod passes every point in the order of the framework.
 func TestPluginsAtEveryPoint(t *testing.T) {
-	e := &everywhere{}
+	e := &everywhere{idle: true}
 	plugged(t, e, func(c *controllertest.Cluster, _ *scheduler.Scheduler) {
 		create(c, "p", "1")
 		c.Settle()

@@ -67,6 +67,11 @@ type Options struct {
 	// PodGroupPreemption lets a group that fits nowhere preempt others as a whole, by the priority of the
 	// PodGroup, instead of each pod for itself.
 	PodGroupPreemption bool
+	// NoBatching decides about each pod from the start. Otherwise what was found for a pod serves those after
+	// it that are the same, if nothing else has changed; the decisions are the same, but that in large
+	// clusters the nodes found by one search serve several pods. It is the feature OpportunisticBatching of
+	// Kubernetes.
+	NoBatching bool
 	// NoExpectedNode leaves out of the status of a pod on which node it will be. Otherwise
 	// status.nominatedNodeName has it while the binding waits for Permit or PreBind plugins, for volumes or
 	// for devices: the feature NominatedNodeNameForExpectation of Kubernetes.
@@ -84,6 +89,9 @@ type Metrics struct {
 	// "unschedulable", "waiting_on_preemption" or "error"; decided is how long the decision took, and took
 	// how long the attempt without the bindings.
 	GroupAttempt func(profile, result string, decided, took time.Duration)
+	// Batch is called after every decision: result is "hint_used" for one that has used what was found for
+	// the pod before, else "no_hint".
+	Batch func(profile, result string)
 	// Scheduled is called for every pod that was bound, with how long it was in the queue and how often it
 	// was tried.
 	Scheduled func(profile string, since time.Duration, attempts int)
@@ -172,7 +180,7 @@ func New(m *manager.Manager, opts Options) (*Scheduler, error) {
 	}
 	s.overdue = func() <-chan time.Time { return time.After(opts.DecisionTimeout) }
 	s.cluster = NewCluster(opts.Random)
-	s.cluster.random, s.cluster.profile = opts.Random, s.first
+	s.cluster.random, s.cluster.profile, s.cluster.unbatched = opts.Random, s.first, opts.NoBatching
 	s.volumes = &volumeBinder{s: s, claims: client.For[*corev1.PersistentVolumeClaim](m.Conn()), volumes: client.For[*corev1.PersistentVolume](m.Conn())}
 	s.devices = &deviceBinder{s: s, claims: client.For[*resourcev1.ResourceClaim](m.Conn())}
 	s.informers = m.Informers()
@@ -640,7 +648,9 @@ func (s *Scheduler) decide(t *try) (o outcome, ok bool) {
 	s.within(&o, func() {
 		end := s.cluster.devices.limits.begin(s.searchBudget)
 		defer end()
+		batched := s.cluster.cycle(o.profile).batch.hits
 		cy := s.cluster.decide(o.profile, t.Pod, nil)
+		s.measureBatch(o.profile, cy.batch.hits > batched)
 		if cy.selected != nil {
 			end() // what was found is found again
 			s.assume(t, &o, cy.selected.name)

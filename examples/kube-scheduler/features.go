@@ -16,6 +16,7 @@ const (
 	topologyAware   featuregate.Feature = "TopologyAwareWorkloadScheduling"
 	groupPreemption featuregate.Feature = "WorkloadAwarePreemption"
 	expectedNode    featuregate.Feature = "NominatedNodeNameForExpectation"
+	batching        featuregate.Feature = "OpportunisticBatching"
 )
 
 // needs are the features that others are of no use without.
@@ -44,6 +45,7 @@ func features() *featuregate.Gate {
 		topologyAware:   {alpha(36)},
 		groupPreemption: {alpha(36)},
 		expectedNode:    {alpha(34), beta(35)},
+		batching:        {beta(35)},
 
 		"DRAAdminAccess":                         {alpha(32), beta(34), ga(36)},
 		"DRAConsumableCapacity":                  {alpha(34), locked(beta(36))},
@@ -57,9 +59,11 @@ func features() *featuregate.Gate {
 		"MatchLabelKeysInPodTopologySpread":      {alpha(25), locked(beta(27))},
 		"NodeDeclaredFeatures":                   {alpha(35), locked(beta(36))},
 		"NodeInclusionPolicyInPodTopologySpread": {alpha(25), beta(26), ga(33)},
-		"SchedulerAsyncPreemption":               {alpha(32), locked(beta(33))},
-		"SchedulerQueueingHints":                 {off(beta(28)), beta(32), ga(34)},
-		"SchedulerPopFromBackoffQ":               {locked(beta(33))},
+		// What is written never holds up decisions here, with or without that feature.
+		"SchedulerAsyncAPICalls":   {locked(off(beta(34)))},
+		"SchedulerAsyncPreemption": {alpha(32), locked(beta(33))},
+		"SchedulerQueueingHints":   {off(beta(28)), beta(32), ga(34)},
+		"SchedulerPopFromBackoffQ": {locked(beta(33))},
 	})
 	if err != nil {
 		panic(err) // the table above is wrong

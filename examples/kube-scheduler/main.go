@@ -38,7 +38,7 @@ func newFlags(o *options) *pflag.FlagSet {
 	f.StringVar(&o.configFile, "config", "", "KubeSchedulerConfiguration file; flags override it")
 	f.StringVar(&o.writeTo, "write-config-to", "", "write the KubeSchedulerConfiguration of --config and the flags to this file, with all defaults, and exit")
 	o.gates = features()
-	f.Var(o.gates, "feature-gates", "features to switch, as name=true,...: NominatedNodeNameForExpectation; those that concern PodGroups, which the API server must serve: "+
+	f.Var(o.gates, "feature-gates", "features to switch, as name=true,...: NominatedNodeNameForExpectation, OpportunisticBatching; those that concern PodGroups, which the API server must serve: "+
 		"GenericWorkload, GangScheduling, TopologyAwareWorkloadScheduling, WorkloadAwarePreemption; the others that this scheduler has are locked")
 	component.Fix(f, map[string]component.Fixed{"pod-max-in-unschedulable-pods-duration": {Values: []string{"5m0s", "5m", "300s"},
 		Why: "a pod that no event concerns is tried again after five minutes"}})
@@ -100,6 +100,7 @@ func (o *options) complete(f *pflag.FlagSet) (opts scheduler.Options, err error)
 	}
 	o.inForce(f)
 	o.Configz = func() map[string]any { return map[string]any{configzName: o.config} }
+	opts.NoBatching = !o.gates.Enabled(batching)
 	opts.NoExpectedNode = !o.gates.Enabled(expectedNode)
 	opts.PodGroups, opts.PodGroupPreemption = o.gates.Enabled(genericWorkload), o.gates.Enabled(groupPreemption)
 	return opts, nil

@@ -53,7 +53,13 @@ func TestFlags(t *testing.T) {
 	require.NoError(t, parse("--authentication-kubeconfig=/etc/kubernetes/scheduler.conf", "--authorization-kubeconfig=/etc/kubernetes/scheduler.conf",
 		"--bind-address=127.0.0.1", "--kubeconfig=/etc/kubernetes/scheduler.conf", "--leader-elect=true"))
 	require.ErrorContains(t, parse("--pod-max-in-unschedulable-pods-duration=1m"), "after five minutes")
-	require.NoError(t, parse("--feature-gates=SchedulerQueueingHints=true"))
+	require.NoError(t, parse("--feature-gates=SchedulerQueueingHints=true,SchedulerAsyncAPICalls=false"))
+	require.ErrorContains(t, parse("--feature-gates=SchedulerAsyncAPICalls=true"), "locked")
+	for gates, off := range map[string]bool{"": false, "NominatedNodeNameForExpectation=false,OpportunisticBatching=false": true} {
+		_, opts, err := read(t, "", "--feature-gates="+gates)
+		require.NoError(t, err)
+		require.Equal(t, []bool{off, off}, []bool{opts.NoExpectedNode, opts.NoBatching})
+	}
 	require.ErrorContains(t, parse("--feature-gates=SchedulerQueueingHints=false"), "locked")
 	require.ErrorContains(t, parse("--feature-gates=Nothing=true"), "Nothing")
 }

@@ -18,6 +18,7 @@ type metrics struct {
 	sli         *prometheus.HistogramVec
 	tries       prometheus.Histogram
 	preemptions prometheus.Counter
+	batches     *prometheus.CounterVec
 	failures    *prometheus.CounterVec
 	victims     prometheus.Histogram
 	// The attempts to place groups; nil if none is placed.
@@ -47,7 +48,9 @@ func newMetrics(groups bool) *metrics {
 	}
 	m.failures = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "plugin_failures_total",
 		Help: "Errors, panics and overdue calls of plugins."}, []string{"plugin", "profile"})
-	m.all = []prometheus.Collector{m.failures, m.attempts, m.attemptTook, m.sli, m.tries, m.preemptions, m.victims}
+	m.batches = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "batch_attempts_total",
+		Help: "Decisions, by whether they used what was found for the pod before."}, []string{"profile", "result"})
+	m.all = []prometheus.Collector{m.batches, m.failures, m.attempts, m.attemptTook, m.sli, m.tries, m.preemptions, m.victims}
 	for i, queue := range []string{"active", "backoff", "unschedulable"} {
 		m.all = append(m.all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: "pending_pods",
 			Help: "Pods that wait, by how.", ConstLabels: prometheus.Labels{"queue": queue}}, func() float64 { return m.pending(i) }))
@@ -87,6 +90,7 @@ func (m *metrics) functions() scheduler.Metrics {
 			m.attempts.WithLabelValues(result, profile).Inc()
 			m.attemptTook.WithLabelValues(result, profile).Observe(took.Seconds())
 		},
+		Batch: func(profile, result string) { m.batches.WithLabelValues(profile, result).Inc() },
 		GroupAttempt: func(profile, result string, decided, took time.Duration) {
 			m.groupAttempts.WithLabelValues(result, profile).Inc()
 			m.groupAttemptTook.WithLabelValues(result, profile).Observe(took.Seconds())

@@ -1,0 +1,144 @@
+package scheduler
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
+
+// batch is a decision whose nodes and scores serve the next pod too, if that is like the one before, which
+// was placed where it was decided, and if nothing else has changed: then what one node says is new. It holds
+// for decisions in which all plugins look at the pod and one node each; see batchable. Where the search has
+// ended early, it goes on with the nodes that were found, for as many pods as these are, and then searches
+// on.
+type batch struct {
+	pod   *Pod
+	shape *shape
+	// serial is that of the journal after the last pod was placed; 0 if there is no batch.
+	serial uint64
+	// on is the node of the last pod, or will be.
+	on *Node
+	// placed is set when the last pod is there, and left is how many pods may follow.
+	placed  bool
+	left    int
+	scorers []batchScorer
+	// hits is how many decisions were made so.
+	hits int
+}
+
+// batchScorer scores one node. The scores of a plugin that compares nodes are all equal.
+type batchScorer struct {
+	weight int64
+	by     NodeScore
+	plain  ScorePlugin
+	equal  bool
+	score  int64
+}
+
+// isNodeLocal are the plugins whose answers depend on the pod and one node alone, and those whose scores do
+// if all are equal before they are compared.
+var isNodeLocal = map[string]bool{"NodeUnschedulable": true, "NodeName": true, "TaintToleration": true, "NodeAffinity": true, "NodePorts": true,
+	"NodeResourcesFit": true, "NodeResourcesBalancedAllocation": true, "ImageLocality": true, "NodeDeclaredFeatures": true}
+
+// batches reports whether pods like this one can follow each other in a batch.
+func (p *Pod) batches() bool {
+	a := &p.affinity
+	return len(a.required)+len(a.requiredAnti)+len(a.preferred)+len(p.claims)+len(p.devices)+len(p.disks)+len(p.spread) == 0 && p.pinned == nil
+}
+
+// like reports whether two pods are the same to all plugins. Their shapes are compared apart.
+func (p *Pod) like(o *Pod) bool {
+	return p.pod.Namespace == o.pod.Namespace && p.kinKey == o.kinKey && maps.Equal(p.pod.Labels, o.pod.Labels) &&
+		p.need.equal(&o.need) && p.nonZero.equal(&o.nonZero) && p.asked.equal(&o.asked) &&
+		slices.Equal(p.ports, o.ports) && slices.Equal(p.images, o.images)
+}
+
+func (a *amounts) equal(b *amounts) bool {
+	return a.cpu == b.cpu && a.memory == b.memory && a.ephemeral == b.ephemeral && maps.Equal(a.others, b.others)
+}
+
+// open begins a batch with the decision that was made, if it can have one.
+func (b *batch) open(cy *Cycle) {
+	b.serial, b.placed = 0, false
+	c := cy.cluster
+	if c.unbatched || cy.failed != nil || cy.explained != nil || len(cy.feasible) < 2 || !cy.batchable() {
+		return
+	}
+	b.pod, b.shape, b.on, b.serial, b.left = cy.pod, cy.shape, cy.selected, c.journal.serial, len(cy.feasible)
+	if !cy.partial {
+		b.left = math.MaxInt
+	}
+}
+
+// batchable reports whether all that was asked looks at one node at a time.
+func (cy *Cycle) batchable() bool {
+	if len(cy.ahead)+len(cy.cluster.nominations.byPod) > 0 || cy.profile.foreign || !cy.pod.batches() || cy.compared {
+		return false
+	}
+	for i := range cy.checks {
+		if !isNodeLocal[cy.checks[i].plugin.Name()] {
+			return false
+		}
+	}
+	return true
+}
+
+// follow notes that a pod was placed. before is the serial of the journal then.
+func (c *Cluster) follow(uid types.UID, on *Node, before uint64) {
+	for _, cy := range c.cycles {
+		b := &cy.batch
+		if b.serial == 0 {
+			continue
+		}
+		if b.serial != before || b.placed || uid != b.pod.pod.UID || on != b.on {
+			b.serial = 0
+			continue
+		}
+		b.serial, b.placed = c.journal.serial, true
+	}
+}
+
+// again decides about a pod that continues the batch. It is false if it does not, or if no node is left.
+func (cy *Cycle) again(pod *Pod) bool {
+	b, c := &cy.batch, cy.cluster
+	if b.serial == 0 || b.serial != c.journal.serial || !b.placed || b.left == 0 || c.unbatched || c.within != nil ||
+		len(c.nominations.byPod) > 0 || pod.pod.UID == b.pod.pod.UID || !pod.batches() || !pod.like(b.pod) || cy.shapes.of(cy.profile, pod) != b.shape {
+		b.serial = 0
+		return false
+	}
+	i := slices.Index(cy.feasible, b.on)
+	cy.pod, cy.watch, cy.renewed, cy.running = pod, nil, nil, ""
+	cy.reserving = nil
+	if st := cy.filter(b.on); st != nil {
+		cy.refusals = append(cy.refusals, turnedDown{b.on, st})
+		cy.feasible, cy.totals = slices.Delete(cy.feasible, i, i+1), slices.Delete(cy.totals, i, i+1)
+		if st.Code == Error || len(cy.feasible) < 2 {
+			b.serial = 0
+			return false
+		}
+	} else {
+		cy.totals[i] = b.total(pod, b.on)
+	}
+	cy.selected = cy.best()
+	b.pod, b.on, b.placed = pod, cy.selected, false
+	b.left--
+	b.hits++
+	return true
+}
+
+func (b *batch) total(pod *Pod, n *Node) (sum int64) {
+	for i := range b.scorers {
+		s := &b.scorers[i]
+		switch {
+		case s.equal:
+			sum += s.weight * s.score
+		case s.by != nil:
+			sum += s.weight * s.by.Score(n)
+		default:
+			sum += s.weight * s.plain.Score(pod, n)
+		}
+	}
+	return sum
+}
