@@ -211,3 +211,6 @@ func (c *Cluster) Follow() {
 		cy.batch.placed = true
 	}
 }
+
+// BreakTies sets how ties are broken; nil is by the pod's UID.
+func (c *Cluster) BreakTies(random func(n int) int) { c.random = random }
