@@ -38,8 +38,8 @@ import (
 // Options configure an Aggregator. The zero value sends no client certificate: servers that authenticate
 // proxies see requests without a user then.
 type Options struct {
-	// Certificate returns the client certificate by which other servers know this one; it is called for each
-	// connection. Nil sends none.
+	// Certificate returns the client certificate by which other servers know this one. It is called for each
+	// request; after it has returned another pointer, requests go over new connections. Nil sends none.
 	Certificate func() *tls.Certificate
 	// AllowRedirects passes redirects of other servers on to clients, which would follow them with their
 	// credentials. Otherwise they are an error.

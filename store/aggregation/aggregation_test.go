@@ -153,6 +153,9 @@ type cluster struct {
 	t   *testing.T
 	ca  *certs.Authority // of the extension's certificate
 	api *client.Client[*apiregistrationv1.APIService]
+
+	proxies *certs.Authority
+	own     atomic.Pointer[tls.Certificate] // the front proxy's
 }
 
 func start(t *testing.T, more ...func(*controlplane.Options)) *cluster {
@@ -160,15 +163,22 @@ func start(t *testing.T, more ...func(*controlplane.Options)) *cluster {
 	require.NoError(t, err)
 	proxies, err := certs.NewAuthority("front proxy")
 	require.NoError(t, err)
-	own, err := proxies.Client("front-proxy-client")
-	require.NoError(t, err)
-	x := startExtension(t, serving, proxies)
-	pair := own.TLS()
-	p := planetest.Start(t, append(more, func(o *controlplane.Options) {
-		o.WebhookDial = x.dial
-		o.Aggregation.Certificate = func() *tls.Certificate { return &pair }
+	c := &cluster{extension: startExtension(t, serving, proxies), t: t, ca: serving, proxies: proxies}
+	c.identify("front-proxy-client")
+	c.Plane = planetest.Start(t, append(more, func(o *controlplane.Options) {
+		o.WebhookDial = c.dial
+		o.Aggregation.Certificate = c.own.Load
 	})...)
-	return &cluster{p, x, t, serving, client.For[*apiregistrationv1.APIService](p.Admin())}
+	c.api = client.For[*apiregistrationv1.APIService](c.Admin())
+	return c
+}
+
+// identify gives the front proxy another certificate.
+func (c *cluster) identify(name string) {
+	pair, err := c.proxies.Client(name)
+	require.NoError(c.t, err)
+	own := pair.TLS()
+	c.own.Store(&own)
 }
 
 // register creates the APIService.
@@ -404,6 +414,39 @@ func TestCertificateOfTheOtherServer(t *testing.T) {
 		c.await(apiregistrationv1.ConditionFalse)
 		update(func(s *apiregistrationv1.APIServiceSpec) { s.CABundle = c.ca.CertPEM() })
 		c.await(apiregistrationv1.ConditionTrue)
+	})
+}
+
+// After the front proxy's certificate has been replaced, the other server sees the new one, also while a
+// watch keeps the connection with the previous one open, and that watch goes on.
+func TestReplacedCertificateOfTheProxy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := start(t)
+		c.register(nil)
+		c.await(apiregistrationv1.ConditionTrue)
+		events, err := c.Admin().Stream(t.Context(), &client.Request{Path: flunders + "/flunders", Query: url.Values{"watch": {"1"}}})
+		require.NoError(t, err)
+		_, err = io.ReadFull(events.Body, make([]byte, len(`{"type":"ADDED","object":{}}`)+1))
+		require.NoError(t, err)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := io.Copy(io.Discard, events.Body)
+			ended <- err
+		}()
+		sender := func() string {
+			_, err := c.get(c.Admin(), flunders+"/flunders", "")
+			require.NoError(t, err)
+			return c.last(flunders + "/flunders").TLS.PeerCertificates[0].Subject.CommonName
+		}
+		for _, name := range []string{"second", "third"} {
+			require.NotEqual(t, name, sender())
+			c.identify(name)
+			require.Equal(t, name, sender())
+		}
+		synctest.Wait()
+		require.Empty(t, ended, "the watch goes on")
+		require.NoError(t, events.Body.Close())
+		<-ended
 	})
 }
 

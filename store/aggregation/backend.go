@@ -36,13 +36,12 @@ type backend struct {
 	host       string // NAME.NAMESPACE.svc:PORT
 	broken     error  // why it cannot be used at all, such as a caBundle without a certificate; nil if it can
 
-	cancel context.CancelFunc // ends the checks
-	// requests shares connections between requests, over HTTP/2 if the server has it. upgrades is for
-	// requests that switch protocols, for which HTTP/1.1 is needed.
-	requests, upgrades *http.Transport
-	suspect            chan struct{} // requests a check
+	cancel  context.CancelFunc // ends the checks
+	config  *tls.Config        // of connections, without a client certificate
+	suspect chan struct{}      // requests a check
 
 	mu        sync.Mutex // guards what follows
+	current   *transports
 	available bool
 	group     int32 // priorities
 	order     int32
@@ -67,17 +66,59 @@ func newBackend(g *Aggregator, o *apiregistrationv1.APIService) *backend {
 			b.broken = errors.New("there is no certificate in caBundle")
 		}
 	}
-	if certificate := g.opts.Certificate; certificate != nil {
-		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate(), nil }
+	b.config = config
+	return b
+}
+
+// transports reach the server with one client certificate.
+type transports struct {
+	certificate *tls.Certificate // nil: none is sent
+	// requests shares connections between requests, over HTTP/2 if the server has it. upgrades is for
+	// requests that switch protocols, for which HTTP/1.1 is needed.
+	requests, upgrades *http.Transport
+}
+
+func (b *backend) newTransports(certificate *tls.Certificate) *transports {
+	config := b.config.Clone()
+	if certificate != nil {
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil }
 	}
-	dial := webhook.Dialer(b.service, webhook.Options{Dial: g.opts.Dial, Services: g.access})
-	b.requests = &http.Transport{DialContext: dial, TLSClientConfig: config, ForceAttemptHTTP2: true, DisableCompression: true,
-		MaxIdleConnsPerHost: 25, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second}
 	plain := config.Clone()
 	plain.NextProtos = []string{"http/1.1"}
-	b.upgrades = &http.Transport{DialContext: dial, TLSClientConfig: plain, DisableCompression: true,
-		TLSHandshakeTimeout: 10 * time.Second, TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}}
-	return b
+	dial := webhook.Dialer(b.service, webhook.Options{Dial: b.aggregator.opts.Dial, Services: b.aggregator.access})
+	return &transports{
+		certificate: certificate,
+		requests: &http.Transport{DialContext: dial, TLSClientConfig: config, ForceAttemptHTTP2: true, DisableCompression: true,
+			MaxIdleConnsPerHost: 25, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second},
+		upgrades: &http.Transport{DialContext: dial, TLSClientConfig: plain, DisableCompression: true,
+			TLSHandshakeTimeout: 10 * time.Second, TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}},
+	}
+}
+
+// close closes idle connections, and those in use when their requests end.
+func (t *transports) close() {
+	t.requests.CloseIdleConnections()
+	t.upgrades.CloseIdleConnections()
+}
+
+// transports returns those with the current certificate: servers refuse one that has expired also on a
+// connection which was opened before it did.
+func (b *backend) transports() *transports {
+	var certificate *tls.Certificate
+	if b.aggregator.opts.Certificate != nil {
+		certificate = b.aggregator.opts.Certificate()
+	}
+	b.mu.Lock()
+	previous := b.current
+	if previous == nil || previous.certificate != certificate {
+		b.current = b.newTransports(certificate)
+	}
+	t := b.current
+	b.mu.Unlock()
+	if previous != nil && previous != t {
+		previous.close()
+	}
+	return t
 }
 
 func port(s *apiregistrationv1.ServiceReference) int32 {
@@ -104,8 +145,12 @@ func (b *backend) priorities(spec *apiregistrationv1.APIServiceSpec) bool {
 
 // close closes idle connections.
 func (b *backend) close() {
-	b.requests.CloseIdleConnections()
-	b.upgrades.CloseIdleConnections()
+	b.mu.Lock()
+	t := b.current
+	b.mu.Unlock()
+	if t != nil {
+		t.close()
+	}
 }
 
 // version is what discovery and OpenAPI show.
@@ -163,10 +208,11 @@ func (b *backend) send(r *http.Request, u *authn.User) (*http.Response, error) {
 	if b.broken != nil {
 		return nil, b.broken
 	}
+	t := b.transports()
 	if upgrades(r.Header) {
-		return webhook.Transport(r.Context(), b.upgrades).RoundTrip(r)
+		return webhook.Transport(r.Context(), t.upgrades).RoundTrip(r)
 	}
-	return webhook.Transport(r.Context(), b.requests).RoundTrip(r)
+	return webhook.Transport(r.Context(), t.requests).RoundTrip(r)
 }
 
 func upgrades(h http.Header) bool {
