@@ -22,17 +22,20 @@ import (
 type nodeClient struct {
 	caFile, certFile, keyFile string
 	addressTypes              []string
-	timeout                   time.Duration
+	timeout                   time.Duration // to connect, and again for the handshake
+	// dial opens connections; nil uses the network.
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-var addressTypes = []string{string(corev1.NodeInternalIP), string(corev1.NodeExternalIP), string(corev1.NodeInternalDNS), string(corev1.NodeExternalDNS), string(corev1.NodeHostName)}
+// addressTypes are all types, in kube-apiserver's order.
+var addressTypes = []string{string(corev1.NodeHostName), string(corev1.NodeInternalDNS), string(corev1.NodeInternalIP), string(corev1.NodeExternalDNS), string(corev1.NodeExternalIP)}
 
 func (n *nodeClient) flags(f *pflag.FlagSet) {
 	f.StringVar(&n.caFile, "kubelet-certificate-authority", "", "authority of the kubelets' serving certificates (empty: not verified)")
 	f.StringVar(&n.certFile, "kubelet-client-certificate", "", "client certificate for kubelets")
 	f.StringVar(&n.keyFile, "kubelet-client-key", "", "key of --kubelet-client-certificate")
 	f.StringSliceVar(&n.addressTypes, "kubelet-preferred-address-types", addressTypes, "types of the addresses of nodes at which kubelets are reached; the first that a node has is used")
-	f.DurationVar(&n.timeout, "kubelet-timeout", 10*time.Second, "time to connect to a kubelet")
+	f.DurationVar(&n.timeout, "kubelet-timeout", 5*time.Second, "time to connect to a kubelet")
 }
 
 func (n *nodeClient) validate() error {
@@ -71,15 +74,18 @@ func (n *nodeClient) transports(log *slog.Logger) (verified, unverified http.Rou
 		return nil, nil, fmt.Errorf("kubelet client: %w", err)
 	}
 	transport := func(insecure bool) http.RoundTripper {
-		dial := func(ctx context.Context, network, address string) (net.Conn, error) {
-			cfg := files.Config()
+		return component.NewTransport(files, func(cfg *tls.Config) *http.Transport {
 			cfg.InsecureSkipVerify = insecure
 			cfg.NextProtos = []string{"http/1.1"}
-			ctx, cancel := context.WithTimeout(ctx, n.timeout)
-			defer cancel()
-			return (&tls.Dialer{Config: cfg}).DialContext(ctx, network, address)
-		}
-		return &http.Transport{DialTLSContext: dial, MaxIdleConnsPerHost: 10, IdleConnTimeout: time.Minute}
+			return &http.Transport{TLSClientConfig: cfg, DialContext: n.connect, TLSHandshakeTimeout: n.timeout, MaxIdleConnsPerHost: 10, IdleConnTimeout: time.Minute}
+		})
 	}
 	return transport(n.caFile == ""), transport(true), nil
+}
+
+func (n *nodeClient) connect(ctx context.Context, network, address string) (net.Conn, error) {
+	if n.dial != nil {
+		return n.dial(ctx, network, address)
+	}
+	return (&net.Dialer{Timeout: n.timeout}).DialContext(ctx, network, address)
 }

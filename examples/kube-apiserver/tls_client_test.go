@@ -2,6 +2,8 @@ package main
 
 import (
 	"crypto/tls"
+	"crypto/x509"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -11,14 +13,17 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/examples/internal/component"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/certs"
 	"github.com/keelson-dev/keelson/store/etcdserver"
 	"github.com/keelson-dev/keelson/store/memory"
+	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
 // Connections to kubelets and to etcd use the authority and the client certificate that are on disk when they
@@ -80,6 +85,119 @@ func TestClientFilesAreReloaded(t *testing.T) {
 			_, err := opened.List(t.Context(), "/", store.ListOptions{})
 			return err == nil && peer.accepted.Load() > before
 		}, time.Minute, 50*time.Millisecond)
+	})
+}
+
+// rotatingKubelet is a kubelet whose certificate and authority of clients can be replaced, and what reaches
+// it. It responds with the issuer of the client's certificate.
+type rotatingKubelet struct {
+	t         *testing.T
+	config    atomic.Pointer[tls.Config]
+	transport http.RoundTripper
+	stop      func()
+}
+
+func startRotatingKubelet(t *testing.T, files clientFiles) *rotatingKubelet {
+	k := &rotatingKubelet{t: t}
+	listener := pipenet.New()
+	srv := &http.Server{
+		TLSConfig: &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return k.config.Load(), nil }},
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, r.TLS.PeerCertificates[0].Issuer.CommonName+"\n")
+			if r.URL.Path == "/follow" {
+				_ = http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+			}
+		})}
+	served := make(chan error, 1)
+	go func() { served <- srv.ServeTLS(listener, "", "") }()
+	k.stop = func() {
+		require.NoError(t, srv.Close())
+		<-served
+	}
+	n := &nodeClient{caFile: files.ca, certFile: files.cert, keyFile: files.key, timeout: time.Minute, dial: listener.Dial}
+	var err error
+	k.transport, _, err = n.transports(slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	return k
+}
+
+// serve uses a certificate of one authority, and accepts clients with one of any of the others.
+func (k *rotatingKubelet) serve(ca *certs.Authority, clients ...*certs.Authority) {
+	pair, err := ca.Serving("node", "node")
+	require.NoError(k.t, err)
+	pool := x509.NewCertPool()
+	for _, ca := range clients {
+		pool.AddCert(ca.Cert)
+	}
+	k.config.Store(&tls.Config{Certificates: []tls.Certificate{pair.TLS()}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert})
+}
+
+func (k *rotatingKubelet) get(path string) *http.Response {
+	r, err := http.NewRequestWithContext(k.t.Context(), http.MethodGet, "https://node"+path, nil)
+	require.NoError(k.t, err)
+	resp, err := k.transport.RoundTrip(r)
+	require.NoError(k.t, err)
+	return resp
+}
+
+// issuer sends requests for several seconds, and requires that each reaches the kubelet with a certificate of
+// that issuer.
+func (k *rotatingKubelet) issuer(want string) {
+	k.t.Helper()
+	for range 40 {
+		resp := k.get("/")
+		b, err := io.ReadAll(resp.Body)
+		require.NoError(k.t, err)
+		require.NoError(k.t, resp.Body.Close())
+		require.Equal(k.t, want+"\n", string(b))
+		time.Sleep(component.ReloadEvery / 10)
+	}
+}
+
+// While the authority and the pair for kubelets are replaced, no request fails, and the kubelet sees the new
+// certificate also if its connections are always in use. A stream that is open goes on.
+func TestNoKubeletRequestFailsWhileFilesChange(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		first, err := certs.NewAuthority("first")
+		require.NoError(t, err)
+		second, err := certs.NewAuthority("second")
+		require.NoError(t, err)
+		files := clientFiles{filepath.Join(dir, "ca.crt"), filepath.Join(dir, "client.crt"), filepath.Join(dir, "client.key")}
+		files.write(t, first)
+		write := func(name string, data []byte) {
+			require.NoError(t, os.WriteFile(name, data, 0o600))
+			time.Sleep(component.ReloadEvery)
+		}
+		k := startRotatingKubelet(t, files)
+		k.serve(first, first, second)
+		stream := k.get("/follow")
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, _ = io.Copy(io.Discard, stream.Body)
+		}()
+		k.issuer("first")
+		pair, err := second.Client("server")
+		require.NoError(t, err)
+		write(files.ca, append(first.CertPEM(), second.CertPEM()...))
+		write(files.cert, pair.CertPEM())
+		k.issuer("first") // the key is another certificate's
+		write(files.key, pair.KeyPEM())
+		k.issuer("second")
+		k.serve(second, second)
+		write(files.ca, second.CertPEM())
+		k.issuer("second")
+		synctest.Wait()
+		select {
+		case <-ended:
+			t.Error("the stream has ended")
+		default:
+		}
+		require.NoError(t, stream.Body.Close())
+		<-ended
+		k.stop()
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/http/httputil"
 	"net/url"
 	"strings"
@@ -28,6 +29,7 @@ func (s *Server) forward(r *request, to http.RoundTripper, u *url.URL) {
 		}
 		proxied = &links{prefix: r.proxyPrefix(), backend: u.Host, front: r.Host}
 	}
+	connected := false
 	proxy := &httputil.ReverseProxy{
 		Transport:     to,
 		FlushInterval: -1,
@@ -51,11 +53,14 @@ func (s *Server) forward(r *request, to http.RoundTripper, u *url.URL) {
 			return nil
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) {
-			r.fail(r.backendError(err))
+			r.fail(r.backendError(u, err, connected))
 		},
 	}
 	ctx, cancel := r.server.lifecycle.within(r.Context(), cutting)
 	defer cancel()
+	if r.upgrades() {
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }})
+	}
 	proxy.ServeHTTP(r.w, r.WithContext(ctx))
 }
 
@@ -71,8 +76,9 @@ func asMade(p *httputil.ProxyRequest) {
 	}
 }
 
-// backendError is the error of a request that a backend did not answer.
-func (r *request) backendError(err error) error {
+// backendError is the error of a request that the backend at u did not answer, because of a *StatusError, or
+// of another error before or after the connection was there.
+func (r *request) backendError(u *url.URL, err error, connected bool) error {
 	if e, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return e
 	}
@@ -85,10 +91,16 @@ func (r *request) backendError(err error) error {
 	if other && errors.Is(err, context.DeadlineExceeded) {
 		return apierrors.NewTimeout("the server that serves this version did not respond in time", 0)
 	}
-	if other || r.info.Subresource == "proxy" {
+	text := fmt.Sprintf("error dialing backend: %v", err)
+	switch {
+	case other, r.info.Subresource == "proxy" && !r.upgrades():
 		return apierrors.NewServiceUnavailable(fmt.Sprintf("error trying to reach service: %v", err))
+	case r.info.Subresource == "log":
+		text = fmt.Sprintf("Get %q: %v", u, err)
+	case connected:
+		text = err.Error()
 	}
-	return apierrors.NewInternalError(fmt.Errorf("error dialing backend: %w", err))
+	return apierrors.New(http.StatusInternalServerError, "", text)
 }
 
 // bearerProtocol begins the WebSocket protocol by which browsers send a token.

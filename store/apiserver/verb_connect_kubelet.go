@@ -49,7 +49,12 @@ func (s *Server) connectPod(rt *route, r *request, pod *corev1.Pod) {
 		r.fail(err)
 		return
 	}
-	if u := podURL(host, r, pod, container); r.info.Subresource == "log" && r.webSocket() {
+	u := podURL(host, r, pod, container)
+	if err := s.checkReachableAddress(r, host); err != nil {
+		r.fail(r.backendError(u, err, false))
+		return
+	}
+	if r.info.Subresource == "log" && r.webSocket() {
 		s.socketLog(r, u)
 	} else {
 		s.forwardToNode(r, u)
@@ -115,7 +120,7 @@ func podURL(host string, r *request, pod *corev1.Pod, container string) *url.URL
 	return u
 }
 
-// kubelet returns host and port of the server of a node's kubelet.
+// kubelet returns host and port of the server of a node's kubelet, which have not been checked.
 func (s *Server) kubelet(r *request, node string) (string, error) {
 	if s.opts.Nodes == nil {
 		return "", apierrors.NewServiceUnavailable("this server cannot reach nodes")
@@ -124,11 +129,7 @@ func (s *Server) kubelet(r *request, node string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	host, err := s.kubeletOf(obj.(*corev1.Node))
-	if err != nil {
-		return "", err
-	}
-	return host, s.checkReachableAddress(r, host)
+	return s.kubeletOf(obj.(*corev1.Node))
 }
 
 // defaultKubeletPort is the port of kubelets whose node status has none.
@@ -146,7 +147,11 @@ func (s *Server) kubeletOf(node *corev1.Node) (string, error) {
 			}
 		}
 	}
-	return "", apierrors.NewInternalError(fmt.Errorf("no address of node %s is known", node.Name))
+	known := make([]string, len(node.Status.Addresses))
+	for i, a := range node.Status.Addresses {
+		known[i] = fmt.Sprintf("{%s %s}", a.Type, a.Address)
+	}
+	return "", apierrors.New(http.StatusInternalServerError, "", fmt.Sprintf("no preferred addresses found; known addresses: %v", known))
 }
 
 // forwardToNode sends the request to a kubelet. Kubelets refuse the WebSockets of pages of other hosts; the

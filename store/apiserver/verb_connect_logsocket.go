@@ -38,7 +38,7 @@ func (s *Server) socketLog(r *request, u *url.URL) {
 	}
 	resp, err := s.nodes(r).RoundTrip(req)
 	if err != nil {
-		r.fail(r.backendError(err))
+		r.fail(r.backendError(u, err, false))
 		return
 	}
 	defer resp.Body.Close()

@@ -31,13 +31,18 @@ func (s *Server) proxyNode(r *request, node *corev1.Node) {
 	if err == nil {
 		err = s.checkReachableAddress(r, host)
 	}
+	scheme := t.scheme
+	if ofKubelet {
+		scheme = "https"
+	}
+	u := s.proxyURL(r, scheme, host)
 	switch {
 	case err != nil:
-		r.fail(err)
+		r.fail(r.backendError(u, err, false))
 	case ofKubelet:
-		s.forwardToNode(r, s.proxyURL(r, "https", host))
+		s.forwardToNode(r, u)
 	default:
-		s.forward(r, s.backends(), s.proxyURL(r, t.scheme, host))
+		s.forward(r, s.backends(), u)
 	}
 }
 
@@ -81,11 +86,12 @@ func (s *Server) proxyPod(r *request, pod *corev1.Pod) {
 	}
 	port := cmp.Or(t.port, firstPort(pod), defaultPort(t.scheme))
 	host := net.JoinHostPort(pod.Status.PodIP, port)
+	u := s.proxyURL(r, t.scheme, host)
 	if err := s.checkReachableAddress(r, host); err != nil {
-		r.fail(err)
+		r.fail(r.backendError(u, err, false))
 		return
 	}
-	s.forward(r, s.backends(), s.proxyURL(r, t.scheme, host))
+	s.forward(r, s.backends(), u)
 }
 
 // firstPort is the first port that a container of the pod declares; empty if none does.
@@ -111,11 +117,12 @@ func (s *Server) proxyService(r *request, svc *corev1.Service) {
 	if err == nil {
 		err = s.checkReachableAddress(r, host)
 	}
+	u := s.proxyURL(r, t.scheme, host)
 	if err != nil {
-		r.fail(err)
+		r.fail(r.backendError(u, err, false))
 		return
 	}
-	s.forward(r, s.backends(), s.proxyURL(r, t.scheme, host))
+	s.forward(r, s.backends(), u)
 }
 
 // endpointOf picks a ready endpoint of a service at random, out of those that are pods of its namespace: an

@@ -18,11 +18,12 @@ import (
 //   - a global unicast one; a loopback one only with Options.Local,
 //   - and never one where this server listens.
 
-// checkReachable checks a host, an IP address or a name all of whose addresses must do, and a port.
+// checkReachable checks a host, an IP address or a name all of whose addresses must do, and a port. The error
+// of a name that cannot be resolved is that of a connection to it.
 func (s *Server) checkReachable(r *request, host string, port int) error {
 	ips, err := resolve(r.Context(), host)
 	if err != nil {
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("the address of the backend is not known: %v", err))
+		return &net.OpError{Op: "dial", Net: "tcp", Err: err}
 	}
 	for _, ip := range ips {
 		if !ip.IsGlobalUnicast() && !(ip.IsLoopback() && s.opts.Local) || s.isOwnAddress(r, ip, port) {

@@ -5,10 +5,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"log/slog"
+	"net/http"
+	"sync"
 )
 
-// ClientTLS are the files that secure connections a program makes. New connections
-// use the current content of the files.
+// ClientTLS are the files that secure connections a program makes. New connections use the current content of
+// the files.
 type ClientTLS struct {
 	authorities *Reloaded[*x509.CertPool]   // nil: the system's
 	pair        *Reloaded[*tls.Certificate] // nil: none is sent
@@ -38,10 +40,54 @@ func (c *ClientTLS) Config() *tls.Config {
 		cfg.RootCAs = c.authorities.Get()
 	}
 	if c.pair != nil {
-		cfg.Certificates = []tls.Certificate{*c.pair.Get()}
+		// A callback, unlike Certificates, sends it even if the server does not list its issuer.
+		pair := c.pair.Get()
+		cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return pair, nil }
 	}
 	return cfg
 }
+
+// version is comparable, and another one after the files have changed.
+func (c *ClientTLS) version() (v struct {
+	authorities *x509.CertPool
+	pair        *tls.Certificate
+}) {
+	if c.authorities != nil {
+		v.authorities = c.authorities.Get()
+	}
+	if c.pair != nil {
+		v.pair = c.pair.Get()
+	}
+	return v
+}
+
+// NewTransport returns a transport whose requests go over connections that were opened with the current
+// files, so that a certificate which has been replaced is no longer relied on when it expires. Requests in
+// progress end on the connections that they have. configure makes the transport for one content of the files.
+func NewTransport(files *ClientTLS, configure func(*tls.Config) *http.Transport) http.RoundTripper {
+	var mu sync.Mutex
+	var current *http.Transport
+	made := files.version()
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		now := files.version()
+		mu.Lock()
+		previous := current
+		if current == nil || now != made {
+			current, made = configure(files.Config()), now
+		}
+		t := current
+		mu.Unlock()
+		if previous != nil && previous != t {
+			previous.CloseIdleConnections()
+		}
+		return t.RoundTrip(r)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // ReadPool reads the certificates of authorities.
 func ReadPool(contents [][]byte) (*x509.CertPool, error) {
