@@ -209,11 +209,10 @@ func (k *Kubelet) serveCheckpoint(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// servePlain serves a handler without TLS until ctx ends.
-func servePlain(ctx context.Context, l net.Listener, h http.Handler) error {
+// servePlain serves a handler without TLS until ctx ends. fail ends the kubelet.
+func (*Kubelet) servePlain(ctx context.Context, l net.Listener, h http.Handler, fail context.CancelCauseFunc) {
 	err := serve.Run(ctx, &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}, l, time.Second)
-	if errors.Is(err, http.ErrServerClosed) || ctx.Err() != nil {
-		return nil
+	if err != nil && !errors.Is(err, http.ErrServerClosed) && ctx.Err() == nil {
+		fail(fmt.Errorf("kubelet: %w", err))
 	}
-	return err
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,6 +67,7 @@ type Kubelet struct {
 	metrics   *metrics
 	serving   *certificate.Manager // nil if the serving certificate is given
 	began     time.Time            // set by Run
+	progress  progress
 
 	volumes *volume.Manager
 	csiNode *csiNode
@@ -106,6 +105,8 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 	}
 	k := &Kubelet{opts: opts, alone: alone, log: opts.Logger, workers: map[types.UID]*worker{}, static: map[types.UID]*corev1.Pod{},
 		staticPoked: make(chan struct{}, 1)}
+	k.progress.log = k.log
+	k.progress.enter(phaseObjects)
 	k.metrics = newMetrics(k)
 	if k.providers, err = newProviders(&opts.CredentialProviders, k.metrics); err != nil {
 		return nil, err
@@ -186,6 +187,15 @@ func (k *Kubelet) Name() string { return k.opts.NodeName }
 func (k *Kubelet) Run(ctx context.Context) error {
 	defer k.rt.close()
 	k.began = time.Now()
+	parent := ctx
+	ctx, fail := context.WithCancelCause(parent)
+	var loops sync.WaitGroup
+	defer loops.Wait()
+	defer fail(nil)
+	if l := k.opts.HealthzListener; l != nil { // those who wait for the start learn how far it is
+		loops.Go(func() { k.servePlain(ctx, l, k.Healthz(), fail) })
+	}
+	k.progress.enter(phaseRuntime)
 	for _, dir := range []string{k.opts.RootDir, k.opts.LogDir, k.opts.LogLinkDir} {
 		if err := k.makeDir(dir); err != nil {
 			return fmt.Errorf("kubelet: %w", err)
@@ -206,6 +216,7 @@ func (k *Kubelet) Run(ctx context.Context) error {
 		return fmt.Errorf("kubelet: %w", err)
 	}
 
+	k.progress.enter(phaseServices)
 	workersCtx, stopWorkers := context.WithCancel(ctx)
 	defer stopWorkers()
 	// Volumes are taken down after their pods have ended, by drivers that run in pods, perhaps.
@@ -224,9 +235,6 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	k.m.AddWithoutLeaderElection("kubelet events", k.recorder)
 	k.m.AddWithoutLeaderElection("pod status", manager.Func(k.status.run))
 	managed := make(chan error, 1)
-	parent := ctx
-	ctx, fail := context.WithCancelCause(parent)
-	defer fail(nil)
 	go func() {
 		err := k.m.Run(managerCtx)
 		if err != nil {
@@ -234,8 +242,9 @@ func (k *Kubelet) Run(ctx context.Context) error {
 		}
 		managed <- err
 	}()
-	var loops sync.WaitGroup
 	k.startLoops(ctx, &loops, fail)
+	k.progress.enter(phaseServers)
+	k.startServers(ctx, &loops, fail)
 	<-ctx.Done()
 	k.mu.Lock()
 	k.stopping = true
@@ -286,10 +295,16 @@ func (k *Kubelet) startLoops(ctx context.Context, loops *sync.WaitGroup, fail co
 	if k.hasStatic() {
 		loops.Go(func() { k.watchStatic(ctx) })
 	}
+	if k.claims != nil {
+		loops.Go(func() { k.claims.run(ctx) })
+	}
+}
+
+// startServers starts what others connect to and runs until ctx ends. fail ends the kubelet.
+func (k *Kubelet) startServers(ctx context.Context, loops *sync.WaitGroup, fail context.CancelCauseFunc) {
 	kinds := map[string]pluginType{"CSIPlugin": k.csiNode}
 	if k.claims != nil {
 		kinds["DRAPlugin"] = k.claims
-		loops.Go(func() { k.claims.run(ctx) })
 	}
 	if k.opts.Plugins != nil {
 		s := &deviceServer{devices: k.devices, opts: *k.opts.Plugins, dir: filepath.Join(k.opts.RootDir, "device-plugins")}
@@ -321,15 +336,8 @@ func (k *Kubelet) startLoops(ctx context.Context, loops *sync.WaitGroup, fail co
 			}
 		})
 	}
-	for l, h := range map[net.Listener]http.Handler{k.opts.HealthzListener: k.Healthz(), k.opts.ReadOnlyListener: k.ReadOnly()} {
-		if l == nil {
-			continue
-		}
-		loops.Go(func() {
-			if err := servePlain(ctx, l, h); err != nil {
-				fail(fmt.Errorf("kubelet: %w", err))
-			}
-		})
+	if l := k.opts.ReadOnlyListener; l != nil {
+		loops.Go(func() { k.servePlain(ctx, l, k.ReadOnly(), fail) })
 	}
 }
 
@@ -434,20 +442,19 @@ func (k *Kubelet) retired(w *worker) {
 
 const housekeepingInterval = 2 * time.Second
 
-// housekeeping removes what belongs to no pod, once all pods are known.
+// housekeeping is the loop that shows that the kubelet runs. It removes what belongs to no pod, once all pods
+// are known.
 func (k *Kubelet) housekeeping(ctx context.Context) {
-	if k.apiPods.WaitForSync(ctx) != nil {
-		return
-	}
 	orphans := newOrphanage(k)
 	defer orphans.working.Wait()
 	for {
+		k.progress.round()
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(housekeepingInterval):
 		}
-		if k.staticKnown() {
+		if k.apiPods.HasSynced() && k.staticKnown() {
 			k.removeOrphans(ctx, orphans)
 			k.weighGroups(ctx, true)
 			k.sweepGroups(ctx)

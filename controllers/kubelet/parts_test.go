@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -318,6 +320,32 @@ func TestResourceField(t *testing.T) {
 	require.Equal(t, "7", get("limits.ephemeral-storage", "1Gi"), "without a limit, what the node has")
 	_, err := resourceField(pod, c, &corev1.ResourceFieldSelector{Resource: "cpu"}, nil)
 	require.Error(t, err)
+}
+
+// The health turns bad when a round of the loop takes more than five minutes, or twice the time between syncs
+// if that is longer, although the runtime is listed; and good again with the next round.
+func TestALoopThatHangs(t *testing.T) {
+	for sync, limit := range map[time.Duration]time.Duration{time.Minute: 5 * time.Minute, 10 * time.Minute: 20 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			k := &Kubelet{opts: Options{SyncInterval: sync}, pleg: &pleg{}, progress: progress{log: slog.New(slog.DiscardHandler)}}
+			k.progress.enter(phaseServers)
+			pass := func(d time.Duration) {
+				time.Sleep(d)
+				k.pleg.last = time.Now()
+			}
+			pass(0)
+			require.EqualError(t, k.Healthy(), `the kubelet is starting, phase "HTTP and gRPC servers"`)
+			k.progress.round()
+			pass(limit)
+			require.NoError(t, k.Healthy())
+			pass(time.Second)
+			require.EqualError(t, k.Healthy(), "sync Loop took longer than expected")
+			k.progress.round()
+			require.NoError(t, k.Healthy())
+			time.Sleep(deadAfter + time.Second)
+			require.ErrorContains(t, k.Healthy(), "the container runtime was last listed")
+		})
+	}
 }
 
 // Where no file system can be mounted, secrets are written to the disk only if the options allow it.
