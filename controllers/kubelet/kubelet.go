@@ -195,6 +195,9 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	if l := k.opts.HealthzListener; l != nil { // those who wait for the start learn how far it is
 		loops.Go(func() { k.servePlain(ctx, l, k.Healthz(), fail) })
 	}
+	if w := k.opts.Watchdog; w != nil {
+		loops.Go(func() { w.run(ctx, k) })
+	}
 	k.progress.enter(phaseRuntime)
 	for _, dir := range []string{k.opts.RootDir, k.opts.LogDir, k.opts.LogLinkDir} {
 		if err := k.makeDir(dir); err != nil {

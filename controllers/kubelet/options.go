@@ -198,6 +198,8 @@ type Options struct {
 	Eviction EvictionPolicy
 	// Shutdown delays the shutdown of the machine until pods have ended; nil leaves that to others.
 	Shutdown *ShutdownPolicy
+	// Watchdog is notified while the kubelet starts and while it is healthy; nil means that there is none.
+	Watchdog *Watchdog
 	// VolumeStatsInterval is the time between measurements of what pods use on the disk; 0 means 1 minute.
 	VolumeStatsInterval time.Duration
 	// Host measures the machine; nil means this one.
@@ -304,6 +306,9 @@ func (opts *Options) check() error {
 	}
 	if opts.RequestServing && opts.Listener == nil {
 		return errors.New("kubelet: Options.RequestServing needs Options.Listener")
+	}
+	if w := opts.Watchdog; w != nil && (w.Notify == nil || w.Interval <= 0) {
+		return errors.New("kubelet: Options.Watchdog needs Notify and Interval")
 	}
 	switch opts.Objects {
 	case "", ObjectsCached, ObjectsWatched, ObjectsFetched:

@@ -36,6 +36,9 @@ func (p *progress) round() {
 	}
 }
 
+// started reports whether the loop has begun its first round.
+func (p *progress) started() bool { return p.loop.Load() != 0 }
+
 // loopTime is how long a round of the loop may take at least.
 const loopTime = 5 * time.Minute
 

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/pflag"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
@@ -130,6 +131,9 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	ko.Pages = pages(o, c)
+	if ko.Watchdog, err = watchdog(); err != nil {
+		return err
+	}
 	tracer, err := trace(&ko, c, log)
 	if err != nil {
 		return err
@@ -164,6 +168,9 @@ func run(ctx context.Context, args []string) error {
 		k, err := kubelet.New(conn.use(), ko)
 		if err != nil {
 			return err
+		}
+		if err := notify(daemon.SdNotifyReady); err != nil {
+			log.Warn("notify systemd failed", "err", err)
 		}
 		return conn.runWith(ctx, k.Run)
 	}
