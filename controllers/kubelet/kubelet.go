@@ -292,6 +292,14 @@ func (k *Kubelet) startLoops(ctx context.Context, loops *sync.WaitGroup, fail co
 	if k.placer != nil {
 		loops.Go(func() { k.placer.run(ctx) })
 	}
+	if k.opts.KernelLog != nil {
+		loops.Go(func() { k.watchMemory(ctx) })
+	}
+	if t := k.opts.IPTables; t != nil {
+		for _, program := range []string{"iptables", "ip6tables"} {
+			loops.Go(func() { (&filter{k: k, tables: t, program: program}).run(ctx) })
+		}
+	}
 	if k.shutdown != nil {
 		loops.Go(func() { k.shutdown.run(ctx) })
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -200,6 +201,13 @@ type Options struct {
 	Shutdown *ShutdownPolicy
 	// Watchdog is notified while the kubelet starts and while it is healthy; nil means that there is none.
 	Watchdog *Watchdog
+	// IPTables, if not nil, makes the chains KUBE-IPTABLES-HINT and KUBE-KUBELET-CANARY, by which other
+	// components find the variant of iptables, and KUBE-FIREWALL, which drops packets from elsewhere to
+	// addresses of the loopback device.
+	IPTables IPTables
+	// KernelLog, if not nil, opens the log of the kernel, which says when the machine was out of memory: for
+	// each process that was killed then the node has an event SystemOOM. See [KernelLog].
+	KernelLog func() (io.ReadCloser, error)
 	// VolumeStatsInterval is the time between measurements of what pods use on the disk; 0 means 1 minute.
 	VolumeStatsInterval time.Duration
 	// Host measures the machine; nil means this one.

@@ -180,7 +180,7 @@ func (n *realNode) startKubelet(stopPods bool) (stop func()) {
 		RuntimeEndpoint: n.runtime.Endpoint(), RuntimeDial: n.gate.dial, Plugins: &kubelet.PluginOptions{}, StaticPodDir: n.static, ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: "cluster.local",
 		CgroupRoot: n.cgroup(), PodPIDs: realPIDs, PullFallback: true, Listener: l, TLS: &tls.Config{Certificates: []tls.Certificate{n.pki.node.TLS()}, ClientCAs: n.pki.pool},
 		StopPods: stopPods, SyncInterval: 2 * time.Second, Logger: log,
-		Placement: kubelet.PlacementPolicy{StaticCPUs: true, ReservedCPUs: "0"},
+		Placement: kubelet.PlacementPolicy{StaticCPUs: true, ReservedCPUs: "0"}, IPTables: kubelet.SystemIPTables{},
 		// The machine may be short of anything.
 		Eviction: kubelet.EvictionPolicy{Hard: map[string]string{}}, ImageGC: kubelet.ImageGCPolicy{HighPercent: 100},
 		Logs: kubelet.LogPolicy{MaxSize: 256 << 10, MaxFiles: 3, Interval: time.Second},
@@ -287,6 +287,9 @@ func testReal(t *testing.T) {
 	t.Run("CPUs", func(t *testing.T) { n.t = t; n.testCPUs() })
 	t.Run("huge pages", func(t *testing.T) { n.t = t; n.testHugePages() })
 	t.Run("devices", func(t *testing.T) { n.t = t; n.testDevices() })
+	t.Run("device plugin of another process", func(t *testing.T) { n.t = t; n.testPluginProcess() })
+	t.Run("packet filter", func(t *testing.T) { n.t = t; n.testFilter() })
+	t.Run("out of memory", func(t *testing.T) { n.t = t; n.testOutOfMemory() })
 	t.Run("dynamic resources", func(t *testing.T) { n.t = t; n.testDynamicResources() })
 	t.Run("fork bomb", func(t *testing.T) { n.t = t; n.testForkBomb() })
 	t.Run("features of pods", func(t *testing.T) { n.t = t; n.testPodFeatures() })

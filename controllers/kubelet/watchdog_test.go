@@ -21,7 +21,7 @@ func TestWatchdog(t *testing.T) {
 		r.rt.SetAway(true)
 		r.opts.Watchdog = &kubelet.Watchdog{Interval: 10 * time.Second, Notify: func() error {
 			calls.Add(1)
-			return errors.New("lost") // it is told again all the same
+			return errors.New("lost") // the next one is sent all the same
 		}}
 		r.rt.Fault = func(string, any) fakecri.Fault {
 			if hang.Load() {

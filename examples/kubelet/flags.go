@@ -85,7 +85,7 @@ func bindNode(f *pflag.FlagSet, c *kubeletconfig.Configuration) {
 	f.BoolVar(c.FailSwapOn, "fail-swap-on", *c.FailSwapOn, "do not start while swap is enabled")
 	f.BoolVar(c.FailCgroupV1, "fail-cgroupv1", *c.FailCgroupV1, "do not start on a machine with cgroup v1")
 	f.BoolVar(&c.RunOnce, "runonce", c.RunOnce, "not supported: removed from Kubernetes")
-	f.BoolVar(c.MakeIPTablesUtilChains, "make-iptables-util-chains", *c.MakeIPTablesUtilChains, "accepted for compatibility: this kubelet makes no iptables rules")
+	f.BoolVar(c.MakeIPTablesUtilChains, "make-iptables-util-chains", *c.MakeIPTablesUtilChains, "make the iptables chains by which other components find the variant of iptables, and KUBE-FIREWALL")
 	f.BoolVar(&c.ProtectKernelDefaults, "protect-kernel-defaults", c.ProtectKernelDefaults, "not supported: check kernel parameters")
 	f.StringVar(&c.HairpinMode, "hairpin-mode", c.HairpinMode, "accepted for compatibility: the network plugin decides it")
 	f.Var(&gates{to: &c.FeatureGates}, "feature-gates", "features, as Name=true,...; those this kubelet has cannot be turned off, nor others on")

@@ -62,6 +62,9 @@ func (c *Configuration) Options() (kubelet.Options, error) {
 	if o.MaxImages == 0 {
 		o.MaxImages = -2 // none at all
 	}
+	if *c.MakeIPTablesUtilChains {
+		o.IPTables = kubelet.SystemIPTables{}
+	}
 	if is(c.EnableSystemLogHandler) {
 		o.SystemLogDir = "/var/log"
 	}

@@ -6,8 +6,7 @@
 //
 // All fields of Kubernetes 1.36 are known. Unknown and duplicate fields are errors, and so is a field that
 // demands something that this kubelet does not do: Check says which and why. Fields that demand what is so in
-// any case, such as hairpinMode, which the network plugin decides, and makeIPTablesUtilChains, whose rules no
-// component of this repository needs, are accepted without effect.
+// any case, such as hairpinMode, which the network plugin decides, are accepted without effect.
 package kubeletconfig
 
 import (
