@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,11 +30,13 @@ type Kubelet struct {
 	opts Options
 	// alone is true without an API server.
 	alone bool
-	log   *slog.Logger
-	m     *manager.Manager
-	rt    *runtime
-	views *views
-	pleg  *pleg
+	// givenIP is Options.NodeIP as it was set, if it was.
+	givenIP netip.Addr
+	log     *slog.Logger
+	m       *manager.Manager
+	rt      *runtime
+	views   *views
+	pleg    *pleg
 
 	pods     *client.Client[*corev1.Pod]
 	apiPods  *informers.Informer[*corev1.Pod]
@@ -88,6 +91,7 @@ type Kubelet struct {
 // New returns a kubelet that uses conn to access the API server. It does nothing before Run. With a nil conn
 // it runs standalone: the pods of the manifests only, without a Node object, mirror pods and events.
 func New(conn client.Conn, opts Options) (*Kubelet, error) {
+	givenIP := opts.NodeIP
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
@@ -103,7 +107,7 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 		}
 		conn, reads.NoWatchList = noServer{}, true
 	}
-	k := &Kubelet{opts: opts, alone: alone, log: opts.Logger, workers: map[types.UID]*worker{}, static: map[types.UID]*corev1.Pod{},
+	k := &Kubelet{opts: opts, alone: alone, givenIP: givenIP, log: opts.Logger, workers: map[types.UID]*worker{}, static: map[types.UID]*corev1.Pod{},
 		staticPoked: make(chan struct{}, 1)}
 	k.progress.log = k.log
 	k.progress.enter(phaseObjects)

@@ -31,6 +31,13 @@ const (
 	leaseNamespace = "kube-node-lease"
 )
 
+// What an external cloud provider removes when it has set the node up, and where it finds the address that
+// was given.
+const (
+	taintCloud   = "node.cloudprovider.kubernetes.io/uninitialized"
+	annotationIP = "alpha.kubernetes.io/provided-node-ip"
+)
+
 // declaredFeatures are what this kubelet can do that those of other versions cannot, sorted. The server
 // admits changes of pods that need them.
 var declaredFeatures = []string{"InPlacePodLevelResourcesVerticalScaling"}
@@ -290,6 +297,9 @@ func (n *node) labels() map[string]string {
 func (n *node) initial() *corev1.Node {
 	obj := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.k.opts.NodeName, Labels: n.labels()}}
 	obj.Spec.Taints = n.k.opts.Taints
+	if n.k.opts.ExternalCloud {
+		obj.Spec.Taints = append(slices.Clip(obj.Spec.Taints), corev1.Taint{Key: taintCloud, Value: "true", Effect: corev1.TaintEffectNoSchedule})
+	}
 	if c := n.k.opts.PodCIDR; c != "" {
 		obj.Spec.PodCIDR, obj.Spec.PodCIDRs = c, []string{c}
 	}
@@ -304,18 +314,26 @@ func (n *node) reconcileLabels(ctx context.Context, have *corev1.Node) (*corev1.
 	for k, v := range n.labels() {
 		missing = missing || have.Labels[k] != v
 	}
-	ids := n.k.csiNode.annotate(have)
-	if !missing && ids == have.Annotations[annotationCSI] {
+	annotations := map[string]string{annotationCSI: n.k.csiNode.annotate(have), annotationIP: ""}
+	if given := n.k.givenIP; n.k.opts.ExternalCloud && given.IsValid() && !given.IsUnspecified() {
+		annotations[annotationIP] = given.String()
+	}
+	for k, v := range annotations {
+		missing = missing || have.Annotations[k] != v
+	}
+	if !missing {
 		return have, nil
 	}
 	next := codec.DeepCopy(have)
-	if ids == "" {
-		delete(next.Annotations, annotationCSI)
-	} else {
+	for k, v := range annotations {
+		if v == "" {
+			delete(next.Annotations, k)
+			continue
+		}
 		if next.Annotations == nil {
 			next.Annotations = map[string]string{}
 		}
-		next.Annotations[annotationCSI] = ids
+		next.Annotations[k] = v
 	}
 	if next.Labels == nil {
 		next.Labels = map[string]string{}
@@ -338,6 +356,21 @@ func (n *node) changed(a, b *corev1.NodeStatus) bool {
 	return !codec.Equal(strip(a), strip(b))
 }
 
+// addresses are those of the node, which may have some already. Those that an external cloud provider has set
+// stay.
+func (n *node) addresses(have []corev1.NodeAddress) []corev1.NodeAddress {
+	host := corev1.NodeAddress{Type: corev1.NodeHostName, Address: n.k.opts.NodeName}
+	if n.k.opts.ExternalCloud {
+		if len(have) > 0 {
+			return have
+		}
+		if !n.k.givenIP.IsValid() {
+			return []corev1.NodeAddress{host}
+		}
+	}
+	return []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: n.k.opts.NodeIP.String()}, host}
+}
+
 func condition(s *corev1.NodeStatus, t corev1.NodeConditionType) corev1.ConditionStatus {
 	for _, c := range s.Conditions {
 		if c.Type == t {
@@ -353,7 +386,7 @@ func (n *node) status(ctx context.Context, base *corev1.NodeStatus) corev1.NodeS
 	st.Capacity, st.Allocatable = n.capacity(), n.allocatable()
 	st.VolumesInUse = n.k.volumes.InUse()
 	st.DeclaredFeatures = declaredFeatures
-	st.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: n.k.opts.NodeIP.String()}, {Type: corev1.NodeHostName, Address: n.k.opts.NodeName}}
+	st.Addresses = n.addresses(base.Addresses)
 	if l := n.k.opts.Listener; l != nil {
 		if a, ok := l.Addr().(*net.TCPAddr); ok {
 			st.DaemonEndpoints.KubeletEndpoint.Port = int32(a.Port)

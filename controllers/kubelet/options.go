@@ -31,9 +31,14 @@ const DefaultRuntimeEndpoint = "unix:///run/containerd/containerd.sock"
 type Options struct {
 	// NodeName is the node's name; empty means the host's name in lower case.
 	NodeName string
-	// NodeIP is the InternalIP that the node reports. The zero value means the address of the default route,
-	// or else the first address that is not a loopback address, or else 127.0.0.1.
+	// NodeIP is the InternalIP that the node reports. The zero value, and 0.0.0.0, mean the address of the
+	// default route, or else the first address that is not a loopback address, or else 127.0.0.1.
 	NodeIP netip.Addr
+	// ExternalCloud is set if a cloud provider of its own process sets the addresses of the node: those that
+	// are there stay, and without NodeIP none is reported. The node registers with the taint
+	// node.cloudprovider.kubernetes.io/uninitialized, which the provider removes, and NodeIP is an
+	// annotation for it.
+	ExternalCloud bool
 	// RootDir contains the pods' volumes and, in seccomp, local seccomp profiles; empty means
 	// /var/lib/kubelet. LogDir contains the containers' logs; empty means /var/log/pods.
 	RootDir, LogDir string
@@ -255,7 +260,7 @@ func (opts Options) withDefaults() (Options, error) {
 	opts.Pulls.Parallel = cmp.Or(opts.Pulls.Parallel, 1)
 	duration(&opts.RelistInterval, time.Second)
 	duration(&opts.VolumeStatsInterval, time.Minute)
-	if !opts.NodeIP.IsValid() {
+	if !opts.NodeIP.IsValid() || opts.NodeIP.IsUnspecified() {
 		opts.NodeIP = hostAddress()
 	}
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))

@@ -149,7 +149,6 @@ func bindEviction(f *pflag.FlagSet, c *kubeletconfig.Configuration) {
 var refused = []struct{ name, neutral, why string }{
 	{"lock-file", "", "an alpha feature"},
 	{"exit-on-lock-contention", "false", "an alpha feature"},
-	{"cloud-provider", "", "cloud providers are programs of their own"},
 	{"runtime-cgroups", "", "this kubelet moves no processes between cgroups"},
 	{"experimental-mounter-path", "", "removed from Kubernetes"},
 	{"experimental-allocatable-ignore-eviction", "false", "hard eviction thresholds are never allocatable"},
@@ -168,7 +167,7 @@ func bindRefused(f *pflag.FlagSet) (check func() error) {
 	}
 	return func() error {
 		for i, r := range refused {
-			if values[i] != r.neutral && !(r.name == "cloud-provider" && values[i] == "external") {
+			if values[i] != r.neutral {
 				return fmt.Errorf("--%s=%s: %s", r.name, values[i], r.why)
 			}
 		}

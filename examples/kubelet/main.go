@@ -35,12 +35,12 @@ func main() {
 
 // flags are those that are not part of the configuration file.
 type flags struct {
-	config, configDir, kubeconfig, bootstrap, hostname, rootDir, certDir, nodeIP string
-	labels                                                                       map[string]string
-	pullFallback                                                                 bool
-	providers, providerDir                                                       string
-	private                                                                      private
-	verbosity                                                                    int
+	config, configDir, kubeconfig, bootstrap, hostname, rootDir, certDir, nodeIP, cloud string
+	labels                                                                              map[string]string
+	pullFallback                                                                        bool
+	providers, providerDir                                                              string
+	private                                                                             private
+	verbosity                                                                           int
 	// set has the flags of the command line.
 	set *pflag.FlagSet
 }
@@ -54,6 +54,7 @@ func (o *flags) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.rootDir, "root-dir", "/var/lib/kubelet", "folder of volumes and other files of pods")
 	f.StringVar(&o.certDir, "cert-dir", "/var/lib/kubelet/pki", "folder of the certificates that are generated or requested")
 	f.StringVar(&o.nodeIP, "node-ip", "", "address of the node (empty: that of the default route)")
+	f.StringVar(&o.cloud, "cloud-provider", "", "external: a cloud provider, a program of its own, sets the addresses of the node, and removes the taint with which it registers; empty: there is none")
 	f.StringToStringVar(&o.labels, "node-labels", nil, "labels of the node, as key=value,...")
 	f.BoolVar(&o.pullFallback, "pull-fallback", false, "use an image that is present when it cannot be pulled as its policy says (for nodes without a registry)")
 	f.StringVar(&o.providers, "image-credential-provider-config", "", "CredentialProviderConfig (kubelet.config.k8s.io/v1), or a folder of such, of the programs that give credentials for images")
@@ -272,6 +273,9 @@ func options(o *flags, c *kubeletconfig.Configuration) (kubelet.Options, error) 
 		if ko.CredentialProviders, err = kubeletconfig.LoadCredentialProviders(o.providers, o.providerDir); err != nil {
 			return ko, fmt.Errorf("--image-credential-provider-config: %w", err)
 		}
+	}
+	if ko.ExternalCloud = o.cloud == "external"; o.cloud != "" && !ko.ExternalCloud {
+		return ko, fmt.Errorf("--cloud-provider=%s: cloud providers are programs of their own; set it to external", o.cloud)
 	}
 	if o.nodeIP != "" {
 		if ko.NodeIP, err = netip.ParseAddr(o.nodeIP); err != nil {

@@ -75,8 +75,14 @@ func TestWhatIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "unknown flag")
 	_, _, err = parse([]string{"--kubeconfig=x", "--lock-file=/run/lock"})
 	require.ErrorContains(t, err, "--lock-file=/run/lock: an alpha feature")
-	_, _, err = parse([]string{"--kubeconfig=x", "--minimum-container-ttl-duration=0s", "--cloud-provider=external"})
+	o, c, err := parse([]string{"--kubeconfig=x", "--minimum-container-ttl-duration=0s", "--cloud-provider=external"})
 	require.NoError(t, err)
+	ko, err := options(o, c)
+	require.NoError(t, err)
+	require.True(t, ko.ExternalCloud)
+	o.cloud = "aws"
+	_, err = options(o, c)
+	require.EqualError(t, err, "--cloud-provider=aws: cloud providers are programs of their own; set it to external")
 }
 
 // Programs for credentials are those of a file and a folder, which exist.
