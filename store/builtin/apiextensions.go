@@ -11,6 +11,6 @@ import (
 func apiextensions(s *scheme.Scheme) []registry.Definition {
 	return []registry.Definition{{
 		Info:   kind[*apiextensionsv1.CustomResourceDefinition](s, apiextensionsv1.GroupVersion),
-		Prefix: "/apiextensions.k8s.io/customresourcedefinitions/", JSON: true, Strategy: crd.Strategy(),
+		Prefix: "/apiextensions.k8s.io/customresourcedefinitions/", JSON: true, Upgrade: crd.Upgrade, Strategy: crd.Strategy(),
 	}}
 }

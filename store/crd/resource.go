@@ -166,14 +166,15 @@ func addRules(def *registry.Definition, d *definition, s *openapi.Structural) (e
 		return err
 	}
 	def.Prune = func(obj metav1.Object) []string {
-		if u, ok := obj.(*metav1.Unstructured); ok {
+		// A definition of Kubernetes 1.21 or earlier can keep every field.
+		if u, ok := obj.(*metav1.Unstructured); ok && !d.Spec.PreserveUnknownFields {
 			return s.Prune(u)
 		}
 		return nil
 	}
 	fill := func(obj metav1.Object) {
 		if u, ok := obj.(*metav1.Unstructured); ok {
-			s.Prune(u)
+			def.Prune(u)
 			s.SetDefaults(u)
 		}
 	}

@@ -42,6 +42,9 @@ type Definition struct {
 	Prefix string
 	// JSON stores objects as JSON instead of the protobuf envelope.
 	JSON bool
+	// Upgrade, if set, returns a stored JSON value at the stored version: another server may have stored it
+	// at an earlier one. It must not change its argument.
+	Upgrade func(value []byte) ([]byte, error)
 	// Strategy is how objects are created, updated and deleted.
 	Strategy Strategy
 	// Fields are the field selectors beyond those of the metadata.

@@ -134,7 +134,12 @@ func (r *Resource) decodeStored(value []byte) (metav1.Object, error) {
 	case cbor.IsCBOR(value):
 		_, err = cbor.Unmarshal(value, obj, codec.DecodeOptions{})
 	default:
-		err = codec.Unmarshal(value, obj)
+		if r.def.Upgrade != nil {
+			value, err = r.def.Upgrade(value)
+		}
+		if err == nil {
+			err = codec.Unmarshal(value, obj)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("stored %s: %w", r.gr, err)
