@@ -51,7 +51,7 @@ func (a *authentication) validate(given func(flag string) bool) error {
 
 // apply adds it to the options of the server, which must have the issuers of service account tokens.
 func (a *authentication) apply(o *controlplane.Options, m *apimetrics.Metrics, log *slog.Logger) (err error) {
-	o.Anonymous, a.changed = a.anonymous, m.AuthenticationReloaded
+	o.Anonymous = a.anonymous
 	opts := authn.IssuersOptions{AccountIssuers: accountIssuers(o), Authenticated: m.TokenAuthenticated, Fetched: func(issuer string, err error) {
 		if m.KeysFetched(issuer, err); err != nil {
 			log.Error("fetching the keys of an issuer failed", "issuer", issuer, "err", err)
@@ -66,6 +66,7 @@ func (a *authentication) apply(o *controlplane.Options, m *apimetrics.Metrics, l
 		if err != nil {
 			return fmt.Errorf("--authentication-config: %w", err)
 		}
+		a.changed = count(a.file, m.Config("authentication"))
 		c := a.file.Get()
 		if c.Anonymous != nil {
 			if a.anonymousGiven {

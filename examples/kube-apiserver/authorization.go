@@ -13,6 +13,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
 	"github.com/keelson-dev/keelson/client/kubeconfig"
+	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
 	"github.com/keelson-dev/keelson/examples/internal/component"
 	"github.com/keelson-dev/keelson/store/authz"
 	"github.com/keelson-dev/keelson/store/controlplane"
@@ -76,7 +77,7 @@ func (a *authorization) validate(given func(flag string) bool) error {
 }
 
 // apply adds it to the options of the server.
-func (a *authorization) apply(o *controlplane.Options, log *slog.Logger) (err error) {
+func (a *authorization) apply(o *controlplane.Options, m *apimetrics.Metrics, log *slog.Logger) (err error) {
 	switch {
 	case a.configFile != "":
 		a.file, err = component.Reload(log, func(contents [][]byte) (*authz.Configuration, error) {
@@ -85,6 +86,7 @@ func (a *authorization) apply(o *controlplane.Options, log *slog.Logger) (err er
 		if err != nil {
 			return fmt.Errorf("--authorization-config: %w", err)
 		}
+		a.changed = count(a.file, m.Config("authorization"))
 		if o.AuthorizationModes, o.Authorizers, err = authorizers(a.file.Get(), log); err != nil {
 			return fmt.Errorf("--authorization-config: %s: %w", a.configFile, err)
 		}

@@ -32,15 +32,23 @@ func peer(t *testing.T, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// startUpstream starts kube-apiserver over a private etcd, with the tokens of startLive and no authorization.
-// The flags come after those, so that they count.
+// startPeerEtcd starts an etcd of one member and returns its client URL.
+func startPeerEtcd(t *testing.T) string {
+	t.Helper()
+	client, between := "http://"+freeAddress(t), "http://"+freeAddress(t)
+	runPeer(t, peer(t, "etcd"), "--data-dir="+t.TempDir(), "--listen-client-urls="+client, "--advertise-client-urls="+client,
+		"--listen-peer-urls="+between, "--initial-advertise-peer-urls="+between, "--initial-cluster=default="+between, "--unsafe-no-fsync")
+	return client
+}
+
+// startUpstream starts kube-apiserver over an etcd, a private one without --etcd-servers, with the tokens of
+// startLive and no authorization. The flags come after those, so that they count.
 func startUpstream(t *testing.T, flags ...string) *live {
 	t.Helper()
-	server, etcd := peer(t, "kube-apiserver"), peer(t, "etcd")
-	dir := t.TempDir()
-	client, between := "http://"+freeAddress(t), "http://"+freeAddress(t)
-	runPeer(t, etcd, "--data-dir="+filepath.Join(dir, "etcd"), "--listen-client-urls="+client, "--advertise-client-urls="+client,
-		"--listen-peer-urls="+between, "--initial-advertise-peer-urls="+between, "--initial-cluster=default="+between, "--unsafe-no-fsync")
+	server, dir := peer(t, "kube-apiserver"), t.TempDir()
+	if !slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--etcd-servers=") }) {
+		flags = append(flags, "--etcd-servers="+startPeerEtcd(t))
+	}
 	tokens := filepath.Join(dir, "tokens")
 	require.NoError(t, os.WriteFile(tokens, []byte("admin,admin,1,\"system:masters\"\nuser,user,2\n"), 0o600))
 	key := filepath.Join(dir, "key")
@@ -55,7 +63,7 @@ func startUpstream(t *testing.T, flags ...string) *live {
 	if !slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--authorization-mode=") }) {
 		flags = append(flags, "--authorization-mode=AlwaysAllow")
 	}
-	l.cmd, l.log, l.ended = runPeer(t, server, append([]string{"--etcd-servers=" + client, "--bind-address=127.0.0.1", "--secure-port=" + port, "--cert-dir=" + dir, "--token-auth-file=" + tokens,
+	l.cmd, l.log, l.ended = runPeer(t, server, append([]string{"--bind-address=127.0.0.1", "--secure-port=" + port, "--cert-dir=" + dir, "--token-auth-file=" + tokens,
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + key,
 		"--service-account-signing-key-file=" + key, "--service-cluster-ip-range=10.96.0.0/16", "--endpoint-reconciler-type=none"}, flags...)...)
 	insecure := &tls.Config{InsecureSkipVerify: true}

@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
 	"github.com/keelson-dev/keelson/examples/internal/component"
+	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/encryption"
 )
 
@@ -35,28 +37,34 @@ func (e *encrypting) validate() error {
 	return nil
 }
 
-// open reads the file. prefix is that of keys in etcd.
-func (e *encrypting) open(prefix string, metrics encryption.Metrics, log *slog.Logger, changed func(err error)) (*encryption.Providers, error) {
+// apply reads the file and adds it to the options of the server. prefix is that of keys in etcd.
+func (e *encrypting) apply(o *apiserver.Options, prefix string, m *apimetrics.Metrics, log *slog.Logger) (err error) {
 	if e.configFile == "" {
-		return nil, nil
+		return nil
 	}
-	e.changed = changed
-	var err error
 	e.file, err = component.Reload(log, func(contents [][]byte) (*encryption.Configuration, error) {
 		return encryption.ParseConfiguration(contents[0])
 	}, e.configFile)
 	if err != nil {
-		return nil, fmt.Errorf("--encryption-provider-config: %w", err)
+		return fmt.Errorf("--encryption-provider-config: %w", err)
 	}
-	e.providers, err = encryption.New(e.file.Get(), encryption.Options{Prefix: "/" + strings.Trim(prefix, "/"), Metrics: metrics})
+	e.changed = count(e.file, m.Config("encryption"))
+	e.providers, err = encryption.New(e.file.Get(), encryption.Options{Prefix: "/" + strings.Trim(prefix, "/"), Metrics: m.Encryption()})
 	if err != nil {
-		return nil, fmt.Errorf("--encryption-provider-config: %s: %w", e.configFile, err)
+		return fmt.Errorf("--encryption-provider-config: %s: %w", e.configFile, err)
 	}
-	return e.providers, nil
+	o.Encryption = e.providers
+	if e.reload || e.providers.UsesPlugins() { // a later file may name a plugin
+		o.ReadyChecks = map[string]func(context.Context) error{"kms-providers": e.providers.Health}
+	}
+	return nil
 }
 
-// check is the health check of the key management services.
-func (e *encrypting) check(ctx context.Context) error { return e.providers.Health(ctx) }
+// count notes the contents of a file, and returns the function that counts the outcomes of its changes.
+func count[T any](file *component.Reloaded[T], c *apimetrics.Config) (changed func(err error)) {
+	c.Used(file.Hash())
+	return func(err error) { c.Reloaded(file.Hash(), err) }
+}
 
 // close ends the connections to key management services. Nothing may use the store any more.
 func (e *encrypting) close() {

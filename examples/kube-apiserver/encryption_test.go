@@ -115,3 +115,34 @@ func TestRefusedEncryptionFlags(t *testing.T) {
 		require.NoError(t, st.Close())
 	}
 }
+
+// Key management services have a health check if the file names one, and always if it is read again, as it
+// may name one later. It is not part of /livez.
+func TestKeyServiceChecks(t *testing.T) {
+	keyed := "  - aesgcm: {keys: [" + cipherKey("k1", '1') + "]}\n"
+	tokens := filepath.Join(t.TempDir(), "tokens.csv")
+	require.NoError(t, os.WriteFile(tokens, []byte("of-root,root,1,system:masters\n"), 0o600))
+	named := "  - kms: {apiVersion: v2, name: vault, endpoint: \"unix:///nowhere\", timeout: 1ms}\n"
+	for _, c := range []struct {
+		text   string
+		reload bool
+		ready  int
+	}{{keyed, false, http.StatusNotFound}, {keyed, true, http.StatusOK}, {named, false, http.StatusInternalServerError}, {named, true, http.StatusInternalServerError}} {
+		file := filepath.Join(t.TempDir(), "encryption.yaml")
+		require.NoError(t, os.WriteFile(file, []byte(encryptionHead+c.text), 0o600))
+		o, err := parse([]string{"--storage-backend=memory", "--token-auth-file=" + tokens, "--encryption-provider-config=" + file, fmt.Sprintf("--encryption-provider-config-automatic-reload=%t", c.reload)})
+		require.NoError(t, err)
+		st := memory.New(memory.Options{})
+		cp, err := o.controlPlane(st, slog.New(slog.DiscardHandler))
+		require.NoError(t, err)
+		for path, want := range map[string]int{"/readyz": c.ready, "/healthz": c.ready, "/livez": http.StatusNotFound} {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequest(http.MethodGet, path+"/kms-providers", nil)
+			r.Header.Set("Authorization", "Bearer of-root")
+			cp.ServeHTTP(w, r)
+			require.Equal(t, want, w.Code, "%s, %+v", path, c)
+		}
+		o.encryption.close()
+		require.NoError(t, st.Close())
+	}
+}

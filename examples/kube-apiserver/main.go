@@ -207,9 +207,10 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 		func() error { return o.proxies.apply(&co, log) },
 		func() error { return o.aggregation.apply(&co, log) },
 		func() error { return o.bookkeeping.apply(&co, o.features.Enabled(apiServerIdentity)) },
+		func() error { metrics.Identify(co.Bookkeeping.IdentityName()); return nil },
 		func() error { return o.authentication.apply(&co, metrics, log) },
 		func() error { return o.tokenWebhook.apply(&co, log) },
-		func() error { return o.authorization.apply(&co, log) },
+		func() error { return o.authorization.apply(&co, metrics, log) },
 		func() error { return o.admission.apply(&co, log) },
 		func() error { return o.credentials(&co, log) },
 		func() error { return o.coordination.apply(&co, served) },
@@ -218,12 +219,8 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 			return nil, err
 		}
 	}
-	o.authorization.changed = metrics.AuthorizationReloaded
-	if co.Server.Encryption, err = o.encryption.open(o.etcdPrefix, metrics.Encryption(co.Bookkeeping.IdentityName()), log, metrics.EncryptionReloaded); err != nil {
+	if err := o.encryption.apply(&co.Server, o.etcdPrefix, metrics, log); err != nil {
 		return nil, err
-	}
-	if e := co.Server.Encryption; e != nil && e.UsesPlugins() {
-		co.Server.Checks = map[string]func(context.Context) error{"kms-providers": o.encryption.check}
 	}
 	metrics.Measure(&co.Server)
 	co.Aggregation.Metrics = metrics.Aggregation()

@@ -95,6 +95,11 @@ func (s *Server) checks(path string) []check {
 	for _, name := range slices.Sorted(maps.Keys(s.opts.Checks)) {
 		list = append(list, check{name, s.opts.Checks[name]})
 	}
+	if path != "/livez" {
+		for _, name := range slices.Sorted(maps.Keys(s.opts.ReadyChecks)) {
+			list = append(list, check{name, s.opts.ReadyChecks[name]})
+		}
+	}
 	if path == "/readyz" {
 		list = append(list, check{"shutdown", func(context.Context) error {
 			if s.lifecycle.has(draining) {

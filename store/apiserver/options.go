@@ -97,6 +97,9 @@ type Options struct {
 	Aggregation Aggregation
 	// Checks are further health checks by name, beside ping, etcd and informer-sync.
 	Checks map[string]func(ctx context.Context) error
+	// ReadyChecks are health checks that /livez leaves out, because what they report does not end with a
+	// restart: an external service that is down.
+	ReadyChecks map[string]func(ctx context.Context) error
 
 	// AdvertiseAddress is the IP address by which others reach the server, and which StartHook may publish.
 	// Empty means unknown.

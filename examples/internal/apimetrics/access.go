@@ -19,10 +19,10 @@ type access struct {
 	users, attempts, authorized, decisions *prometheus.CounterVec
 	identified, authorizing                *prometheus.HistogramVec
 	certificates                           prometheus.Histogram
-	authentications, authorizations        reloads
-	encryptions                            reloads
+	configs                                map[string]*Config
 	tokens                                 *prometheus.HistogramVec
 	fetched                                *prometheus.GaugeVec
+	server                                 string // the hash of the server's identity; empty without one
 	series                                 *memo[outcome, outcomeSeries]
 	kinds                                  *memo[string, prometheus.Counter]
 	settled                                *memo[settlement, prometheus.Counter]
@@ -54,18 +54,16 @@ func newAccess(r *prometheus.Registry) *access {
 			Name: "apiserver_client_certificate_expiration_seconds", Help: "Time until the client certificates of requests expire.",
 			Buckets: []float64{0, hour / 2, hour, 2 * hour, 6 * hour, 12 * hour, day, 2 * day, 4 * day, 7 * day, 30 * day, 90 * day, 180 * day, 360 * day},
 		}),
-		users:           counter(r, "authenticated_user_requests", "Requests of callers that are known, by kind of name.", "username"),
-		attempts:        counter(r, "authentication_attempts", "Requests by outcome of authentication.", "result"),
-		identified:      histogram(r, "authentication_duration_seconds", "Time of authentication.", buckets, "result"),
-		authorized:      counter(r, "authorization_attempts_total", "Requests by outcome of authorization.", "result"),
-		authorizing:     histogram(r, "authorization_duration_seconds", "Time of authorization.", buckets, "result"),
-		authentications: newReloads(r, "authentication"),
-		authorizations:  newReloads(r, "authorization"),
-		encryptions:     newReloads(r, "encryption"),
+		users:       counter(r, "authenticated_user_requests", "Requests of callers that are known, by kind of name.", "username"),
+		attempts:    counter(r, "authentication_attempts", "Requests by outcome of authentication.", "result"),
+		identified:  histogram(r, "authentication_duration_seconds", "Time of authentication.", buckets, "result"),
+		authorized:  counter(r, "authorization_attempts_total", "Requests by outcome of authorization.", "result"),
+		authorizing: histogram(r, "authorization_duration_seconds", "Time of authorization.", buckets, "result"),
+		configs:     newConfigs(r, "authentication", "authorization", "encryption"),
 		tokens: histogram(r, "apiserver_authentication_jwt_authenticator_latency_seconds", "Time of the authentication of JSON web tokens by outcome and issuer.",
 			[]float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}, "result", "jwt_issuer_hash"),
 		fetched: promauto.With(r).NewGaugeVec(prometheus.GaugeOpts{Name: "apiserver_authentication_jwt_authenticator_jwks_fetch_last_timestamp_seconds",
-			Help: "Time of the last fetch of an issuer's keys by outcome and issuer."}, []string{"result", "jwt_issuer_hash"}),
+			Help: "Time of the last fetch of an issuer's keys by outcome and issuer."}, []string{"result", "jwt_issuer_hash", "apiserver_id_hash"}),
 		decisions: counter(r, "apiserver_authorization_decisions_total", "Decisions of authorizers that settled a question.", "type", "name", "decision"),
 	}
 	a.kinds = newMemo(func(kind string) prometheus.Counter { return a.users.WithLabelValues(kind) })
@@ -142,38 +140,6 @@ func (m *Metrics) Decided(mode string, d authz.Decision) {
 	m.access.settled.of(settlement{mode, d}).Inc()
 }
 
-// AuthenticationReloaded counts the changes of the authentication configuration; err is why one is not in
-// force.
-func (m *Metrics) AuthenticationReloaded(err error) { m.access.authentications.ended(err) }
-
-// AuthorizationReloaded counts the changes of the authorization configuration; err is why one is not in
-// force.
-func (m *Metrics) AuthorizationReloaded(err error) { m.access.authorizations.ended(err) }
-
-// EncryptionReloaded counts the changes of the encryption configuration; err is why one is not in force.
-func (m *Metrics) EncryptionReloaded(err error) { m.access.encryptions.ended(err) }
-
-// reloads counts the changes of a configuration file.
-type reloads struct {
-	total *prometheus.CounterVec
-	last  *prometheus.GaugeVec
-}
-
-// newReloads returns the metrics of the configuration of what.
-func newReloads(r *prometheus.Registry, what string) reloads {
-	name := "apiserver_" + what + "_config_controller_automatic_reload"
-	return reloads{
-		counter(r, name+"s_total", "Changes of the "+what+" configuration by outcome.", "status"),
-		promauto.With(r).NewGaugeVec(prometheus.GaugeOpts{Name: name + "_last_timestamp_seconds", Help: "Time of the last change of the " + what + " configuration by outcome."}, []string{"status"}),
-	}
-}
-
-func (c *reloads) ended(err error) {
-	status := status(err)
-	c.total.WithLabelValues(status).Inc()
-	c.last.WithLabelValues(status).SetToCurrentTime()
-}
-
 // status is the label of an outcome.
 func status(err error) string {
 	if err != nil {
@@ -189,7 +155,7 @@ func (m *Metrics) TokenAuthenticated(issuer string, took time.Duration, err erro
 
 // KeysFetched notes the fetch of an issuer's keys.
 func (m *Metrics) KeysFetched(issuer string, err error) {
-	m.access.fetched.WithLabelValues(status(err), hashOf(issuer)).SetToCurrentTime()
+	m.access.fetched.WithLabelValues(status(err), hashOf(issuer), m.access.server).SetToCurrentTime()
 }
 
 // hashOf is the label of an issuer, whose URL may be confidential.

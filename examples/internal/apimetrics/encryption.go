@@ -49,11 +49,9 @@ func newKeyServices(r *prometheus.Registry) *keyServices {
 	}
 }
 
-// Encryption returns the hooks for the encryption options of a server. identity is the name of its identity
-// lease; empty without one.
-func (m *Metrics) Encryption(identity string) encryption.Metrics {
+// Encryption returns the hooks for the encryption options of a server.
+func (m *Metrics) Encryption() encryption.Metrics {
 	k := m.keyServices
-	k.server = hashed(identity)
 	return encryption.Metrics{
 		Called: func(provider, method string, err error, took time.Duration) {
 			k.calls.WithLabelValues(provider, "/v2.KeyManagementService/"+method, grpcstatus.Code(err).String()).Observe(took.Seconds())

@@ -32,7 +32,8 @@ func count(t *testing.T, r *prometheus.Registry, name string) (n int, labels str
 // Keys appear by their hashes, and those of long ago are forgotten.
 func TestKeyServices(t *testing.T) {
 	m := New()
-	hooks := m.Encryption("apiserver-x")
+	m.Identify("apiserver-x")
+	hooks := m.Encryption()
 	const prefix = "apiserver_envelope_encryption_"
 	hooks.Called("vault", "Encrypt", nil, time.Millisecond)
 	_, labels := count(t, m.registry, prefix+"kms_operations_latency_seconds")

@@ -3,6 +3,7 @@ package component
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -61,6 +62,14 @@ func (r *Reloaded[T]) Get() T {
 		r.refresh()
 	}
 	return *r.value.Load()
+}
+
+// Hash returns the SHA-256 of the contents that Get computes its value from, as "sha256:" and hexadecimal
+// digits.
+func (r *Reloaded[T]) Hash() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(bytes.Join(r.seen, nil)))
 }
 
 // refresh loads the files again. An error is logged once.
