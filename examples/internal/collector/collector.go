@@ -4,6 +4,7 @@ package collector
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"net"
 	"slices"
 	"sync"
@@ -47,7 +48,10 @@ func Start(t *testing.T) *Collector {
 	go func() { done <- s.Serve(l) }()
 	t.Cleanup(func() {
 		s.Stop()
-		require.NoError(t, <-done)
+		// A test that is skipped stops the server before it serves.
+		if err := <-done; !errors.Is(err, grpc.ErrServerStopped) {
+			require.NoError(t, err)
+		}
 	})
 	return c
 }
