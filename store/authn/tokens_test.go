@@ -200,6 +200,32 @@ func FuzzToken(f *testing.F) {
 	})
 }
 
+func FuzzTokenFile(f *testing.F) {
+	f.Add("# comment\nsecret,ann,1,\"dev,ops\"\n\nother,bob,2\n", "secret")
+	f.Add("a,b\n", "a")
+	f.Fuzz(func(t *testing.T, text, token string) {
+		a, err := authn.TokenFile(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		resp, ok, err := a.AuthenticateToken(t.Context(), token)
+		require.NoError(t, err)
+		if ok {
+			require.Contains(t, text, resp.User.Name)
+			require.NotEmpty(t, token, "requests without a token have no name")
+		}
+	})
+}
+
+func FuzzParseKeys(f *testing.F) {
+	f.Add([]byte("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"))
+	f.Add([]byte("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		keys, err := authn.ParseKeys(data)
+		require.NotEqual(t, err == nil, len(keys) == 0, "keys or an error")
+	})
+}
+
 func TestTokenFile(t *testing.T) {
 	a, err := authn.TokenFile(strings.NewReader("# comment\nsecret,ann,1,\"dev,ops\"\n\nother,bob,2\n"))
 	require.NoError(t, err)

@@ -72,3 +72,17 @@ func TestStoredByKubernetes(t *testing.T) {
 	require.Contains(t, string(kv.Value), `"openAPIV3Schema"`)
 	require.Contains(t, string(kv.Value), `"apiextensions.k8s.io/v1"`)
 }
+
+func FuzzUpgrade(f *testing.F) {
+	f.Add([]byte(storedByKubernetes))
+	f.Add([]byte(`{"apiVersion":"apiextensions.k8s.io/v1beta1","spec":{"version":{},"versions":[{"additionalPrinterColumns":[1]}],"conversion":[]}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		value, err := crd.Upgrade(data)
+		if err != nil {
+			return
+		}
+		again, err := crd.Upgrade(value)
+		require.NoError(t, err)
+		require.Equal(t, string(value), string(again))
+	})
+}
