@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -225,9 +226,9 @@ func TestAPluginRefusesAMemberOfAGang(t *testing.T) {
 	for _, point := range []string{"Permit", "Reserve"} {
 		e := &everywhere{}
 		withGroups(t, scheduler.Options{Profiles: []*scheduler.Profile{gangs().With(e, 1)}}, func(t *testing.T, c *controllertest.Cluster) {
-			n := 0
+			var calls atomic.Int32 // Permit is called concurrently
 			e.set(point, func() *scheduler.Status {
-				if n++; n == 2 {
+				if calls.Add(1) == 2 {
 					return scheduler.NewStatus(scheduler.Unschedulable, "not this one")
 				}
 				return nil
