@@ -46,8 +46,11 @@ func TestSystemOOM(t *testing.T) {
 		}
 	}, func(r *rig) {
 		say := func(messages ...string) {
+			mu.Lock()
+			to := write
+			mu.Unlock()
 			for i, m := range messages {
-				_, err := fmt.Fprintf(write, "6,%d,1234567,-;%s\n SUBSYSTEM=memory\n", i, m)
+				_, err := fmt.Fprintf(to, "6,%d,1234567,-;%s\n SUBSYSTEM=memory\n", i, m)
 				require.NoError(t, err)
 			}
 			time.Sleep(time.Second)
@@ -79,7 +82,9 @@ func TestSystemOOM(t *testing.T) {
 			"SystemOOM: System OOM encountered, victim process: eater, pid: 22"}, seen())
 
 		// A log that ends is opened again.
+		mu.Lock()
 		require.NoError(t, write.Close())
+		mu.Unlock()
 		time.Sleep(11 * time.Second)
 		mu.Lock()
 		require.Equal(t, 2, opened)

@@ -168,7 +168,7 @@ func TestPodsEndBeforeAShutdown(t *testing.T) {
 		r.opts.Shutdown = l.policy(kubelet.ShutdownPeriods(30*time.Second, 10*time.Second)...)
 		r.rt.Play = takes(map[string]time.Duration{"web": 5 * time.Second, "slow": time.Hour, "leaving": time.Hour, "system": 3 * time.Second})
 	}, func(r *rig) {
-		require.Equal(t, 30*time.Second, l.max, "it was too short")
+		l.set(func() { require.Equal(t, 30*time.Second, l.max, "it was too short") })
 		n, _ := l.held()
 		require.Equal(t, 1, n)
 		r.pod("web", nil, "a")
