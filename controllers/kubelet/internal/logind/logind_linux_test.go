@@ -264,6 +264,6 @@ func TestNobodyThere(t *testing.T) {
 	m.announce(t, true)
 	require.True(t, receive(t, announced))
 	cancel()
-	for range announced { //nolint:revive // until it is closed
+	for range announced { // until it is closed
 	}
 }
