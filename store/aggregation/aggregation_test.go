@@ -256,6 +256,10 @@ func TestRequestsReachTheOtherServer(t *testing.T) {
 		require.Equal(t, []string{"1"}, seen.Header["X-Remote-Uid"])
 		require.Equal(t, []string{"system:masters", "system:authenticated"}, seen.Header["X-Remote-Group"])
 		require.Empty(t, seen.Header["Authorization"])
+		require.Equal(t, []string{flunders + "/flunders"}, seen.Header["X-Forwarded-Uri"])
+		require.Empty(t, seen.Header["X-Forwarded-Host"], "no proxy was before the server")
+		require.Regexp(t, `^[0-9a-f-]{36}$`, seen.Header.Get("Audit-Id"))
+		require.Equal(t, resp.Header["Audit-Id"], seen.Header.Get("Audit-Id"))
 		require.Equal(t, "front-proxy-client", seen.TLS.PeerCertificates[0].Subject.CommonName)
 		require.Equal(t, 2, seen.ProtoMajor, "connections are shared")
 

@@ -187,7 +187,7 @@ func (b *backend) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	if resp.StatusCode >= 300 && resp.StatusCode < 400 && resp.StatusCode != http.StatusNotModified && !b.aggregator.opts.AllowRedirects {
+	if resp.StatusCode >= 300 && resp.StatusCode < 400 && resp.Header.Get("Location") != "" && !b.aggregator.opts.AllowRedirects {
 		_ = resp.Body.Close()
 		return nil, apierrors.New(http.StatusBadGateway, "", "the backend attempted to redirect this request, which is not permitted")
 	}

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/auditv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 )
@@ -38,9 +39,15 @@ func (s *Server) forward(r *request, to http.RoundTripper, u *url.URL) {
 			withoutCredentials(p.Out.Header)
 			p.Out.Header["X-Forwarded-For"] = p.In.Header["X-Forwarded-For"]
 			p.SetXForwarded()
-			if proxied != nil {
-				asMade(p)
+			switch {
+			case proxied != nil:
+				p.Out.Host = p.In.Host // as the client has it
+				saidBefore(p)
 				p.Out.Header.Set("X-Forwarded-Uri", proxied.prefix+u.EscapedPath())
+			case r.rt == nil: // another server serves the resource; its audit events have the same id
+				saidBefore(p)
+				p.Out.Header.Set("X-Forwarded-Uri", u.EscapedPath())
+				p.Out.Header.Set(auditv1.HeaderAuditID, r.w.Header().Get(auditv1.HeaderAuditID))
 			}
 		},
 		ModifyResponse: func(resp *http.Response) error {
@@ -64,10 +71,9 @@ func (s *Server) forward(r *request, to http.RoundTripper, u *url.URL) {
 	proxy.ServeHTTP(r.w, r.WithContext(ctx))
 }
 
-// asMade gives a backend the host of the request as the client has made it, and what proxies before this
-// server have said of it. Only those are known to the client by host and scheme.
-func asMade(p *httputil.ProxyRequest) {
-	p.Out.Host = p.In.Host
+// saidBefore gives a backend what proxies before this server have said of the host and the scheme of a request:
+// only those are what the client has used.
+func saidBefore(p *httputil.ProxyRequest) {
 	for _, name := range []string{"Forwarded", "X-Forwarded-Host", "X-Forwarded-Proto"} {
 		p.Out.Header.Del(name)
 		if v, ok := p.In.Header[name]; ok {
