@@ -204,4 +204,14 @@ func TestOwnerReferencesPermissionEnforcement(t *testing.T) {
 	require.ErrorContains(t, err, "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on")
 	require.NoError(t, set(owner, new(true)))
 	require.NoError(t, set(admin, new(true)))
+
+	create := func(user client.Conn, kind string, block *bool) error {
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "owned-",
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: kind, Name: secret.Name, UID: secret.UID, BlockOwnerDeletion: block}}}}
+		return planetest.TryCreate(t, user, cm)
+	}
+	require.NoError(t, create(writer, "Secret", nil), "the object is the user's own")
+	require.ErrorContains(t, create(writer, "Secret", new(true)), "set finalizers on")
+	require.ErrorContains(t, create(owner, "Nope", new(true)), `because cannot find RESTMapping for APIVersion v1 Kind Nope: no matches for kind "Nope" in version "v1"`)
+	require.NoError(t, create(admin, "Nope", new(true)), "who may change all finalizers")
 }

@@ -35,14 +35,25 @@ func (p *ownerPermissions) Validate(ctx context.Context, a *Attributes) error {
 	if len(has)+len(had) == 0 || codec.Equal(&has, &had) {
 		return nil
 	}
-	mayDelete := p.allowed(ctx, a, cel.Check{Verb: "delete", Group: a.Resource.Group, Resource: a.Resource.Resource, Subresource: a.Subresource, Namespace: a.Namespace, Name: a.Name})
-	if !mayDelete.Allowed {
-		return forbid(a, "cannot set an ownerRef on a resource you can't delete: %s, %v", mayDelete.Reason, mayDelete.Err)
+	if a.Operation != Create { // who creates an object could have left it out, which is as good as deleting it
+		check := cel.Check{Verb: "delete", Group: a.Resource.Group, Resource: a.Resource.Resource, Subresource: a.Subresource, Namespace: a.Namespace, Name: a.Name}
+		if d := p.allowed(ctx, a, check); !d.Allowed {
+			return forbid(a, "cannot set an ownerRef on a resource you can't delete: %s, %v", d.Reason, d.Err)
+		}
 	}
-	for _, ref := range newlyBlocking(has, had) {
+	blocking := newlyBlocking(has, had)
+	if len(blocking) == 0 {
+		return nil
+	}
+	// Who may change the finalizers of everything may block any owner, also one of a kind that is not served.
+	if p.allowed(ctx, a, cel.Check{Verb: "update", Group: "*", Resource: "*", Subresource: "finalizers", Name: "*"}).Allowed {
+		return nil
+	}
+	for _, ref := range blocking {
 		gvr, namespaced, ok := p.access.ResourceOf(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
 		if !ok {
-			return forbid(a, "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion %s Kind %s", ref.APIVersion, ref.Kind)
+			return forbid(a, "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion %s Kind %s: no matches for kind %q in version %q",
+				ref.APIVersion, ref.Kind, ref.Kind, ref.APIVersion)
 		}
 		check := cel.Check{Verb: "update", Group: gvr.Group, Resource: gvr.Resource, Subresource: "finalizers", Name: ref.Name}
 		if namespaced {
