@@ -62,6 +62,7 @@ func otherRack(c *controllertest.Cluster) {
 	controllertest.Update(c, "", "a", func(n *corev1.Node) { n.Labels["rack"] = "1" })
 	addNode(c, "b", "4", "10")
 	controllertest.Update(c, "", "b", func(n *corev1.Node) { n.Labels["rack"] = "2"; n.Spec.Unschedulable = true })
+	c.Settle() // no pod may be seen before the change
 }
 
 func devicesFor(objs ...string) func(c *controllertest.Cluster) {

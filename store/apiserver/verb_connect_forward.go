@@ -71,8 +71,8 @@ func (s *Server) forward(r *request, to http.RoundTripper, u *url.URL) {
 	proxy.ServeHTTP(r.w, r.WithContext(ctx))
 }
 
-// saidBefore gives a backend what proxies before this server have said of the host and the scheme of a request:
-// only those are what the client has used.
+// saidBefore gives a backend what proxies before this server have said of the host and the scheme of a
+// request: only those are what the client has used.
 func saidBefore(p *httputil.ProxyRequest) {
 	for _, name := range []string{"Forwarded", "X-Forwarded-Host", "X-Forwarded-Proto"} {
 		p.Out.Header.Del(name)

@@ -20,6 +20,7 @@ func Example() {
 		g.Spec.SchedulingPolicy.Basic = &schedulingv1alpha2.BasicSchedulingPolicy{}
 		controllertest.Create(c, g)
 		controllertest.Create(c, member("worker-0", "workers"))
+		c.Settle() // the controller has seen the pod
 
 		controllertest.Delete[*group](c, "default", "workers")
 		c.Sleep(time.Minute)
