@@ -27,8 +27,8 @@ func refused(t *testing.T, l *live, user string, s step) string {
 	return fmt.Sprint(resp.StatusCode, " ", string(body))
 }
 
-// TestOwnersBeside sets owners as a user who may change the finalizers of one ReplicaSet only, on both servers
-// with OwnerReferencesPermissionEnforcement.
+// TestOwnersBeside sets owners as a user who may change the finalizers of one ReplicaSet only, on both
+// servers with OwnerReferencesPermissionEnforcement.
 func TestOwnersBeside(t *testing.T) {
 	flags := []string{"--enable-admission-plugins=OwnerReferencesPermissionEnforcement", "--authorization-mode=RBAC"}
 	theirs, ours := startUpstream(t, flags...), startLive(t, flags...)
@@ -70,8 +70,8 @@ func TestOwnersBeside(t *testing.T) {
 	}
 }
 
-// TestAlwaysAdmitBeside shows that AlwaysAdmit leaves the other plugins in force. Kubernetes' server does not start
-// with AlwaysDeny, because the objects that it makes at its start are refused.
+// TestAlwaysAdmitBeside shows that AlwaysAdmit leaves the other plugins in force. Kubernetes' server does not
+// start with AlwaysDeny, because the objects that it makes at its start are refused.
 func TestAlwaysAdmitBeside(t *testing.T) {
 	theirs, ours := startUpstream(t, "--enable-admission-plugins=AlwaysAdmit"), startLive(t, "--enable-admission-plugins=AlwaysAdmit")
 	for _, l := range []*live{theirs, ours} {

@@ -35,7 +35,8 @@ func (p *ownerPermissions) Validate(ctx context.Context, a *Attributes) error {
 	if len(has)+len(had) == 0 || codec.Equal(&has, &had) {
 		return nil
 	}
-	if a.Operation != Create { // who creates an object could have left it out, which is as good as deleting it
+	// Who creates an object could have left it out, which is as good as deleting it.
+	if a.Operation != Create {
 		check := cel.Check{Verb: "delete", Group: a.Resource.Group, Resource: a.Resource.Resource, Subresource: a.Subresource, Namespace: a.Namespace, Name: a.Name}
 		if d := p.allowed(ctx, a, check); !d.Allowed {
 			return forbid(a, "cannot set an ownerRef on a resource you can't delete: %s, %v", d.Reason, d.Err)
