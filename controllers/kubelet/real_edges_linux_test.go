@@ -57,15 +57,17 @@ spec:
 // testGroups looks at the weight of burstable pods and at what is left of their groups.
 func (n *realNode) testGroups(t *testing.T) {
 	n.t = t
-	tree, file, per := "/sys/fs/cgroup/cpu"+n.cgroup(), "cpu.shares", 1024.0/1000
-	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
-		tree, file, per = "/sys/fs/cgroup"+n.cgroup(), "cpu.weight", 1024.0/1000*9999/262142
+	per := 1024.0 / 1000
+	if n.tree().V2 {
+		per *= 9999.0 / 262142
 	}
-	burstable := filepath.Join(tree, "kubepods", "burstable")
+	burstable := n.groupDir("cpu", "burstable")
+	if systemdCgroups {
+		slice := strings.ReplaceAll(n.cgroup()[1:], "-", "_")
+		require.Equal(t, fmt.Sprintf("/sys/fs/cgroup/%[1]s.slice/%[1]s-kubepods.slice/%[1]s-kubepods-burstable.slice", slice), burstable)
+	}
 	weight := func() float64 {
-		b, err := os.ReadFile(filepath.Join(burstable, file))
-		require.NoError(t, err)
-		w, err := strconv.ParseFloat(strings.TrimSpace(string(b)), 64)
+		w, err := strconv.ParseFloat(n.setting("cpu.shares", "cpu.weight", "burstable"), 64)
 		require.NoError(t, err)
 		return w
 	}
@@ -75,12 +77,7 @@ func (n *realNode) testGroups(t *testing.T) {
 		}
 	}
 	// All pods together are limited to what the node has, in its group and no other.
-	b, err := os.ReadFile(filepath.Join("/sys/fs/cgroup/memory", n.cgroup(), "kubepods", "memory.limit_in_bytes"))
-	if err != nil {
-		b, err = os.ReadFile(filepath.Join(tree, "kubepods", "memory.max"))
-	}
-	require.NoError(t, err)
-	limit, err := resource.Parse(strings.TrimSpace(string(b)))
+	limit, err := resource.Parse(n.setting("memory.limit_in_bytes", "memory.max"))
 	require.NoError(t, err)
 	capacity, err := resource.Parse(n.kubectl("get", "node", "node1", "-o", "jsonpath={.status.capacity.memory}"))
 	require.NoError(t, err)

@@ -3,6 +3,7 @@ package kubelet_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -17,6 +18,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +28,7 @@ import (
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/controllers/builtin/serviceaccount"
 	"github.com/keelson-dev/keelson/controllers/kubelet"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/cgroup"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/noderuntime"
 	"github.com/keelson-dev/keelson/store/apiserver"
@@ -71,7 +74,7 @@ func TestReal(t *testing.T) {
 	if _, parts, ok := strings.Cut(flag.Lookup("test.run").Value.String(), "/"); ok {
 		only += "/" + parts
 	}
-	cmd := exec.CommandContext(t.Context(), "nsenter", "--net=/run/netns/"+name, os.Args[0], "-test.run="+only, "-test.v", "-test.timeout=10m")
+	cmd := exec.CommandContext(t.Context(), "nsenter", "--net=/run/netns/"+name, os.Args[0], "-test.run="+only, "-test.v", "-test.timeout="+(10*time.Minute*slowness()).String())
 	cmd.Env = append(os.Environ(), "KEELSON_TEST_NETNS="+name)
 	out, err = cmd.CombinedOutput()
 	if err != nil || testing.Verbose() {
@@ -107,10 +110,8 @@ func startReal(t *testing.T) *realNode {
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	n := &realNode{t: t, dir: dir, static: filepath.Join(dir, "manifests"), endRuntime: func() {}}
 	t.Cleanup(func() {
-		made, _ := filepath.Glob("/sys/fs/cgroup/*" + n.cgroup())
-		for _, cgroup := range append(made, "/sys/fs/cgroup"+n.cgroup()) {
-			_ = os.Remove(cgroup)
-		}
+		tree := n.tree()
+		tree.Remove(context.Background(), cgroup.Parse(n.cgroup(), false))
 	})
 	require.NoError(t, os.Mkdir(n.static, 0o755))
 	ca, err := certs.NewAuthority("test")
@@ -155,7 +156,7 @@ users: [{name: u, user: {client-certificate: %s, client-key: %s}}]
 `, l.Addr(), file("ca.crt", n.pki.ca.CertPEM()), file("admin.crt", n.pki.admin.CertPEM()), file("admin.key", n.pki.admin.KeyPEM())))
 
 	n.runtime, err = noderuntime.Start(ctx, noderuntime.Options{Dir: filepath.Join(dir, "cri"), PodCIDR: netip.MustParsePrefix("10.244.7.0/24"),
-		ServiceCIDR: netip.MustParsePrefix("10.96.0.0/16"), Busybox: true})
+		ServiceCIDR: netip.MustParsePrefix("10.96.0.0/16"), Busybox: true, SystemdCgroups: systemdCgroups})
 	require.NoError(t, err)
 	t.Cleanup(func() { n.endRuntime(); require.NoError(t, n.runtime.Close()) })
 
@@ -178,7 +179,7 @@ func (n *realNode) startKubelet(stopPods bool) (stop func()) {
 	k, err := kubelet.New(n.conn, kubelet.Options{
 		NodeName: "node1", NodeIP: netip.MustParseAddr("127.0.0.1"), RootDir: filepath.Join(n.dir, "kubelet"), LogDir: filepath.Join(n.dir, "logs"),
 		RuntimeEndpoint: n.runtime.Endpoint(), RuntimeDial: n.gate.dial, Plugins: &kubelet.PluginOptions{}, StaticPodDir: n.static, ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: "cluster.local",
-		CgroupRoot: n.cgroup(), PodPIDs: realPIDs, PullFallback: true, Listener: l, TLS: &tls.Config{Certificates: []tls.Certificate{n.pki.node.TLS()}, ClientCAs: n.pki.pool},
+		CgroupRoot: n.cgroup(), SystemdCgroups: systemdCgroups, PodPIDs: realPIDs, PullFallback: true, Listener: l, TLS: &tls.Config{Certificates: []tls.Certificate{n.pki.node.TLS()}, ClientCAs: n.pki.pool},
 		StopPods: stopPods, SyncInterval: 2 * time.Second, Logger: log,
 		Placement: kubelet.PlacementPolicy{StaticCPUs: true, ReservedCPUs: "0"}, IPTables: kubelet.SystemIPTables{},
 		// The machine may be short of anything.
@@ -206,7 +207,16 @@ const realPIDs = 400
 func (n *realNode) cgroup() string { return "/" + filepath.Base(n.dir) }
 
 // patience is how long the tests wait for anything, on a machine that may be busy with much else.
-const patience = 90 * time.Second
+var patience = 90 * time.Second * slowness()
+
+// slowness is how many times as long everything takes on a machine whose processors are emulated.
+func slowness() time.Duration {
+	n, err := strconv.Atoi(cmp.Or(os.Getenv("KEELSON_SLOWNESS"), "1"))
+	if err != nil {
+		panic("KEELSON_SLOWNESS: " + err.Error())
+	}
+	return time.Duration(n)
+}
 
 // try runs kubectl. Its two streams stay apart: before version 1.34 kubectl exec may open its streams after
 // the empty message that begins a session has come, and then prints a complaint about that.
@@ -316,8 +326,7 @@ func testReal(t *testing.T) {
 	out, err := exec.Command("ip", "-o", "link").CombinedOutput()
 	require.NoError(t, err)
 	require.NotContains(t, string(out), "cni0")
-	left, _ := filepath.Glob("/sys/fs/cgroup/*" + n.cgroup() + "/kubepods")
-	require.Empty(t, left)
+	require.NoDirExists(t, n.groupDir("memory"))
 	ps, _ := exec.Command("ps", "ax", "-o", "args").CombinedOutput()
 	require.NotContains(t, string(ps), n.dir+"/cri/containerd.sock")
 }
@@ -522,15 +531,15 @@ func (n *realNode) testVolumes(t *testing.T) {
 	n.until("changed configMap", is("red"), "exec", "web", "-c", "web", "--", "cat", "/settings/color")
 	require.NotContains(t, n.kubectl("exec", "web", "-c", "web", "--", "ls", "/settings"), "shape")
 	// The limits are in the kernel.
-	var limit string
-	for _, pattern := range []string{"/sys/fs/cgroup/memory%s/kubepods/burstable/pod*/*/memory.limit_in_bytes", "/sys/fs/cgroup%s/kubepods/burstable/pod*/*/memory.max"} {
-		files, _ := filepath.Glob(fmt.Sprintf(pattern, n.cgroup()))
+	var limits []string
+	for _, file := range []string{"memory.limit_in_bytes", "memory.max"} {
+		files, _ := filepath.Glob(filepath.Join(n.groupDir("memory", "burstable"), "*pod*", "*", file))
 		for _, f := range files {
 			b, _ := os.ReadFile(f)
-			limit += string(b)
+			limits = append(limits, string(b))
 		}
 	}
-	require.Contains(t, limit, "67108864\n")
+	require.Contains(t, limits, "67108864\n")
 }
 
 func (n *realNode) testRestarts(t *testing.T) {

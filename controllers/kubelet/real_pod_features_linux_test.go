@@ -17,10 +17,21 @@ import (
 	"github.com/keelson-dev/keelson/controllers/kubelet/fakedra"
 )
 
-// testDynamicResources gives a pod a device of a driver at a real socket. Debian's containerd is older than
-// CDI: the pod does not start without its device, and the claim is given back.
+// isModern reports whether the runtime has what containerd 2 has: CDI, user namespaces, image volumes.
+func (n *realNode) isModern() bool { return !strings.HasPrefix(n.runtime.Version(), "containerd 1.") }
+
+// testDynamicResources gives a pod a device of a driver at a real socket. A containerd that is older than CDI
+// does not start the pod without its device. Either way the claim is given back.
 func (n *realNode) testDynamicResources() {
 	d := fakedra.New("gpus.example.com")
+	if n.isModern() {
+		const folder = "/var/run/cdi"
+		require.NoError(n.t, os.MkdirAll(folder, 0o755))
+		file := filepath.Join(folder, "gpus.example.com.json")
+		require.NoError(n.t, os.WriteFile(file, []byte(`{"cdiVersion": "0.6.0", "kind": "gpus.example.com/device",
+			"devices": [{"name": "gpu", "containerEdits": {"env": ["GPU=first"]}}]}`), 0o644))
+		defer os.Remove(file)
+	}
 	ctx, cancel := context.WithCancel(n.t.Context())
 	wait, err := d.Serve(ctx, filepath.Join(n.dir, "kubelet"))
 	require.NoError(n.t, err)
@@ -50,7 +61,12 @@ spec:
 	claim.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: "dynamic", UID: types.UID(n.kubectl("get", "pod", "dynamic", "-o", "jsonpath={.metadata.uid}"))}}
 	_, err = claims.UpdateStatus(ctx, claim)
 	require.NoError(n.t, err)
-	n.until("the device is refused", has("does not support CDI devices, such as gpus.example.com/device=gpu"), "get", "pod", "dynamic", "-o", "jsonpath={.status.containerStatuses[0].state.waiting}")
+	if n.isModern() {
+		n.until("the pod runs", is("true"), "get", "pod", "dynamic", "-o", "jsonpath={.status.containerStatuses[0].ready}")
+		require.Equal(n.t, "first", strings.TrimSpace(n.kubectl("exec", "dynamic", "--", "printenv", "GPU")))
+	} else {
+		n.until("the device is refused", has("does not support CDI devices, such as gpus.example.com/device=gpu"), "get", "pod", "dynamic", "-o", "jsonpath={.status.containerStatuses[0].state.waiting}")
+	}
 	require.Equal(n.t, []string{"default/gpu"}, d.Prepared())
 	n.kubectl("delete", "pod", "dynamic")
 	require.Eventually(n.t, func() bool { return len(d.Prepared()) == 0 }, patience, 50*time.Millisecond)
@@ -71,15 +87,8 @@ spec:
   containers: [{name: c, image: busybox, imagePullPolicy: Never, command: [sh, -c, "while :; do sleep 1000 & done"]}]
 `)
 	n.until("no more processes", has("can't fork"), "logs", "bomb")
-	group := "/kubepods/besteffort/pod" + n.kubectl("get", "pod", "bomb", "-o", "jsonpath={.metadata.uid}")
-	read := func(file string) string {
-		b, err := os.ReadFile(filepath.Join("/sys/fs/cgroup/pids", n.cgroup(), group, file))
-		if err != nil {
-			b, err = os.ReadFile(filepath.Join("/sys/fs/cgroup", n.cgroup(), group, file))
-		}
-		require.NoError(n.t, err)
-		return strings.TrimSpace(string(b))
-	}
+	group := "pod" + n.kubectl("get", "pod", "bomb", "-o", "jsonpath={.metadata.uid}")
+	read := func(file string) string { return n.setting(file, file, "besteffort", group) }
 	require.Equal(n.t, strconv.Itoa(realPIDs), read("pids.max"))
 	n.kubectl("exec", "web", "-c", "web", "--", "true")
 	n.kubectl("delete", "pod", "bomb")
@@ -103,6 +112,7 @@ metadata: {name: own-users}
 spec:
   nodeName: node1
   hostUsers: false
+  automountServiceAccountToken: false # kernels before 6.3 do not map the ids of a tmpfs
   terminationGracePeriodSeconds: 0
   containers: [{name: c, image: busybox, imagePullPolicy: Never, command: [sleep, "1000"]}]
 ---
@@ -143,8 +153,8 @@ spec:
   containers: [{name: c, image: busybox, imagePullPolicy: Never, command: [sleep, "1000"], resources: {limits: {cpu: 200m, memory: 64Mi}}}]
 `
 
-// testPodFeatures runs pods whose demands the runtime decides about. Debian's containerd is older than user
-// namespaces and image volumes: such pods do not run, and say why.
+// testPodFeatures runs pods whose demands the runtime decides about. With a containerd that is older than
+// user namespaces and image volumes such pods do not run, and say why.
 func (n *realNode) testPodFeatures() {
 	n.apply(featurePods)
 	waiting := func(pod, what string) {
@@ -153,26 +163,43 @@ func (n *realNode) testPodFeatures() {
 	event := func(pod, what string) {
 		n.until(pod, has(what), "get", "events", "--field-selector=involvedObject.name="+pod)
 	}
-	event("own-users", "can't set `spec.hostUsers: false`, runtime does not support user namespaces")
 	event("no-handler", "nothing")
-	waiting("image-volume", "the container runtime does not support image volumes: ")
-	waiting("read-only", "requested recursive read-only mode, but it is not supported by the runtime")
+	stopped := []string{"no-handler"}
+	if n.isModern() {
+		n.checkModernFeatures()
+	} else {
+		event("own-users", "can't set `spec.hostUsers: false`, runtime does not support user namespaces")
+		waiting("image-volume", "the container runtime does not support image volumes: ")
+		waiting("read-only", "requested recursive read-only mode, but it is not supported by the runtime")
+		stopped = append(stopped, "own-users", "image-volume", "read-only")
+	}
 	n.until("overhead", is("Running"), "get", "pod", "overhead", "-o", "jsonpath={.status.phase}")
 	require.Equal(n.t, "100m", n.kubectl("get", "pod", "overhead", "-o", "jsonpath={.spec.overhead.cpu}"))
-	group := "/kubepods/pod" + n.kubectl("get", "pod", "overhead", "-o", "jsonpath={.metadata.uid}")
-	read := func(v1, v2 string) string {
-		b, err := os.ReadFile(filepath.Join("/sys/fs/cgroup", filepath.Dir(v1), n.cgroup(), group, filepath.Base(v1)))
-		if err != nil {
-			b, err = os.ReadFile(filepath.Join("/sys/fs/cgroup", n.cgroup(), group, v2))
-		}
-		require.NoError(n.t, err)
-		return strings.TrimSpace(string(b))
-	}
-	require.Equal(n.t, "100663296", read("memory/memory.limit_in_bytes", "memory.max"), "64 MiB and the overhead")
-	require.Contains(n.t, []string{"30000", "30000 100000"}, read("cpu/cpu.cfs_quota_us", "cpu.max"))
-	for _, pod := range []string{"own-users", "image-volume", "read-only", "no-handler"} {
+	group := "pod" + n.kubectl("get", "pod", "overhead", "-o", "jsonpath={.metadata.uid}")
+	require.Equal(n.t, "100663296", n.setting("memory.limit_in_bytes", "memory.max", group), "64 MiB and the overhead")
+	require.Contains(n.t, []string{"30000", "30000 100000"}, n.setting("cpu.cfs_quota_us", "cpu.max", group))
+	for _, pod := range stopped {
 		require.NotEqual(n.t, "Running", n.kubectl("get", "pod", pod, "-o", "jsonpath={.status.phase}"))
 	}
 	n.kubectl("delete", "pod", "own-users", "image-volume", "read-only", "no-handler", "overhead")
 	n.kubectl("delete", "runtimeclass", "costly", "missing")
+}
+
+// checkModernFeatures looks into the pods that only newer runtimes can run.
+func (n *realNode) checkModernFeatures() {
+	exec := func(pod string, command ...string) string {
+		n.until(pod, is("true"), "get", "pod", pod, "-o", "jsonpath={.status.containerStatuses[0].ready}")
+		return n.kubectl(append([]string{"exec", pod, "--"}, command...)...)
+	}
+	ids := strings.Fields(exec("own-users", "cat", "/proc/self/uid_map"))
+	require.Len(n.t, ids, 3)
+	require.Equal(n.t, []string{"0", "65536"}, []string{ids[0], ids[2]})
+	first, err := strconv.Atoi(ids[1])
+	require.NoError(n.t, err)
+	require.GreaterOrEqual(n.t, first, 65536, "root of the pod is nobody on the node")
+	require.Contains(n.t, exec("image-volume", "ls", "/data/bin"), "busybox")
+	_, complaint, err := n.try("exec", "image-volume", "--", "touch", "/data/file")
+	require.Error(n.t, err)
+	require.Contains(n.t, complaint, "Read-only file system")
+	require.Regexp(n.t, ` /data \S+ ro,`, exec("read-only", "cat", "/proc/mounts"))
 }

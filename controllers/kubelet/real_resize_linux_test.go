@@ -38,15 +38,13 @@ spec:
 	require.NoError(n.t, err)
 	// limits are the numbers in files of the pod's group and of those below, but that of the sandbox.
 	limits := func(v1, v2 string) (list []string) {
-		group := n.cgroup() + "/kubepods/burstable/pod" + string(pod.UID)
-		for _, base := range []string{"/sys/fs/cgroup/" + filepath.Dir(v1) + group, "/sys/fs/cgroup" + group} {
-			for _, below := range []string{"", "*"} {
-				files, _ := filepath.Glob(filepath.Join(base, below, filepath.Base(v1)))
-				more, _ := filepath.Glob(filepath.Join(base, below, v2))
-				for _, f := range append(files, more...) {
-					if b, err := os.ReadFile(f); err == nil {
-						list = append(list, strings.TrimSpace(string(b)))
-					}
+		controller, _, _ := strings.Cut(v1, ".")
+		base := n.groupDir(controller, "burstable", "pod"+string(pod.UID))
+		for _, pattern := range []string{v1, v2, "*/" + v1, "*/" + v2} {
+			files, _ := filepath.Glob(filepath.Join(base, pattern))
+			for _, f := range files {
+				if b, err := os.ReadFile(f); err == nil {
+					list = append(list, strings.TrimSpace(string(b)))
 				}
 			}
 		}
@@ -66,8 +64,8 @@ spec:
 		require.NoError(n.t, err)
 		quota, memory := fmt.Sprint(step.milli*100), fmt.Sprint(step.mebi<<20)
 		require.Eventually(n.t, func() bool {
-			return count(limits("cpu/cpu.cfs_quota_us", "cpu.max"), quota) == 2 && count(limits("memory/memory.limit_in_bytes", "memory.max"), memory) == 2
-		}, patience, 100*time.Millisecond, "%v: %v %v", step, limits("cpu/cpu.cfs_quota_us", "cpu.max"), limits("memory/memory.limit_in_bytes", "memory.max"))
+			return count(limits("cpu.cfs_quota_us", "cpu.max"), quota) == 2 && count(limits("memory.limit_in_bytes", "memory.max"), memory) == 2
+		}, patience, 100*time.Millisecond, "%v: %v %v", step, limits("cpu.cfs_quota_us", "cpu.max"), limits("memory.limit_in_bytes", "memory.max"))
 		n.until("the status", is(fmt.Sprintf("%dMi", step.mebi)), "get", "pod", "resized", "-o", "jsonpath={.status.containerStatuses[0].resources.limits.memory}")
 	}
 	require.Equal(n.t, "0", n.kubectl("get", "pod", "resized", "-o", "jsonpath={.status.containerStatuses[0].restartCount}"))

@@ -31,7 +31,7 @@ func pathsOf(dir string) paths {
 const maxDir = 80
 
 // containerdConfig is the configuration file; containerd 2 reads version 2 as well.
-func containerdConfig(p paths, cniBin, snapshotter string, restrictOOM bool) string {
+func containerdConfig(p paths, cniBin, snapshotter string, restrictOOM, systemd bool) string {
 	var b strings.Builder
 	f := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	f("version = 2")
@@ -60,7 +60,7 @@ func containerdConfig(p paths, cniBin, snapshotter string, restrictOOM bool) str
 	f(`[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]`)
 	f(`  runtime_type = "io.containerd.runc.v2"`)
 	f(`[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]`)
-	f("  SystemdCgroup = false")
+	f("  SystemdCgroup = %v", systemd)
 	return b.String()
 }
 

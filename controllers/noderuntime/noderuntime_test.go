@@ -85,15 +85,17 @@ func untar(t *testing.T, b []byte) map[string][]byte {
 
 func TestConfigurations(t *testing.T) {
 	p := pathsOf("/var/lib/x")
-	text := containerdConfig(p, "/usr/lib/cni", "native", true)
+	text := containerdConfig(p, "/usr/lib/cni", "native", true, false)
 	require.Contains(t, text, `root = "/var/lib/x/root"`)
 	require.Contains(t, text, "restrict_oom_score_adj = true")
+	require.Contains(t, text, "SystemdCgroup = false")
 	require.Contains(t, text, `snapshotter = "native"`)
 	network, err := networkConfig(Options{Bridge: "cni0", PodCIDR: netip.MustParsePrefix("10.244.3.7/24")}, p, false, true)
 	require.NoError(t, err)
 	require.Contains(t, string(network), `"10.244.3.0/24"`)
 	require.Contains(t, string(network), `"portmap"`)
 	require.Equal(t, "10.244.3.1", Gateway(netip.MustParsePrefix("10.244.3.7/24")).String())
+	require.Contains(t, containerdConfig(p, "/usr/lib/cni", "native", true, true), "SystemdCgroup = true")
 	long := pathsOf("/" + strings.Repeat("x", 200))
 	require.Less(t, len(long.socket), 60, "sockets have short paths")
 }

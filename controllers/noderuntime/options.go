@@ -30,6 +30,9 @@ type Options struct {
 	ImageDir string
 	// Busybox imports [BusyboxImage] if the host has a static busybox.
 	Busybox bool
+	// SystemdCgroups lets systemd, which has to run the machine, make the cgroups of containers. It has to be
+	// as the kubelet's. Versions of containerd before 2 do not say which it is.
+	SystemdCgroups bool
 	// Adopt continues the pods of a previous run that was killed, for a kubelet that manages them; otherwise
 	// Start stops them. Close always stops all pods.
 	Adopt bool

@@ -30,7 +30,7 @@ import (
 
 // startTimeout is how long containerd may take to answer; stopTimeout how long to end.
 const (
-	startTimeout = 30 * time.Second
+	startTimeout = 2 * time.Minute
 	stopTimeout  = 10 * time.Second
 )
 
@@ -194,7 +194,7 @@ func (r *Runtime) writeConfig() error {
 	if err := os.WriteFile(filepath.Join(r.paths.cni, "10-keelson.conflist"), network, 0o644); err != nil {
 		return err
 	}
-	config := containerdConfig(r.paths, bin, r.snapshotter(), !hasCapability(unix.CAP_SYS_RESOURCE))
+	config := containerdConfig(r.paths, bin, r.snapshotter(), !hasCapability(unix.CAP_SYS_RESOURCE), r.opts.SystemdCgroups)
 	return os.WriteFile(r.paths.config, []byte(config), 0o644)
 }
 
