@@ -203,23 +203,7 @@ func (k *Kubelet) Run(ctx context.Context) error {
 		loops.Go(func() { w.run(ctx, k) })
 	}
 	k.progress.enter(phaseRuntime)
-	for _, dir := range []string{k.opts.RootDir, k.opts.LogDir, k.opts.LogLinkDir} {
-		if err := k.makeDir(dir); err != nil {
-			return fmt.Errorf("kubelet: %w", err)
-		}
-	}
-	version, err := k.waitRuntime(ctx)
-	if err != nil {
-		return fmt.Errorf("kubelet: container runtime at %s: %w", k.opts.RuntimeEndpoint, err)
-	}
-	k.node.runtimeVersion = version
-	if _, err := k.features.status(ctx); err != nil {
-		k.log.Warn("status of the container runtime failed", "err", err)
-	}
-	if err := k.loadUserNamespaces(ctx); err != nil {
-		return fmt.Errorf("kubelet: user namespaces of pods: %w", err)
-	}
-	if err := k.prepareCgroups(ctx); err != nil {
+	if err := k.prepare(ctx); err != nil {
 		return fmt.Errorf("kubelet: %w", err)
 	}
 
@@ -276,6 +260,27 @@ func (k *Kubelet) Run(ctx context.Context) error {
 		err = cause
 	}
 	return err
+}
+
+// prepare makes the folders and the groups of the node, and waits for the container runtime.
+func (k *Kubelet) prepare(ctx context.Context) error {
+	for _, dir := range []string{k.opts.RootDir, k.opts.LogDir, k.opts.LogLinkDir} {
+		if err := k.makeDir(dir); err != nil {
+			return err
+		}
+	}
+	version, err := k.waitRuntime(ctx)
+	if err != nil {
+		return fmt.Errorf("container runtime at %s: %w", k.opts.RuntimeEndpoint, err)
+	}
+	k.node.runtimeVersion = version
+	if _, err := k.features.status(ctx); err != nil {
+		k.log.Warn("status of the container runtime failed", "err", err)
+	}
+	if err := k.loadUserNamespaces(ctx); err != nil {
+		return fmt.Errorf("user namespaces of pods: %w", err)
+	}
+	return k.prepareCgroups(ctx)
 }
 
 // startLoops starts everything that runs until ctx ends. fail ends the kubelet.
