@@ -14,20 +14,7 @@ func (n *realNode) testDevices() {
 	p.set("d1", "d2")
 	require.NoError(n.t, p.serve())
 	n.until("the node has devices", is("2"), "get", "node", "node1", "-o", "jsonpath={.status.allocatable['example\\.com/dev']}")
-	n.apply(`
-apiVersion: v1
-kind: Pod
-metadata: {name: devices}
-spec:
-  nodeName: node1
-  terminationGracePeriodSeconds: 0
-  containers:
-  - name: main
-    image: busybox
-    imagePullPolicy: IfNotPresent
-    command: [sleep, "1000000"]
-    resources: {limits: {example.com/dev: 1}}
-`)
+	n.apply(sleeper("devices", "limits: {example.com/dev: 1}"))
 	n.until("devices runs", is("true"), "get", "pod", "devices", "-o", "jsonpath={.status.containerStatuses[0].ready}")
 	require.Equal(n.t, "d1 ok\n", n.kubectl("exec", "devices", "--", "sh", "-c", "test -c /dev/x && test -d /lib/dev && echo $DEVICES ok"))
 	conn, err := pluginapi.Dial(filepath.Join(n.dir, "kubelet", "pod-resources", "kubelet.sock"), pluginapi.DialUnix)

@@ -331,6 +331,24 @@ func testReal(t *testing.T) {
 	require.NotContains(t, string(ps), n.dir+"/cri/containerd.sock")
 }
 
+// sleeper is a pod whose container has resources and only sleeps.
+func sleeper(name, resources string) string {
+	return `
+apiVersion: v1
+kind: Pod
+metadata: {name: ` + name + `}
+spec:
+  nodeName: node1
+  terminationGracePeriodSeconds: 0
+  containers:
+  - name: main
+    image: busybox
+    imagePullPolicy: IfNotPresent
+    command: [sleep, "1000000"]
+    resources: {` + resources + `}
+`
+}
+
 const podManifest = `
 apiVersion: v1
 kind: ConfigMap

@@ -113,23 +113,6 @@ func TestPluginProcess(t *testing.T) {
 	}
 }
 
-func devicePod(name string) string {
-	return `
-apiVersion: v1
-kind: Pod
-metadata: {name: ` + name + `}
-spec:
-  nodeName: node1
-  terminationGracePeriodSeconds: 0
-  containers:
-  - name: main
-    image: busybox
-    imagePullPolicy: IfNotPresent
-    command: [sleep, "1000000"]
-    resources: {limits: {example.com/gpu: 1}}
-`
-}
-
 // testPluginProcess gives containers devices of a plugin in another process. A device that is sick is not
 // allocatable, and what a container has is known to the next kubelet.
 func (n *realNode) testPluginProcess() {
@@ -148,7 +131,7 @@ func (n *realNode) testPluginProcess() {
 	p.say("devices d1 d2 d3")
 	p.say("register")
 	allocatable("3")
-	n.apply(devicePod("first"))
+	n.apply(sleeper("first", "limits: {example.com/gpu: 1}"))
 	running("first")
 	require.Equal(n.t, "d1", device("first"))
 	p.say("devices d1 d2!Unhealthy d3")
@@ -160,12 +143,12 @@ func (n *realNode) testPluginProcess() {
 	allocatable("0") // until the plugin registers with this kubelet
 	p.say("register")
 	allocatable("2")
-	n.apply(devicePod("second"))
+	n.apply(sleeper("second", "limits: {example.com/gpu: 1}"))
 	running("second")
 	require.Equal(n.t, "d3", device("second"), "d1 is the first pod's, d2 is sick")
 	require.Equal(n.t, "d1", device("first"))
 	require.Equal(n.t, "0", strings.TrimSpace(n.kubectl("get", "pod", "first", "-o", "jsonpath={.status.containerStatuses[0].restartCount}")))
-	n.apply(devicePod("third"))
+	n.apply(sleeper("third", "limits: {example.com/gpu: 1}"))
 	n.until("there is no third device", has("OutOfexample.com/gpu"), "get", "pod", "third", "-o", "jsonpath={.status.reason} {.status.message}")
 	n.kubectl("delete", "pod", "first", "second", "third")
 	require.NoError(n.t, p.in.Close())

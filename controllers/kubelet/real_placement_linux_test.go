@@ -30,20 +30,7 @@ spec:
 	}
 	n.until("sharing runs", is("true"), "get", "pod", "sharing", "-o", "jsonpath={.status.containerStatuses[0].ready}")
 	n.until("it has all CPUs", is(all), allowed("sharing")...)
-	n.apply(`
-apiVersion: v1
-kind: Pod
-metadata: {name: pinned}
-spec:
-  nodeName: node1
-  terminationGracePeriodSeconds: 0
-  containers:
-  - name: main
-    image: busybox
-    imagePullPolicy: IfNotPresent
-    command: [sleep, "1000000"]
-    resources: {limits: {cpu: 1, memory: 32Mi}}
-`)
+	n.apply(sleeper("pinned", "limits: {cpu: 1, memory: 32Mi}"))
 	n.until("pinned runs", is("true"), "get", "pod", "pinned", "-o", "jsonpath={.status.containerStatuses[0].ready}")
 	own := strings.TrimSpace(n.kubectl(allowed("pinned")...))
 	require.NotContains(n.t, own, "-", "a single CPU")

@@ -17,20 +17,7 @@ import (
 // testResize changes the limits of a running container, up and down, and reads them from the kernel: those of
 // the container and those of the pod around it.
 func (n *realNode) testResize() {
-	n.apply(`
-apiVersion: v1
-kind: Pod
-metadata: {name: resized}
-spec:
-  nodeName: node1
-  terminationGracePeriodSeconds: 0
-  containers:
-  - name: main
-    image: busybox
-    imagePullPolicy: IfNotPresent
-    command: [sleep, "1000000"]
-    resources: {requests: {cpu: 100m, memory: 16Mi}, limits: {cpu: 200m, memory: 64Mi}}
-`)
+	n.apply(sleeper("resized", "requests: {cpu: 100m, memory: 16Mi}, limits: {cpu: 200m, memory: 64Mi}"))
 	n.until("resized runs", is("true"), "get", "pod", "resized", "-o", "jsonpath={.status.containerStatuses[0].ready}")
 	pods := client.For[*corev1.Pod](n.conn)
 	key := types.NamespacedName{Namespace: "default", Name: "resized"}
