@@ -94,16 +94,8 @@ func TestHistoriesOfGangs(t *testing.T) {
 func gangHistory(t *testing.T, seed uint64) {
 	r := seeds.Rand(seed)
 	c := controllertest.Start(t, servesGroups(t, controllertest.Options{Seed: seed}))
-	x := &chaos{draws: seeds.NewDraws(seed)}
-	l := &ledger{t: t, seed: seed, nodes: map[string]int64{}, pods: map[types.UID]*corev1.Pod{}, ever: map[types.UID]string{}}
 	priorities(c, map[string]int32{"p0": 0})
-	for i := range 2 + r.IntN(3) {
-		name, cpu := fmt.Sprintf("node-%d", i), int64(1+r.IntN(4))
-		quickNode(c, name, fmt.Sprint(cpu))
-		l.nodes[name] = 1000 * cpu
-	}
-	kubelets(c, time.Duration(r.IntN(3000))*time.Millisecond)
-	controllertest.Watch(c, "default", l.see)
+	x, l := watched(t, c, seed, r, 2+r.IntN(3))
 	run := func() func() {
 		return runGroups(c, scheduler.Options{Random: func(n int) int { return x.choose("scheduler", n) }}, x.do)
 	}

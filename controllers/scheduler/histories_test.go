@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -130,21 +131,26 @@ func TestHistoriesWithLostAnswers(t *testing.T) {
 	}
 }
 
-func history(t *testing.T, seed uint64) {
-	r := seeds.Rand(seed)
-	c := controllertest.Start(t, controllertest.Options{Seed: seed})
-	x := &chaos{draws: seeds.NewDraws(seed)}
+// watched makes nodes of random sizes, whose kubelets take a random time, and watches what they are given.
+func watched(t *testing.T, c *controllertest.Cluster, seed uint64, r *rand.Rand, nodes int) (*chaos, *ledger) {
 	l := &ledger{t: t, seed: seed, nodes: map[string]int64{}, pods: map[types.UID]*corev1.Pod{}, ever: map[types.UID]string{}}
-	for i, name := range classes {
-		priorities(c, map[string]int32{name: int32(i)})
-	}
-	for i := range 2 + r.IntN(4) {
+	for i := range nodes {
 		name, cpu := fmt.Sprintf("node-%d", i), int64(1+r.IntN(4))
 		quickNode(c, name, fmt.Sprint(cpu))
 		l.nodes[name] = 1000 * cpu
 	}
 	kubelets(c, time.Duration(r.IntN(3000))*time.Millisecond)
 	controllertest.Watch(c, "default", l.see)
+	return &chaos{draws: seeds.NewDraws(seed)}, l
+}
+
+func history(t *testing.T, seed uint64) {
+	r := seeds.Rand(seed)
+	c := controllertest.Start(t, controllertest.Options{Seed: seed})
+	for i, name := range classes {
+		priorities(c, map[string]int32{name: int32(i)})
+	}
+	x, l := watched(t, c, seed, r, 2+r.IntN(4))
 	run := func() func() {
 		return c.Run(c.ManagerOver(faulty{c.Conn(), x.do}, "scheduler", func(m *manager.Manager) error {
 			return scheduler.Add(m, scheduler.Options{Names: []string{"one", "two"}, Random: func(n int) int { return x.choose("scheduler", n) }})
