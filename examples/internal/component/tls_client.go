@@ -69,10 +69,11 @@ func NewTransport(files *ClientTLS, configure func(*tls.Config) *http.Transport)
 	var current *http.Transport
 	made := files.version()
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		now := files.version()
+		files.version() // which may read the files, before the lock is held
 		mu.Lock()
 		previous := current
-		if current == nil || now != made {
+		// Under the lock, or a request with the previous version would replace the transport of a later one.
+		if now := files.version(); current == nil || now != made {
 			current, made = configure(files.Config()), now
 		}
 		t := current

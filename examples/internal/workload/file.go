@@ -250,7 +250,7 @@ func (f *File) validateWorkloads(c *Case, at string) error {
 	return errors.Join(errs...)
 }
 
-// Limits of a workload by topic; the one of the empty topic is that of all others.
+// limits are those of a workload by topic; the one of the empty topic is that of all others.
 func limits(threshold any) (map[string]float64, error) {
 	number := func(v any) (float64, error) {
 		n, ok := v.(float64)

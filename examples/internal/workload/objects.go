@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -204,7 +205,7 @@ func (a *allocatable) apply(node *corev1.Node) {
 func (a *allocatable) csiNode(name string) *storagev1.CSINode {
 	csi := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if len(a.MigratedPlugins) > 0 {
-		csi.Annotations = map[string]string{"storage.alpha.kubernetes.io/migrated-plugins": joined(a.MigratedPlugins)}
+		csi.Annotations = map[string]string{"storage.alpha.kubernetes.io/migrated-plugins": strings.Join(a.MigratedPlugins, ",")}
 	}
 	for driver, size := range a.CSINodeAllocatable {
 		csi.Spec.Drivers = append(csi.Spec.Drivers, storagev1.CSINodeDriver{Name: driver, NodeID: name, Allocatable: &storagev1.VolumeNodeResources{Count: size.Count}})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -16,8 +15,6 @@ import (
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/dynamic"
 )
-
-func joined(names []string) string { return strings.Join(names, ",") }
 
 // pacer spreads operations evenly; nil does not wait.
 type pacer struct{ *time.Ticker }
@@ -55,12 +52,11 @@ func (r *run) createPods(ctx context.Context, namespace string, s *step) error {
 			return err
 		}
 	}
-	switch {
-	case s.SteadyState:
+	if s.SteadyState {
 		if err := r.steady(ctx, namespace, s); err != nil {
 			return err
 		}
-	default:
+	} else {
 		if err := r.podsOf(ctx, namespace, s, 0); err != nil {
 			return err
 		}
@@ -113,7 +109,7 @@ func usualPod() *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "pod-"},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{
-			Name: "pause", Image: "registry.k8s.io/pause:3.10.2",
+			Name: "pause", Image: "pause",
 			Ports:     []corev1.ContainerPort{{ContainerPort: 80}},
 			Resources: corev1.ResourceRequirements{Limits: needs, Requests: needs},
 		}}},
