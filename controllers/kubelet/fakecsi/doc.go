@@ -7,6 +7,7 @@
 //	dial, wait, err := d.ServeInMemory(ctx, rootDir) // on virtual time; or
 //	wait, err := d.Serve(ctx, rootDir)               // with sockets in the kubelet's folders
 //
-// Volumes are not made here: a test creates PersistentVolumes that name the driver, and, unless the CSIDriver
-// object says that volumes are not attached, their VolumeAttachments.
+// Volumes need not be made: a test creates PersistentVolumes that name the driver, and, unless the CSIDriver
+// object says that volumes are not attached, their VolumeAttachments. With Options.Controller the driver has
+// the controller's part too, such as external-provisioner calls it.
 package fakecsi

@@ -33,6 +33,9 @@ type Options struct {
 	Without []csi.NodeServiceCapability_RPC_Type
 	// Groups lets the driver give the files of volumes to the group of the pod.
 	Groups bool
+	// Controller adds the controller's part of a driver: volumes are made, attached and expanded, and those
+	// that were not made do not exist.
+	Controller bool
 	// Data is a folder, by absolute path, that holds a folder or, for a block device, a file of each volume,
 	// which the driver mounts where the kubelet wants it. That needs Linux and the right to mount. "" means
 	// that targets are plain folders and files without content.
@@ -44,6 +47,7 @@ type Options struct {
 type Driver struct {
 	csi.UnimplementedIdentityServer
 	csi.UnimplementedNodeServer
+	csi.UnimplementedControllerServer
 
 	// Fault returns how a call of a method, such as NodePublishVolume, fails; nil means that none does. It
 	// may be called from many goroutines.
@@ -57,7 +61,10 @@ type Driver struct {
 	requests  map[string]any // the latest by method
 	staged    map[string]string
 	published map[string]string // volume by target
+	single    map[string]bool   // targets of volumes that only one pod may use
 	sizes     map[string]int64
+	volumes   map[string]*volume // by id
+	made      int
 	broken    []string
 	answers   []string // of registrations
 	sockets   fakeplugin.Sockets
@@ -68,7 +75,8 @@ func New(name string, opts Options) *Driver {
 	if opts.NodeID == "" {
 		opts.NodeID = "fake-node"
 	}
-	return &Driver{name: name, opts: opts, requests: map[string]any{}, staged: map[string]string{}, published: map[string]string{}, sizes: map[string]int64{}}
+	return &Driver{name: name, opts: opts, requests: map[string]any{}, staged: map[string]string{}, published: map[string]string{}, single: map[string]bool{},
+		sizes: map[string]int64{}, volumes: map[string]*volume{}}
 }
 
 // Name returns the name of the driver.
@@ -112,6 +120,9 @@ func (d *Driver) server() *grpc.Server {
 	s := grpc.NewServer(grpc.WaitForHandlers(true), grpc.UnaryInterceptor(d.intercept))
 	csi.RegisterIdentityServer(s, d)
 	csi.RegisterNodeServer(s, d)
+	if d.opts.Controller {
+		csi.RegisterControllerServer(s, d)
+	}
 	return s
 }
 
@@ -176,7 +187,7 @@ func (d *Driver) Published() []string {
 }
 
 // Broken returns the calls that break the rules of the interface: published without being staged, unstaged
-// while published, two stages of one volume. Nil is what a test wants.
+// while published, two stages of one volume, detached while staged. Nil is what a test wants.
 func (d *Driver) Broken() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

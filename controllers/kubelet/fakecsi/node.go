@@ -22,7 +22,19 @@ func (d *Driver) GetPluginInfo(context.Context, *csi.GetPluginInfoRequest) (*csi
 
 // GetPluginCapabilities implements csi.IdentityServer.
 func (d *Driver) GetPluginCapabilities(context.Context, *csi.GetPluginCapabilitiesRequest) (*csi.GetPluginCapabilitiesResponse, error) {
-	return &csi.GetPluginCapabilitiesResponse{}, nil
+	reply := &csi.GetPluginCapabilitiesResponse{}
+	service := func(t csi.PluginCapability_Service_Type) {
+		reply.Capabilities = append(reply.Capabilities, &csi.PluginCapability{Type: &csi.PluginCapability_Service_{Service: &csi.PluginCapability_Service{Type: t}}})
+	}
+	if d.opts.Controller {
+		service(csi.PluginCapability_Service_CONTROLLER_SERVICE)
+		reply.Capabilities = append(reply.Capabilities, &csi.PluginCapability{Type: &csi.PluginCapability_VolumeExpansion_{
+			VolumeExpansion: &csi.PluginCapability_VolumeExpansion{Type: csi.PluginCapability_VolumeExpansion_ONLINE}}})
+	}
+	if d.opts.Topology != nil {
+		service(csi.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS)
+	}
+	return reply, nil
 }
 
 // Probe implements csi.IdentityServer.
@@ -66,6 +78,9 @@ func (d *Driver) stages() bool {
 	return !slices.Contains(d.opts.Without, csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME)
 }
 
+// errNoCapability refuses requests without a capability of the volume.
+var errNoCapability = status.Error(codes.InvalidArgument, "the capability is missing")
+
 // check refuses requests without what the interface requires.
 func check(parts ...string) error {
 	for _, p := range parts {
@@ -82,10 +97,16 @@ func (d *Driver) NodeStageVolume(_ context.Context, q *csi.NodeStageVolumeReques
 		return nil, err
 	}
 	if q.VolumeCapability == nil {
-		return nil, status.Error(codes.InvalidArgument, "the capability is missing")
+		return nil, errNoCapability
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.known(q.VolumeId); err != nil {
+		return nil, err
+	}
+	if d.opts.Controller && !d.volumes[q.VolumeId].attached {
+		d.violation("%s staged without being attached", q.VolumeId)
+	}
 	if at, ok := d.staged[q.VolumeId]; ok && at != q.StagingTargetPath {
 		d.violation("%s staged at %s and %s", q.VolumeId, at, q.StagingTargetPath)
 	}
@@ -118,11 +139,20 @@ func (d *Driver) NodePublishVolume(_ context.Context, q *csi.NodePublishVolumeRe
 		return nil, err
 	}
 	if q.VolumeCapability == nil {
-		return nil, status.Error(codes.InvalidArgument, "the capability is missing")
+		return nil, errNoCapability
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	inline := len(q.VolumeId) == 68 && strings.HasPrefix(q.VolumeId, "csi-") // as kubelets name them
+	if err := d.known(q.VolumeId); err != nil && !inline {
+		return nil, err
+	}
+	single := q.VolumeCapability.GetAccessMode().GetMode() == csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER
+	for target, v := range d.published {
+		if v == q.VolumeId && target != q.TargetPath && (single || d.single[target]) {
+			return nil, status.Errorf(codes.FailedPrecondition, "%s is published at %s, and may be at one path only", v, target)
+		}
+	}
 	if at, ok := d.staged[q.VolumeId]; d.stages() && !inline && (!ok || at != q.StagingTargetPath) {
 		d.violation("%s published without being staged", q.VolumeId)
 	}
@@ -134,7 +164,7 @@ func (d *Driver) NodePublishVolume(_ context.Context, q *csi.NodePublishVolumeRe
 			return nil, status.Error(codes.Internal, err.Error())
 		}
 	}
-	d.published[q.TargetPath] = q.VolumeId
+	d.published[q.TargetPath], d.single[q.TargetPath] = q.VolumeId, single
 	return &csi.NodePublishVolumeResponse{}, nil
 }
 
@@ -152,6 +182,7 @@ func (d *Driver) NodeUnpublishVolume(_ context.Context, q *csi.NodeUnpublishVolu
 		return nil, status.Error(codes.Internal, err.Error())
 	}
 	delete(d.published, q.TargetPath)
+	delete(d.single, q.TargetPath)
 	return &csi.NodeUnpublishVolumeResponse{}, nil
 }
 
@@ -162,6 +193,9 @@ func (d *Driver) NodeExpandVolume(_ context.Context, q *csi.NodeExpandVolumeRequ
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.known(q.VolumeId); err != nil {
+		return nil, err
+	}
 	d.sizes[q.VolumeId] = max(d.sizes[q.VolumeId], q.CapacityRange.GetRequiredBytes())
 	return &csi.NodeExpandVolumeResponse{CapacityBytes: d.sizes[q.VolumeId]}, nil
 }
