@@ -34,9 +34,16 @@ type Options struct {
 	Metrics Metrics
 }
 
-// Metrics receive what is done with key management services, by the name of the provider. Each may be nil,
-// and must be fast and safe for concurrent use.
+// Metrics receive what is done with values and with key management services, by the name of the provider.
+// Each may be nil, and must be fast and safe for concurrent use.
 type Metrics struct {
+	// Transformed is called after each attempt to encrypt or decrypt a value.
+	Transformed func(t Transformation)
+	// SeedMissing is called when a value is read whose seed is not in memory, so that the key management
+	// service must decrypt it.
+	SeedMissing func()
+	// SeedMade is called when a new seed has been generated.
+	SeedMade func(took time.Duration)
 	// Called is called after each call of a method, such as Encrypt.
 	Called func(provider, method string, err error, took time.Duration)
 	// KeyUsed is called when a value has been written to the store, or read from it, by the key with that ID.
@@ -46,6 +53,18 @@ type Metrics struct {
 	KeyReported func(provider, keyID string)
 	// Seeds is called with the number of decrypted seeds that are kept in memory.
 	Seeds func(provider string, n int)
+}
+
+// Transformation is an attempt to encrypt or decrypt a value.
+type Transformation struct {
+	Resource schema.GroupResource
+	// Prefix of the values of the provider, such as k8s:enc:aesgcm:v1:, or of its key, such as key1:, which
+	// is within that and reported too. It is identity for a value that is read unencrypted, empty for one
+	// that is written so, and unknown for one whose prefix belongs to no provider.
+	Prefix  string
+	Written bool
+	Elapsed time.Duration
+	Err     error
 }
 
 // Providers are a configuration in force. They are safe for concurrent use.

@@ -153,6 +153,9 @@ func (p *plugin) seedOf(ctx context.Context, o *encryptedObject) ([]byte, error)
 	if plain != nil {
 		return plain, nil
 	}
+	if missing := p.client.metrics.SeedMissing; missing != nil {
+		missing()
+	}
 	plain, err := p.client.decrypt(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("failed to decrypt DEK: %w", err)
@@ -248,8 +251,11 @@ func (p *plugin) next(ctx context.Context, old *seed) (*seed, error) {
 	if old != nil && old.keyID == keyID {
 		return old, nil
 	}
-	plain := make([]byte, seedSize)
+	began, plain := time.Now(), make([]byte, seedSize)
 	_, _ = rand.Read(plain) // it never fails
+	if made := p.client.metrics.SeedMade; made != nil {
+		made(time.Since(began))
+	}
 	o, err := p.client.encrypt(ctx, plain)
 	if err != nil {
 		return nil, err

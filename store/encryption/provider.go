@@ -11,8 +11,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/crypto/nacl/secretbox" // its cipher is not in the standard library
+
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 )
 
 // mark begins every encrypted value.
@@ -39,8 +42,31 @@ type provider struct {
 }
 
 type namedKey struct {
-	prefix string // of values: that of the provider, and the name of the key
+	prefix string // of values: that of the provider, and name
+	name   string // with a colon
 	sealer sealer
+}
+
+// meter reports the transformations of a value. The zero value reports nothing.
+type meter struct {
+	report   func(Transformation)
+	resource schema.GroupResource
+	written  bool
+}
+
+// begin returns the current time, which done takes; zero if nothing is reported.
+func (m *meter) begin() (began time.Time) {
+	if m.report != nil {
+		began = time.Now()
+	}
+	return began
+}
+
+// done reports the end of an attempt.
+func (m *meter) done(prefix string, began time.Time, err error) {
+	if m.report != nil {
+		m.report(Transformation{Resource: m.resource, Prefix: prefix, Written: m.written, Elapsed: time.Since(began), Err: err})
+	}
 }
 
 // providers are those of some resources: the first key of the first one encrypts, all decrypt. One without
@@ -109,7 +135,7 @@ func newProvider(name, title string, keys []Key, open func(key []byte) (sealer, 
 		if err != nil {
 			return p, fmt.Errorf("error while creating cipher for named key %s: %w", k.Name, err)
 		}
-		p.keys = append(p.keys, namedKey{p.prefix + k.Name + ":", s})
+		p.keys = append(p.keys, namedKey{p.prefix + k.Name + ":", k.Name + ":", s})
 	}
 	return p, nil
 }
@@ -117,24 +143,30 @@ func newProvider(name, title string, keys []Key, open func(key []byte) (sealer, 
 func (p *provider) isIdentity() bool { return len(p.keys) == 0 && p.kms == nil }
 
 // encrypt returns the stored form of a value.
-func (ps providers) encrypt(ctx context.Context, plain, aad []byte) ([]byte, error) {
-	switch first := &ps[0]; {
+func (ps providers) encrypt(ctx context.Context, plain, aad []byte, m *meter) (out []byte, err error) {
+	first, began := &ps[0], m.begin()
+	switch {
 	case first.kms != nil:
-		return first.kms.seal(ctx, plain, aad)
+		out, err = first.kms.seal(ctx, plain, aad)
 	case len(first.keys) == 0:
-		return plain, nil
+		out = plain
 	default:
 		k := first.keys[0]
-		return k.sealer.seal(k.prefix, plain, aad), nil
+		out = k.sealer.seal(k.prefix, plain, aad)
+		m.done(k.name, began, nil)
 	}
+	m.done(first.prefix, began, err)
+	return out, err
 }
 
 // decrypt returns the value of a stored form, and whether encrypt would store it in another form.
-func (ps providers) decrypt(ctx context.Context, data, aad []byte) (plain []byte, stale bool, err error) {
+func (ps providers) decrypt(ctx context.Context, data, aad []byte, m *meter) (plain []byte, stale bool, err error) {
 	var errs []error
+	began := m.begin()
 	for i, p := range ps {
 		if p.isIdentity() {
 			if !bytes.HasPrefix(data, []byte(mark)) {
+				m.done("identity", began, nil)
 				return data, i > 0, nil
 			}
 			continue
@@ -142,7 +174,8 @@ func (ps providers) decrypt(ctx context.Context, data, aad []byte) (plain []byte
 		if !bytes.HasPrefix(data, []byte(p.prefix)) {
 			continue
 		}
-		plain, later, err := p.decrypt(ctx, data, aad)
+		plain, later, err := p.decrypt(ctx, data, aad, m)
+		m.done(p.prefix, began, err)
 		if err == nil {
 			return plain, later || i > 0, nil
 		}
@@ -151,24 +184,27 @@ func (ps providers) decrypt(ctx context.Context, data, aad []byte) (plain []byte
 	if len(errs) > 0 {
 		return nil, false, joined(errs)
 	}
-	if len(ps) == 1 && ps[0].isIdentity() {
-		return nil, false, errEncrypted
+	if err = errNoPrefix; len(ps) == 1 && ps[0].isIdentity() {
+		err = errEncrypted
 	}
-	return nil, false, errNoPrefix
+	m.done("unknown", began, err)
+	return nil, false, err
 }
 
 // decrypt reports as later whether another key than the first one was used.
-func (p *provider) decrypt(ctx context.Context, data, aad []byte) (plain []byte, later bool, err error) {
+func (p *provider) decrypt(ctx context.Context, data, aad []byte, m *meter) (plain []byte, later bool, err error) {
 	if p.kms != nil {
 		return p.kms.open(ctx, data[len(p.prefix):], aad)
 	}
 	var errs []error
+	began := m.begin()
 	for i, k := range p.keys {
 		rest, ok := bytes.CutPrefix(data, []byte(k.prefix))
 		if !ok {
 			continue
 		}
 		plain, err := k.sealer.open(rest, aad)
+		m.done(k.name, began, err)
 		if err == nil {
 			return plain, i > 0, nil
 		}
@@ -177,6 +213,7 @@ func (p *provider) decrypt(ctx context.Context, data, aad []byte) (plain []byte,
 	if len(errs) > 0 {
 		return nil, false, joined(errs)
 	}
+	m.done("unknown", began, p.unknown)
 	return nil, false, p.unknown
 }
 

@@ -35,6 +35,14 @@ func (s *Store) Size(ctx context.Context) (int64, error) {
 	return 0, errors.New("encryption: the store does not report its size")
 }
 
+// meter returns what reports a transformation: nothing of resources that the configuration does not name.
+func (s *Store) meter(ps providers, gr schema.GroupResource, written bool) meter {
+	if &ps[0] == &identity[0] {
+		return meter{}
+	}
+	return meter{report: s.providers.metrics.Transformed, resource: gr, written: written}
+}
+
 // encrypt returns the stored form of a value.
 func (s *Store) encrypt(ctx context.Context, op, key string, value []byte) ([]byte, error) {
 	if err := store.ReadError(value); err != nil {
@@ -44,7 +52,9 @@ func (s *Store) encrypt(ctx context.Context, op, key string, value []byte) ([]by
 	if !ok {
 		return value, nil
 	}
-	out, err := s.providers.current.Load().of(gr).encrypt(ctx, value, []byte(s.providers.prefix+key))
+	ps := s.providers.current.Load().of(gr)
+	m := s.meter(ps, gr, true)
+	out, err := ps.encrypt(ctx, value, []byte(s.providers.prefix+key), &m)
 	if err != nil {
 		return nil, &store.UnavailableError{Op: op, Err: err}
 	}
@@ -61,7 +71,9 @@ func (s *Store) decrypt(ctx context.Context, op string, kv *store.KV) error {
 	aad := []byte(s.providers.prefix + kv.Key)
 	for {
 		current := s.providers.current.Load()
-		plain, stale, err := current.of(gr).decrypt(ctx, kv.Value, aad)
+		ps := current.of(gr)
+		m := s.meter(ps, gr, false)
+		plain, stale, err := ps.decrypt(ctx, kv.Value, aad, &m)
 		if err == nil {
 			kv.Value, kv.Stale = plain, stale
 			return nil

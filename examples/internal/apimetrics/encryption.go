@@ -2,13 +2,16 @@ package apimetrics
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status" // the protocol of the services
 
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/store/encryption"
 )
 
@@ -21,6 +24,11 @@ type keyServices struct {
 	lastReported  *prometheus.GaugeVec
 	invalid       *prometheus.CounterVec
 	seeds         *prometheus.GaugeVec
+	times         *prometheus.HistogramVec
+	total         *prometheus.CounterVec
+	misses        prometheus.Counter
+	made          prometheus.Observer
+	series        *memo[transformation, transformationSeries]
 	server        string // the hash of the server's identity; empty without one
 	mu            sync.Mutex
 	known         []keyUse // those with a series, oldest first
@@ -30,6 +38,19 @@ type keyServices struct {
 // keyUse is what the series of a key have in common.
 type keyUse struct{ transformation, provider, key string }
 
+// transformation is what transformations of values have in common.
+type transformation struct {
+	resource schema.GroupResource
+	prefix   string
+	written  bool
+	status   string
+}
+
+type transformationSeries struct {
+	total prometheus.Counter
+	time  prometheus.Observer // nil of failures
+}
+
 // maxKeys is the number of keys that have series: each rotation makes another one.
 const maxKeys = 100
 
@@ -38,7 +59,11 @@ const maxKeyID = 1024
 
 func newKeyServices(r *prometheus.Registry) *keyServices {
 	const prefix = "apiserver_envelope_encryption_"
-	return &keyServices{
+	k := &keyServices{
+		times:  histogram(r, "apiserver_storage_transformation_duration_seconds", "Time to encrypt or decrypt a value.", prometheus.ExponentialBuckets(5e-6, 2, 25), "transformation_type", "transformer_prefix"),
+		total:  counter(r, "apiserver_storage_transformation_operations_total", "Values encrypted and decrypted, by outcome.", "resource", "transformation_type", "transformer_prefix", "status"),
+		misses: counter(r, "apiserver_storage_envelope_transformation_cache_misses_total", "Values whose seed had to be decrypted by the key management service.").WithLabelValues(),
+		made:   histogram(r, "apiserver_storage_data_key_generation_duration_seconds", "Time to generate a seed.", prometheus.ExponentialBuckets(5e-6, 2, 14)).WithLabelValues(),
 		calls: histogram(r, prefix+"kms_operations_latency_seconds", "Time of calls of key management services.",
 			prometheus.ExponentialBuckets(0.0001, 2, 20), "provider_name", "method_name", "grpc_status_code"),
 		used:         counter(r, prefix+"key_id_hash_total", "Values written to and read from the store, by key.", "transformation_type", "provider_name", "key_id_hash", "apiserver_id_hash"),
@@ -47,12 +72,49 @@ func newKeyServices(r *prometheus.Registry) *keyServices {
 		invalid:      counter(r, prefix+"invalid_key_id_from_status_total", "Keys reported that cannot be used.", "provider_name", "error"),
 		seeds:        gauge(r, prefix+"dek_source_cache_size", "Decrypted seeds that are kept in memory.", "provider_name"),
 	}
+	// Random numbers cannot fail, so that this one stays at zero.
+	counter(r, "apiserver_storage_data_key_generation_failures_total", "Seeds that could not be generated.").WithLabelValues()
+	k.series = newMemo(k.seriesOf)
+	return k
+}
+
+func (k *keyServices) seriesOf(t transformation) transformationSeries {
+	kind := "from_storage"
+	if t.written {
+		kind = "to_storage"
+	}
+	s := transformationSeries{total: k.total.WithLabelValues(t.resource.String(), kind, t.prefix, t.status)}
+	if t.status == codes.OK.String() {
+		s.time = k.times.WithLabelValues(kind, t.prefix)
+	}
+	return s
+}
+
+func (k *keyServices) transformed(t encryption.Transformation) {
+	status := codes.OK.String()
+	if t.Err != nil {
+		status = "unknown-non-grpc"
+		if s, ok := errors.AsType[interface {
+			error
+			GRPCStatus() *grpcstatus.Status
+		}](t.Err); ok {
+			status = s.GRPCStatus().Code().String()
+		}
+	}
+	s := k.series.of(transformation{t.Resource, t.Prefix, t.Written, status})
+	s.total.Inc()
+	if s.time != nil {
+		s.time.Observe(t.Elapsed.Seconds())
+	}
 }
 
 // Encryption returns the hooks for the encryption options of a server.
 func (m *Metrics) Encryption() encryption.Metrics {
 	k := m.keyServices
 	return encryption.Metrics{
+		Transformed: k.transformed,
+		SeedMissing: k.misses.Inc,
+		SeedMade:    func(took time.Duration) { k.made.Observe(took.Seconds()) },
 		Called: func(provider, method string, err error, took time.Duration) {
 			k.calls.WithLabelValues(provider, "/v2.KeyManagementService/"+method, grpcstatus.Code(err).String()).Observe(took.Seconds())
 		},
