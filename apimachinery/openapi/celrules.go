@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
@@ -32,10 +33,11 @@ type celRule struct {
 
 // celScope is what the rules of one place of a schema share.
 type celScope struct {
-	s     *Structural
-	whole bool
-	plain celEnv // oldSelf is what self was
-	maybe celEnv // oldSelf is optional
+	s       *Structural
+	whole   bool
+	metrics *RuleMetrics // of the whole schema
+	plain   celEnv       // oldSelf is what self was
+	maybe   celEnv       // oldSelf is optional
 }
 
 // celEnv is an environment, made when it is first needed.
@@ -74,24 +76,47 @@ func (c *celScope) build(optionalOld bool) (*celgo.Env, error) {
 	return base.Extend(celgo.CustomTypeProvider(t), celgo.Variable("self", self), celgo.Variable("oldSelf", old))
 }
 
+// RuleMetrics are hooks for measurements of x-kubernetes-validations. They must be fast and safe for
+// concurrent use. Nil functions are skipped.
+type RuleMetrics struct {
+	// Compiled is called when a rule has been compiled, before it is first evaluated.
+	Compiled func(took time.Duration)
+	// Evaluated is called when the rules of an object have been evaluated.
+	Evaluated func(took time.Duration)
+}
+
+// Measure sets the hooks of the rules. It must be called before the schema is used.
+func (s *Structural) Measure(m RuleMetrics) {
+	if s.metrics != nil { // there are rules
+		*s.metrics = m
+	}
+}
+
 // attachRules attaches the rules at and below s. whole is true for the root; embedded objects are whole too.
 func (s *Structural) attachRules(whole bool) {
+	s.attach(whole, &RuleMetrics{})
+}
+
+func (s *Structural) attach(whole bool, m *RuleMetrics) {
 	if len(s.validations) > 0 {
-		scope := &celScope{s: s, whole: whole || s.Embedded}
+		scope := &celScope{s: s, whole: whole || s.Embedded, metrics: m}
 		for i := range s.validations {
 			s.rules = append(s.rules, &celRule{text: &s.validations[i], scope: scope})
 		}
 		s.celAt = true
 	}
 	for _, c := range s.Properties {
-		c.attachRules(false)
+		c.attach(false, m)
 		s.celAt = s.celAt || c.celAt
 	}
 	for _, c := range []*Structural{s.Additional, s.Items} {
 		if c != nil {
-			c.attachRules(false)
+			c.attach(false, m)
 			s.celAt = s.celAt || c.celAt
 		}
+	}
+	if s.celAt {
+		s.metrics = m
 	}
 }
 
@@ -99,7 +124,13 @@ func (r *celRule) optionalOld() bool { return r.text.OptionalOldSelf != nil && *
 
 // ready compiles the rule once.
 func (r *celRule) ready() error {
-	r.once.Do(func() { r.err = r.compile() })
+	r.once.Do(func() {
+		began := time.Now()
+		r.err = r.compile()
+		if compiled := r.scope.metrics.Compiled; compiled != nil {
+			compiled(time.Since(began))
+		}
+	})
 	return r.err
 }
 

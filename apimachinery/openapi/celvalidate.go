@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
 	"github.com/keelson-dev/keelson/apimachinery/cel"
@@ -29,6 +30,9 @@ func (v *validator) rules(s *Structural, obj, old *metav1.Unstructured) {
 	if slices.ContainsFunc(v.errs, blocking) {
 		v.add(validation.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
 		return
+	}
+	if evaluated := s.metrics.Evaluated; evaluated != nil {
+		defer func(began time.Time) { evaluated(time.Since(began)) }(time.Now())
 	}
 	run := &ruleRun{v: v, budget: cel.Budget}
 	before := oldValue{}

@@ -41,10 +41,11 @@ type Structural struct {
 	Default    any
 	HasDefault bool
 
-	names  []string // of Properties, sorted
-	limits limits
-	rules  []*celRule
-	celAt  bool // rules here or below
+	names   []string // of Properties, sorted
+	limits  limits
+	rules   []*celRule
+	celAt   bool         // rules here or below
+	metrics *RuleMetrics // of all rules of the schema; nil without any here or below
 	// embeddedAt is set if there are embedded objects here or below.
 	embeddedAt bool
 	// restrictsIdentity is set if the schema restricts the members that every object has beyond their types.

@@ -279,7 +279,7 @@ func (c *cluster) newServer(st store.Store) error {
 			UsernameHeaders: []string{"X-Remote-User"}, UIDHeaders: []string{"X-Remote-Uid"}, GroupHeaders: []string{"X-Remote-Group"}, ExtraPrefixes: []string{"X-Remote-Extra-"}},
 		RequestHeaderCAFile: c.pki.front.CertPEM,
 		StaticTokens:        static, BootstrapTokens: true, Anonymous: true, AuthorizationModes: c.authorization,
-		Decided: metrics.Decided, ServiceAccountKeys: []any{c.pki.account}, EnableAdmission: c.enable, DisableAdmission: c.disable, Logger: c.log,
+		Decided: metrics.Decided, TokenUsed: metrics.TokenUsed, ServiceAccountKeys: []any{c.pki.account}, EnableAdmission: c.enable, DisableAdmission: c.disable, Logger: c.log,
 		Plugins: []admission.Plugin{unreconciled{}}, Aggregation: aggregation.Options{InProcess: c.metrics.versions(), Certificate: func() *tls.Certificate { return &aggregator }},
 	}
 	metrics.Measure(&o.Server)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/keelson-dev/keelson/client/kubeconfig"
+	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
 	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/controlplane"
 )
@@ -26,7 +27,7 @@ func (a *admissionPlugins) flags(f *pflag.FlagSet) {
 }
 
 // apply adds them to the options of the server.
-func (a *admissionPlugins) apply(o *controlplane.Options, log *slog.Logger) error {
+func (a *admissionPlugins) apply(o *controlplane.Options, m *apimetrics.Metrics, log *slog.Logger) error {
 	o.EnableAdmission, o.DisableAdmission = a.enable, a.disable
 	if a.configFile == "" {
 		return nil
@@ -45,7 +46,7 @@ func (a *admissionPlugins) apply(o *controlplane.Options, log *slog.Logger) erro
 		return fmt.Errorf("--admission-control-config-file: %s: %w", a.configFile, err)
 	}
 	if p := &configured.ImagePolicy; p.KubeConfigFile != "" {
-		if p.Post, err = poster(kubeconfig.Options{Path: p.KubeConfigFile}, log); err != nil {
+		if p.Post, err = poster(kubeconfig.Options{Path: p.KubeConfigFile}, m.Requests(), log); err != nil {
 			return fmt.Errorf("--admission-control-config-file: %s: imagePolicy.kubeConfigFile: %w", a.configFile, err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
 	"github.com/keelson-dev/keelson/store/controlplane"
 	"github.com/keelson-dev/keelson/store/memory"
 )
@@ -31,7 +32,7 @@ func TestAdmissionConfiguration(t *testing.T) {
 	parsed, err := parse([]string{"--storage-backend=memory", "--admission-control-config-file=" + file, "--enable-admission-plugins=AlwaysPullImages"})
 	require.NoError(t, err)
 	var o controlplane.Options
-	require.NoError(t, parsed.admission.apply(&o, slog.New(slog.DiscardHandler)))
+	require.NoError(t, parsed.admission.apply(&o, apimetrics.New(), slog.New(slog.DiscardHandler)))
 	require.Equal(t, "baseline", o.AdmissionConfiguration.PodSecurity.Defaults.Enforce)
 	require.Equal(t, []string{"AlwaysPullImages"}, o.EnableAdmission)
 
@@ -40,10 +41,10 @@ func TestAdmissionConfiguration(t *testing.T) {
 		"apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugins: [{name: PodSecurity, path: missing.yaml}]\n": filepath.Join(dir, "missing.yaml"),
 	} {
 		write("admission.yaml", text)
-		require.ErrorContains(t, parsed.admission.apply(&o, slog.New(slog.DiscardHandler)), want)
+		require.ErrorContains(t, parsed.admission.apply(&o, apimetrics.New(), slog.New(slog.DiscardHandler)), want)
 	}
 	parsed.admission.configFile = filepath.Join(dir, "none.yaml")
-	require.ErrorContains(t, parsed.admission.apply(&o, slog.New(slog.DiscardHandler)), "--admission-control-config-file: open ")
+	require.ErrorContains(t, parsed.admission.apply(&o, apimetrics.New(), slog.New(slog.DiscardHandler)), "--admission-control-config-file: open ")
 }
 
 // A server over TLS, found by the kubeconfig that the plugin's configuration names, decides about images.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/auditv1"
 	"github.com/keelson-dev/keelson/client/kubeconfig"
+	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
 	"github.com/keelson-dev/keelson/store/audit"
 )
 
@@ -152,9 +153,9 @@ func (b *auditBackend) validate() error {
 }
 
 // open reads the policy and opens the backends. count is called with the numbers of lost events.
-func (a *auditing) open(log *slog.Logger, count func(plugin string, events int)) (audit.Options, error) {
+func (a *auditing) open(log *slog.Logger, m *apimetrics.Metrics) (audit.Options, error) {
 	var o audit.Options
-	a.lost = &auditLosses{log: log, count: count}
+	a.lost = &auditLosses{log: log, count: m.AuditFailed}
 	if a.policyFile == "" {
 		if a.logPath != "" || a.webhookFile != "" {
 			log.Warn("no --audit-policy-file: no requests are recorded")
@@ -178,7 +179,7 @@ func (a *auditing) open(log *slog.Logger, count func(plugin string, events int))
 		backends = append(backends, a.backend(&a.log, l, 1))
 	}
 	if a.webhookFile != "" {
-		send, err := poster(kubeconfig.Options{Path: a.webhookFile}, log)
+		send, err := poster(kubeconfig.Options{Path: a.webhookFile}, m.Requests(), log)
 		if err != nil {
 			return o, fmt.Errorf("--audit-webhook-config-file: %w", err)
 		}

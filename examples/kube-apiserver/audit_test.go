@@ -16,6 +16,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/auditv1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
@@ -143,11 +144,11 @@ func TestWrongAuditFlags(t *testing.T) {
 	}
 	o, err := parse([]string{"--storage-backend=memory", "--audit-policy-file=/does/not/exist"})
 	require.NoError(t, err)
-	_, err = o.audit.open(slog.New(slog.DiscardHandler), nil)
+	_, err = o.audit.open(slog.New(slog.DiscardHandler), apimetrics.New())
 	require.ErrorContains(t, err, "--audit-policy-file: open /does/not/exist")
 	file := filepath.Join(t.TempDir(), "policy.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: None\n- unknownField: None\n"), 0o600))
 	o.audit.policyFile = file
-	_, err = o.audit.open(slog.New(slog.DiscardHandler), nil)
+	_, err = o.audit.open(slog.New(slog.DiscardHandler), apimetrics.New())
 	require.ErrorContains(t, err, "--audit-policy-file: "+file+`: audit: Policy: line 5: unknown field "rules[1].unknownField"`)
 }

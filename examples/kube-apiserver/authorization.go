@@ -13,6 +13,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
 	"github.com/keelson-dev/keelson/client/kubeconfig"
+	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
 	"github.com/keelson-dev/keelson/examples/internal/component"
 	"github.com/keelson-dev/keelson/store/authz"
@@ -27,7 +28,8 @@ type authorization struct {
 	webhookFile, webhookVersion    string
 	authorizedTTL, unauthorizedTTL time.Duration
 
-	file *component.Reloaded[*authz.Configuration] // nil without configFile
+	metrics *apimetrics.Metrics
+	file    *component.Reloaded[*authz.Configuration] // nil without configFile
 	// changed is called with the outcome of each change of the file.
 	changed func(err error)
 }
@@ -78,6 +80,7 @@ func (a *authorization) validate(given func(flag string) bool) error {
 
 // apply adds it to the options of the server.
 func (a *authorization) apply(o *controlplane.Options, m *apimetrics.Metrics, log *slog.Logger) (err error) {
+	a.metrics = m
 	switch {
 	case a.configFile != "":
 		a.file, err = component.Reload(log, func(contents [][]byte) (*authz.Configuration, error) {
@@ -87,7 +90,7 @@ func (a *authorization) apply(o *controlplane.Options, m *apimetrics.Metrics, lo
 			return fmt.Errorf("--authorization-config: %w", err)
 		}
 		a.changed = count(a.file, m.Config("authorization"))
-		if o.AuthorizationModes, o.Authorizers, err = authorizers(a.file.Get(), log); err != nil {
+		if o.AuthorizationModes, o.Authorizers, err = authorizers(a.file.Get(), m, log); err != nil {
 			return fmt.Errorf("--authorization-config: %s: %w", a.configFile, err)
 		}
 	default:
@@ -111,11 +114,12 @@ func (a *authorization) ofFlags(log *slog.Logger) (map[string]authz.Authorizer, 
 		}
 	}
 	if a.webhookFile != "" {
-		review, err := accessReviewer(a.webhookVersion, kubeconfig.Options{Path: a.webhookFile}, log)
+		review, err := accessReviewer(a.webhookVersion, kubeconfig.Options{Path: a.webhookFile}, a.metrics.AccessReviews(), log)
 		if err != nil {
 			return nil, fmt.Errorf("--authorization-webhook-config-file: %w", err)
 		}
-		own[webhookMode], err = authz.NewWebhook(authz.WebhookOptions{Review: review, Timeout: 30 * time.Second, AuthorizedTTL: a.authorizedTTL, UnauthorizedTTL: a.unauthorizedTTL})
+		own[webhookMode], err = authz.NewWebhook(authz.WebhookOptions{Review: review, Timeout: 30 * time.Second, AuthorizedTTL: a.authorizedTTL, UnauthorizedTTL: a.unauthorizedTTL,
+			Metrics: a.metrics.AuthorizationWebhook("default")})
 		if err != nil {
 			return nil, err
 		}
@@ -124,11 +128,11 @@ func (a *authorization) ofFlags(log *slog.Logger) (map[string]authz.Authorizer, 
 }
 
 // accessReviewer sends SubjectAccessReviews of a version to the server of a kubeconfig.
-func accessReviewer(version string, from kubeconfig.Options, log *slog.Logger) (authz.ReviewFunc, error) {
+func accessReviewer(version string, from kubeconfig.Options, m rest.Metrics, log *slog.Logger) (authz.ReviewFunc, error) {
 	if version == "v1" {
-		return reviewer[authorizationv1.SubjectAccessReview](from, log)
+		return reviewer[authorizationv1.SubjectAccessReview](from, m, log)
 	}
-	send, err := reviewer[authz.ReviewV1beta1](from, log)
+	send, err := reviewer[authz.ReviewV1beta1](from, m, log)
 	return authz.V1beta1(send), err
 }
 
@@ -138,7 +142,7 @@ func (a *authorization) follow(ctx context.Context, cp *controlplane.ControlPlan
 		return
 	}
 	a.file.Follow(ctx, func(_ context.Context, now *authz.Configuration) (bool, error) {
-		modes, own, err := authorizers(now, log)
+		modes, own, err := authorizers(now, a.metrics, log)
 		if err != nil {
 			return false, err
 		}
@@ -147,7 +151,7 @@ func (a *authorization) follow(ctx context.Context, cp *controlplane.ControlPlan
 }
 
 // authorizers makes the modes of a configuration, and the authorizers of its webhooks by their names.
-func authorizers(c *authz.Configuration, log *slog.Logger) (modes []string, own map[string]authz.Authorizer, err error) {
+func authorizers(c *authz.Configuration, m *apimetrics.Metrics, log *slog.Logger) (modes []string, own map[string]authz.Authorizer, err error) {
 	own = map[string]authz.Authorizer{}
 	for _, a := range c.Authorizers {
 		if a.Webhook == nil {
@@ -158,12 +162,14 @@ func authorizers(c *authz.Configuration, log *slog.Logger) (modes []string, own 
 		if f := a.Webhook.ConnectionInfo.KubeConfigFile; f != nil {
 			from = kubeconfig.Options{Path: *f}
 		}
-		review, err := accessReviewer(a.Webhook.SubjectAccessReviewVersion, from, log)
+		review, err := accessReviewer(a.Webhook.SubjectAccessReviewVersion, from, m.AccessReviews(), log)
 		if err != nil {
 			return nil, nil, fmt.Errorf("authorizer %s: %w", a.Name, err)
 		}
+		opts := a.Webhook.Options(review)
+		opts.Metrics = m.AuthorizationWebhook(a.Name)
 		mode := webhookMode + ":" + a.Name
-		if own[mode], err = authz.NewWebhook(a.Webhook.Options(review)); err != nil {
+		if own[mode], err = authz.NewWebhook(opts); err != nil {
 			return nil, nil, fmt.Errorf("authorizer %s: %w", a.Name, err)
 		}
 		modes = append(modes, mode)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/authz"
 	"github.com/keelson-dev/keelson/store/certs"
@@ -107,7 +108,7 @@ func TestAuthorizationWebhook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			conf, err := authz.ParseConfiguration([]byte(configuration(reviewServer(t, c.answer), cmp.Or(c.timeout, "30s"), "Deny")), authorizerTypes)
 			require.NoError(t, err)
-			modes, own, err := authorizers(conf, discard)
+			modes, own, err := authorizers(conf, apimetrics.New(), discard)
 			require.NoError(t, err)
 			require.Equal(t, []string{"Webhook:w"}, modes)
 			d, _, err := own["Webhook:w"].Authorize(t.Context(), authz.Attributes{User: &authn.User{Name: "u"}, Verb: "get", ResourceRequest: true, Resource: "pods"})

@@ -199,7 +199,7 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 			UnsafeDelete: o.features.Enabled(unsafeDeletion), CBOR: o.features.Enabled(cborServingAndStorage),
 			Handlers: o.handlers(), NodeAddressTypes: o.nodes.preferred(), MaxStreams: o.maxStreams,
 		},
-		BootstrapTokens: o.bootstrapTokens, Decided: metrics.Decided, ServiceAccountIssuers: o.issuers, JWKSURI: o.keysURI(), Audiences: o.audiences,
+		BootstrapTokens: o.bootstrapTokens, Decided: metrics.Decided, TokenUsed: metrics.TokenUsed, ServiceAccountIssuers: o.issuers, JWKSURI: o.keysURI(), Audiences: o.audiences,
 		Logger: log,
 	}
 	co.MaxTokenExpiration, co.NoExtendedTokens = o.maxTokenLife, !o.extendTokens
@@ -209,9 +209,9 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 		func() error { return o.bookkeeping.apply(&co, o.features.Enabled(apiServerIdentity)) },
 		func() error { metrics.Identify(co.Bookkeeping.IdentityName()); return nil },
 		func() error { return o.authentication.apply(&co, metrics, log) },
-		func() error { return o.tokenWebhook.apply(&co, log) },
+		func() error { return o.tokenWebhook.apply(&co, metrics, log) },
 		func() error { return o.authorization.apply(&co, metrics, log) },
-		func() error { return o.admission.apply(&co, log) },
+		func() error { return o.admission.apply(&co, metrics, log) },
 		func() error { return o.credentials(&co, log) },
 		func() error { return o.coordination.apply(&co, served) },
 	} {
@@ -224,7 +224,7 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 	}
 	metrics.Measure(&co.Server)
 	co.Aggregation.Metrics = metrics.Aggregation()
-	if co.Server.Audit, err = o.audit.open(log, metrics.AuditFailed); err != nil {
+	if co.Server.Audit, err = o.audit.open(log, metrics); err != nil {
 		return nil, err
 	}
 	co.Server.Audit.Metrics = metrics.Audit()

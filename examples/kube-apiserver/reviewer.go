@@ -21,7 +21,7 @@ type webhookServer struct {
 	path string
 }
 
-func connectWebhook(from kubeconfig.Options) (*webhookServer, error) {
+func connectWebhook(from kubeconfig.Options, m rest.Metrics) (*webhookServer, error) {
 	cfg, err := kubeconfig.Load(from)
 	if err != nil {
 		return nil, err
@@ -36,21 +36,21 @@ func connectWebhook(from kubeconfig.Options) (*webhookServer, error) {
 	}
 	address.Path, address.RawPath = "", ""
 	cfg.Host = address.String()
-	conn, err := rest.New(cfg, rest.Options{Warnings: rest.NoWarnings, Retries: 1})
+	conn, err := rest.New(cfg, rest.Options{Warnings: rest.NoWarnings, Retries: 1, Metrics: m})
 	return &webhookServer{conn, path}, err
 }
 
 // poster sends JSON to the server of a kubeconfig, whose address is that of the webhook, path included, and
 // returns the body of the response. Changes of the file are followed, of which those that cannot be used
 // change nothing; requests that are under way end on the connections that they are on.
-func poster(from kubeconfig.Options, log *slog.Logger) (func(ctx context.Context, body []byte) ([]byte, error), error) {
+func poster(from kubeconfig.Options, m rest.Metrics, log *slog.Logger) (func(ctx context.Context, body []byte) ([]byte, error), error) {
 	var server *component.Reloaded[*webhookServer]
 	var err error
 	if from.Path != "" {
-		server, err = component.Reload(log, func([][]byte) (*webhookServer, error) { return connectWebhook(from) }, from.Path)
+		server, err = component.Reload(log, func([][]byte) (*webhookServer, error) { return connectWebhook(from, m) }, from.Path)
 	} else {
 		var pod *webhookServer
-		pod, err = connectWebhook(from)
+		pod, err = connectWebhook(from, m)
 		server = component.Unchanging(pod)
 	}
 	if err != nil {
@@ -70,8 +70,8 @@ func poster(from kubeconfig.Options, log *slog.Logger) (func(ctx context.Context
 func reviewer[R any, P interface {
 	*R
 	GroupVersionKind() schema.GroupVersionKind
-}](from kubeconfig.Options, log *slog.Logger) (func(context.Context, P) (P, error), error) {
-	post, err := poster(from, log)
+}](from kubeconfig.Options, m rest.Metrics, log *slog.Logger) (func(context.Context, P) (P, error), error) {
+	post, err := poster(from, m, log)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
 	"github.com/keelson-dev/keelson/client/kubeconfig"
+	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/controlplane"
 )
@@ -38,11 +39,11 @@ func (w *tokenWebhook) validate() error {
 }
 
 // apply adds it to the options of the server, which must have the audiences.
-func (w *tokenWebhook) apply(o *controlplane.Options, log *slog.Logger) error {
+func (w *tokenWebhook) apply(o *controlplane.Options, m *apimetrics.Metrics, log *slog.Logger) error {
 	if w.file == "" {
 		return nil
 	}
-	review, err := reviewer[authenticationv1.TokenReview](kubeconfig.Options{Path: w.file}, log)
+	review, err := reviewer[authenticationv1.TokenReview](kubeconfig.Options{Path: w.file}, m.TokenReviews(), log)
 	if err != nil {
 		return fmt.Errorf("--authentication-token-webhook-config-file: %w", err)
 	}
@@ -50,6 +51,6 @@ func (w *tokenWebhook) apply(o *controlplane.Options, log *slog.Logger) error {
 	if len(audiences) == 0 {
 		audiences = accountIssuers(o)
 	}
-	o.TokenWebhook, err = authn.NewWebhook(authn.WebhookOptions{Review: review, Version: w.version, TTL: w.ttl, Audiences: audiences})
+	o.TokenWebhook, err = authn.NewWebhook(authn.WebhookOptions{Review: review, Version: w.version, TTL: w.ttl, Audiences: audiences, Metrics: m.TokenWebhook()})
 	return err
 }

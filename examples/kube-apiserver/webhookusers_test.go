@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/client/kubeconfig"
+	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/store/certs"
 	"github.com/keelson-dev/keelson/store/memory"
 )
@@ -244,7 +245,7 @@ func TestWebhookKubeconfigIsFollowed(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, os.WriteFile(file, content(one), 0o600))
-	post, err := poster(kubeconfig.Options{Path: file}, discard)
+	post, err := poster(kubeconfig.Options{Path: file}, rest.Metrics{}, discard)
 	require.NoError(t, err)
 	end := underLoad(func() bool {
 		reply, err := post(t.Context(), []byte("{}"))
@@ -258,6 +259,6 @@ func TestWebhookKubeconfigIsFollowed(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 	end()
 
-	_, err = poster(kubeconfig.Options{Path: filepath.Join(t.TempDir(), "none")}, discard)
+	_, err = poster(kubeconfig.Options{Path: filepath.Join(t.TempDir(), "none")}, rest.Metrics{}, discard)
 	require.ErrorContains(t, err, "none")
 }

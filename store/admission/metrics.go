@@ -8,6 +8,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/admissionregistrationv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/store/podsecurity"
 	"github.com/keelson-dev/keelson/store/webhook"
 )
 
@@ -30,7 +31,35 @@ type Metrics struct {
 	Mutation func(m Mutation)
 	// Conditions is called after the evaluation of the match conditions of a webhook or policy.
 	Conditions func(c ConditionCheck)
+	// PodSecurity is called with each outcome of the plugin PodSecurity for a pod or the template of one.
+	PodSecurity func(c PodSecurityCheck)
 }
+
+// PodSecurityCheck is an outcome of the plugin PodSecurity for a request.
+type PodSecurityCheck struct {
+	Outcome   PodSecurityOutcome
+	Operation Operation
+	// Template says that it is for the template of pods in a workload.
+	Template    bool
+	Subresource string
+	// Mode is enforce, audit or warn, and Policy the level and version, of an evaluation.
+	Mode   string
+	Policy podsecurity.LevelVersion
+}
+
+// PodSecurityOutcome is what the plugin PodSecurity has done.
+type PodSecurityOutcome string
+
+// Evaluations for audits and warnings are reported only if they deny.
+const (
+	PodAllowed PodSecurityOutcome = "allow"
+	PodDenied  PodSecurityOutcome = "deny"
+	PodExempt  PodSecurityOutcome = "exempt"
+	// PodFailed is an error because of which nothing was evaluated, PodMisread one of labels, for which the
+	// strictest policy stands.
+	PodFailed  PodSecurityOutcome = "error"
+	PodMisread PodSecurityOutcome = "label error"
+)
 
 // WebhookCall is a call of a webhook for a request.
 type WebhookCall struct {

@@ -25,6 +25,7 @@ type podSecurity struct {
 	access   Access
 	defaults podsecurity.Policy
 	exempt   podsecurity.Exemptions
+	report   func(PodSecurityCheck) // may be nil
 }
 
 func newPodSecurity(access Access, o Options) (Plugin, error) {
@@ -32,7 +33,7 @@ func newPodSecurity(access Access, o Options) (Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &podSecurity{named{"PodSecurity", []Operation{Create, Update}}, access, defaults, o.Configuration.PodSecurity.Exemptions}, nil
+	return &podSecurity{named{"PodSecurity", []Operation{Create, Update}}, access, defaults, o.Configuration.PodSecurity.Exemptions, o.Metrics.PodSecurity}, nil
 }
 
 // Validate implements Validator.
@@ -51,6 +52,14 @@ func (p *podSecurity) Validate(ctx context.Context, a *Attributes) error {
 // annotate adds to the audit event.
 func (p *podSecurity) annotate(a *Attributes, key, value string) {
 	a.Annotate(podsecurity.LabelPrefix+key, value)
+}
+
+// count reports an outcome.
+func (p *podSecurity) count(a *Attributes, outcome PodSecurityOutcome, mode string, policy podsecurity.LevelVersion) {
+	if p.report != nil {
+		p.report(PodSecurityCheck{Outcome: outcome, Operation: a.Operation, Template: a.Resource.Resource != "pods",
+			Subresource: a.Subresource, Mode: mode, Policy: policy})
+	}
 }
 
 // namespace refuses labels that are wrong, and warns of pods that a stricter policy would refuse.
@@ -216,6 +225,7 @@ func (p *podSecurity) exempts(a *Attributes) bool {
 	default:
 		return false
 	}
+	p.count(a, PodExempt, "", podsecurity.LevelVersion{})
 	return true
 }
 
@@ -240,14 +250,17 @@ func (p *podSecurity) pod(ctx context.Context, a *Attributes) error {
 	if err != nil {
 		refused := apierrors.NewInternalError(fmt.Errorf("failed to lookup namespace %q", a.Namespace))
 		p.annotate(a, "error", fmt.Sprintf("%v: %v", refused, err))
+		p.count(a, PodFailed, "", podsecurity.LevelVersion{})
 		return refused
 	}
 	if len(errs) == 0 && policy.Privileged() {
 		p.annotate(a, "enforce-policy", podsecurity.LevelVersion{Level: podsecurity.Privileged}.String())
+		p.count(a, PodAllowed, "enforce", policy.Enforce)
 		return nil
 	}
 	pod, ok := a.Object.(*corev1.Pod)
 	if !ok {
+		p.count(a, PodFailed, "", podsecurity.LevelVersion{})
 		return apierrors.NewBadRequest("failed to decode pod")
 	}
 	if old, ok := a.Old.(*corev1.Pod); ok && a.Operation == Update && !changesImages(pod, old) {
@@ -279,6 +292,7 @@ func (p *podSecurity) workload(ctx context.Context, a *Attributes) {
 	policy, errs, err := p.policyOf(ctx, a.Namespace)
 	if err != nil {
 		p.annotate(a, "error", fmt.Sprintf("failed to lookup namespace %q: %v", a.Namespace, err))
+		p.count(a, PodFailed, "", podsecurity.LevelVersion{})
 		return
 	}
 	if len(errs) == 0 && policy.Warn.Level == podsecurity.Privileged && policy.Audit.Level == podsecurity.Privileged {
@@ -309,27 +323,34 @@ func hasTemplate(a *Attributes) bool {
 func (p *podSecurity) evaluate(a *Attributes, policy podsecurity.Policy, errs validation.ErrorList, meta *metav1.ObjectMeta, spec *corev1.PodSpec, enforce bool) error {
 	if p.exemptClass(spec) {
 		p.annotate(a, "exempt", "runtimeClass")
+		p.count(a, PodExempt, "", podsecurity.LevelVersion{})
 		return nil
 	}
 	if err := errs.Err(); err != nil {
 		p.annotate(a, "error", fmt.Sprintf("Failed to parse policy: %v", err))
+		p.count(a, PodMisread, "", podsecurity.LevelVersion{})
 	}
 	check := podEvaluation{meta: meta, spec: spec}
 	var refused error
 	if enforce {
 		p.annotate(a, "enforce-policy", policy.Enforce.String())
+		outcome := PodAllowed
 		if detail := check.detail(policy.Enforce); detail != "" {
+			outcome = PodDenied
 			refused = apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, errors.New(violation("violates", policy.Enforce, detail)))
 		}
+		p.count(a, outcome, "enforce", policy.Enforce)
 	}
 	if detail := check.detail(policy.Audit); detail != "" {
 		p.annotate(a, "audit-violations", violation("would violate", policy.Audit, detail))
+		p.count(a, PodDenied, "audit", policy.Audit)
 	}
 	if refused != nil {
 		return refused
 	}
 	if detail := check.detail(policy.Warn); detail != "" {
 		a.Warn(violation("would violate", policy.Warn, detail))
+		p.count(a, PodDenied, "warn", policy.Warn)
 	}
 	return nil
 }

@@ -66,6 +66,8 @@ type Metrics struct {
 	Failed func(name, reason string)
 	// Forgotten is called when one has been deleted.
 	Forgotten func(name string)
+	// Deprecated is called for each request to the server of one whose certificate has a deprecated property.
+	Deprecated func(name string, d webhook.Deprecation)
 }
 
 // Resource is that of APIService objects.

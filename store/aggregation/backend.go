@@ -209,10 +209,21 @@ func (b *backend) send(r *http.Request, u *authn.User) (*http.Response, error) {
 		return nil, b.broken
 	}
 	t := b.transports()
+	over := t.requests
 	if upgrades(r.Header) {
-		return webhook.Transport(r.Context(), t.upgrades).RoundTrip(r)
+		over = t.upgrades
 	}
-	return webhook.Transport(r.Context(), t.requests).RoundTrip(r)
+	resp, err := webhook.Transport(r.Context(), over).RoundTrip(r)
+	if deprecated := b.aggregator.opts.Metrics.Deprecated; deprecated != nil {
+		var state *tls.ConnectionState
+		if resp != nil {
+			state = resp.TLS
+		}
+		for _, d := range webhook.Deprecations(state, err) {
+			deprecated(b.name, d)
+		}
+	}
+	return resp, err
 }
 
 func upgrades(h http.Header) bool {

@@ -41,7 +41,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	if !s.responseHeaders.apply(r) {
 		return
 	}
-	if !s.authenticate(r, rec) || !s.beginAudit(r, rec) || !s.impersonate(r) {
+	if !s.identifyCaller(r, rec) {
 		return
 	}
 	if intercept := s.opts.Intercept; intercept != nil {
@@ -54,16 +54,34 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	s.serveIdentified(r, w)
 }
 
+// identifyCaller finds out who sends the request, and begins its record.
+func (s *Server) identifyCaller(r *request, rec *responseRecorder) bool {
+	l := s.lap()
+	known := s.authenticate(r, rec)
+	l.passed(FilterAuthentication)
+	if !known || !s.beginAudit(r, rec) {
+		return false
+	}
+	l.passed(FilterAudit)
+	if !s.impersonate(r) {
+		return false
+	}
+	l.passed(FilterImpersonation)
+	return true
+}
+
 // serveIdentified passes a request whose caller is known on to its verb.
 func (s *Server) serveIdentified(r *request, w http.ResponseWriter) {
-	f := r.flight()
+	f, l := r.flight(), s.lap()
 	if !s.admitFlow(r, f) {
 		return
 	}
 	defer s.releaseFlow(r, f)
+	l.passed(FilterFlowControl)
 	if !s.authorize(r) {
 		return
 	}
+	l.passed(FilterAuthorization)
 	if f != flightLong {
 		timeout, err := r.timeout()
 		if err != nil {

@@ -1,9 +1,11 @@
 package apiserver
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/store/authn"
@@ -26,7 +28,15 @@ func (s *Server) impersonate(r *request) bool {
 		}
 		return true
 	}
+	began := time.Now()
 	user, constraint, err := wanted.authorize(r)
+	if hook := s.opts.Metrics.Impersonated; hook != nil {
+		mode := ""
+		if err == nil {
+			mode = modeLabel(strings.TrimPrefix(constraint, "impersonate:"))
+		}
+		hook(mode, time.Since(began))
+	}
 	if err != nil {
 		r.fail(err)
 		return false
@@ -43,6 +53,9 @@ func (s *Server) impersonate(r *request) bool {
 	r.Request = r.WithContext(authn.WithUser(r.Context(), user))
 	return true
 }
+
+// modeLabel is how a mode is called in metrics.
+func modeLabel(mode string) string { return cmp.Or(mode, "legacy") }
 
 // impersonationOf reads the headers.
 func impersonationOf(headers http.Header) *impersonation {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
@@ -246,7 +247,11 @@ func validateImpersonatedExtra(extra map[string][]string) error {
 
 // permitted returns nil if a is allowed, else a 403.
 func (c *impersonationCheck) permitted(a authz.Attributes) error {
+	began := time.Now()
 	d, reason, err := c.r.server.callAuthorizer(c.r.Context(), a)
+	if hook := c.r.server.opts.Metrics.Checked; hook != nil {
+		hook(modeLabel(c.mode), d == authz.Allow, time.Since(began))
+	}
 	if d == authz.Allow {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/authz"
+	"github.com/keelson-dev/keelson/store/crd"
 	"github.com/keelson-dev/keelson/store/flowcontrol"
 	"github.com/keelson-dev/keelson/workqueue"
 )
@@ -24,8 +25,17 @@ type Metrics struct {
 	// Authorized is called after Options.Authorizer has decided about a request. Access checks made for
 	// impersonation are not reported.
 	Authorized func(d authz.Decision, err error, elapsed time.Duration)
+	// Filter is called when a request has passed a step before its verb, with the time that this took.
+	Filter func(f Filter, elapsed time.Duration)
+	// Impersonated is called after each attempt to impersonate a user, with the mode that permits it: legacy,
+	// user-info, serviceaccount, arbitrary-node, associated-node, or empty if none does. Checked is called
+	// after each check of a right made for that, by the mode that needs the right.
+	Impersonated func(mode string, elapsed time.Duration)
+	Checked      func(mode string, allowed bool, elapsed time.Duration)
 	// Admission are the hooks of admission.
 	Admission admission.Metrics
+	// Custom are the hooks of custom resources.
+	Custom crd.Metrics
 	// InFlight is called with +1 and -1 as requests that are not long-running begin and end.
 	InFlight func(mutating bool, delta int)
 	// LongRunning is called with +1 and -1 as watches, logs and streams begin and end.
@@ -56,6 +66,40 @@ type Metrics struct {
 	Queue func(name string) *workqueue.Metrics
 	// HealthCheck is called with the result of each check of healthz, livez or readyz (path, without slash).
 	HealthCheck func(path, check string, err error)
+}
+
+// Filter is a step of a request before its verb.
+type Filter string
+
+// The steps, by the names that they have in kube-apiserver's metrics.
+const (
+	FilterAuthentication Filter = "authentication"
+	FilterAudit          Filter = "audit"
+	FilterImpersonation  Filter = "constrainedimpersonation"
+	FilterFlowControl    Filter = "priorityandfairness"
+	FilterAuthorization  Filter = "authorization"
+)
+
+// lap measures the filters that follow one another. The zero value measures nothing.
+type lap struct {
+	hook  func(f Filter, elapsed time.Duration)
+	began time.Time
+}
+
+func (s *Server) lap() (l lap) {
+	if l.hook = s.opts.Metrics.Filter; l.hook != nil {
+		l.began = time.Now()
+	}
+	return l
+}
+
+// passed ends a filter, and begins the next one.
+func (l *lap) passed(f Filter) {
+	if l.hook != nil {
+		now := time.Now()
+		l.hook(f, now.Sub(l.began))
+		l.began = now
+	}
 }
 
 // Measurement describes a request by properties of bounded cardinality. It holds nothing that clients choose

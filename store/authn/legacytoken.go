@@ -45,6 +45,7 @@ func (t *Tokens) Legacy(lookup LegacyLookup) TokenAuthenticator {
 		if w.Namespace == "" || w.Secret == "" || w.Name == "" || w.UID == "" || w.Subject != UserName(w.Namespace, w.Name) {
 			return nil, false, errors.New("authn: service account token: a claim is missing or differs from the subject")
 		}
+		t.used(TokenLegacy)
 		audiences, err := t.accepted(ctx, t.opts.Audiences)
 		if err != nil {
 			return nil, false, err

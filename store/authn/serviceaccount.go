@@ -70,7 +70,28 @@ type TokensOptions struct {
 	Audiences []string
 	// Lookup; nil skips the check.
 	Lookup Lookup
+	// Used is called when a token has been accepted, or a legacy one verified, and must be fast and safe for
+	// concurrent use. Nil means none.
+	Used func(TokenUse)
 }
+
+// TokenUse is a use of a service account token.
+type TokenUse int
+
+// The uses. Those of tokens that are not extended are not reported.
+const (
+	// TokenFresh and TokenStale are uses of extended tokens, before and after the time at which a client
+	// should have requested another one.
+	TokenFresh TokenUse = iota
+	TokenStale
+	// TokenLegacy is a use of a token without an audience, of a secret, whose signature is valid.
+	TokenLegacy
+	// TokenLegacyManual and TokenLegacyAuto are accepted ones, of secrets that users and that the cluster has
+	// made; TokenLegacyInvalidated is one that is refused because it has been marked as invalid.
+	TokenLegacyManual
+	TokenLegacyAuto
+	TokenLegacyInvalidated
+)
 
 // Tokens signs and verifies service account tokens. Safe for concurrent use.
 type Tokens struct {
@@ -212,7 +233,20 @@ func (t *Tokens) AuthenticateToken(ctx context.Context, token string) (*Response
 			return nil, false, fmt.Errorf("authn: service account token: %w", err)
 		}
 	}
+	if k.WarnAfter != 0 {
+		use := TokenFresh
+		if now.After(time.Unix(k.WarnAfter, 0)) {
+			use = TokenStale
+		}
+		t.used(use)
+	}
 	return &Response{User: c.user(), Audiences: auds}, true, nil
+}
+
+func (t *Tokens) used(u TokenUse) {
+	if t.opts.Used != nil {
+		t.opts.Used(u)
+	}
 }
 
 // clockSkew is how far the signer's clock may be ahead.

@@ -35,6 +35,21 @@ type WebhookOptions struct {
 	// Audiences are those of this server. They are sent with a token for which a caller requires none, and
 	// hold for a token about whose audiences the server says nothing.
 	Audiences []string
+	// Metrics are called as tokens are looked up and reviewed.
+	Metrics WebhookMetrics
+}
+
+// WebhookMetrics are hooks for measurements, which must be fast and safe for concurrent use. Nil functions
+// are skipped.
+type WebhookMetrics struct {
+	// Looked is called when a token has been authenticated or not: hit says that the result was in the cache,
+	// without a call.
+	Looked func(hit bool, elapsed time.Duration)
+	// Waiting is called with +1 and -1 as requests begin and cease to wait for a call, Calling as calls begin
+	// and end.
+	Waiting, Calling func(delta int)
+	// Called is called when a call has ended.
+	Called func(err error)
 }
 
 // Webhook is a token authenticator that lets a server decide, by TokenReviews. Concurrent requests with the
@@ -87,11 +102,9 @@ func (w *Webhook) AuthenticateToken(ctx context.Context, token string) (*Respons
 	if len(audiences) == 0 {
 		audiences = w.opts.Audiences
 	}
-	r := w.begin(ctx, token, audiences)
-	select {
-	case <-r.done:
-	case <-ctx.Done():
-		return nil, false, context.Cause(ctx)
+	r, err := w.review(ctx, token, audiences)
+	if err != nil {
+		return nil, false, err
 	}
 	switch s := &r.status; {
 	case r.err != nil:
@@ -125,6 +138,31 @@ func reviewedUser(info *authenticationv1.UserInfo) *User {
 	return u
 }
 
+// review returns the result for a token, from the cache or of a call that it waits for.
+func (w *Webhook) review(ctx context.Context, token string, audiences []string) (*tokenReview, error) {
+	hit, began := true, time.Now()
+	if looked := w.opts.Metrics.Looked; looked != nil {
+		defer func() { looked(hit, time.Since(began)) }()
+	}
+	r := w.begin(ctx, token, audiences)
+	select {
+	case <-r.done:
+		return r, nil
+	default:
+	}
+	hit = false
+	if waiting := w.opts.Metrics.Waiting; waiting != nil {
+		waiting(1)
+		defer waiting(-1)
+	}
+	select {
+	case <-r.done:
+		return r, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
 // begin returns the review of a token that is cached or runs, or starts one. That is not bound to ctx's end,
 // because others may wait for it.
 func (w *Webhook) begin(ctx context.Context, token string, audiences []string) *tokenReview {
@@ -151,10 +189,17 @@ func (w *Webhook) begin(ctx context.Context, token string, audiences []string) *
 // call sends the review and caches its result.
 func (w *Webhook) call(ctx context.Context, key tokenKey, r *tokenReview, token string, audiences []string) {
 	defer close(r.done)
+	if calling := w.opts.Metrics.Calling; calling != nil {
+		calling(1)
+		defer calling(-1)
+	}
 	out, err := reviews.Send(ctx, w.opts.Timeout, func(ctx context.Context) (*authenticationv1.TokenReview, error) {
 		return w.opts.Review(ctx, &authenticationv1.TokenReview{TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/" + w.opts.Version, Kind: "TokenReview"},
 			Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: audiences}})
 	})
+	if called := w.opts.Metrics.Called; called != nil {
+		called(err)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r.until = time.Now().Add(w.opts.TTL)

@@ -3,6 +3,8 @@ package authn_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -132,4 +134,39 @@ func TestWebhookOptions(t *testing.T) {
 		return nil, nil
 	}})
 	require.ErrorContains(t, err, `unsupported authentication webhook version "v2", supported versions are "v1", "v1beta1"`)
+}
+
+// Requests are measured by whether the result was in the cache, and calls by outcome.
+func TestWebhookMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, seen := &reviewer{t: t}, map[string]int{}
+		var mu sync.Mutex
+		note := func(what string, n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			seen[what] += n
+		}
+		w, err := authn.NewWebhook(authn.WebhookOptions{Review: v.review, Version: "v1beta1", TTL: time.Minute, Timeout: 5 * time.Second, Metrics: authn.WebhookMetrics{
+			Looked: func(hit bool, elapsed time.Duration) {
+				note(fmt.Sprint("hit ", hit), 1)
+				note("seconds", int(elapsed/time.Second))
+			},
+			Waiting: func(delta int) { note("waiting", delta) },
+			Calling: func(delta int) { note("calling", delta) },
+			Called:  func(err error) { note(fmt.Sprint("good ", err == nil), 1) },
+		}})
+		require.NoError(t, err)
+		for range 3 {
+			_, _, _ = w.AuthenticateToken(t.Context(), "ann")
+		}
+		require.Equal(t, map[string]int{"hit true": 2, "hit false": 1, "seconds": 0, "waiting": 0, "calling": 0, "good true": 1}, seen)
+		clear(seen)
+		go func() { _, _, _ = w.AuthenticateToken(t.Context(), "hangs") }()
+		go func() { _, _, _ = w.AuthenticateToken(t.Context(), "hangs") }()
+		synctest.Wait()
+		require.Equal(t, map[string]int{"waiting": 2, "calling": 1}, seen, "while it hangs")
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		require.Equal(t, map[string]int{"hit false": 2, "seconds": 10, "waiting": 0, "calling": 0, "good false": 1}, seen)
+	})
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/fields"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
@@ -62,7 +65,33 @@ type WebhookOptions struct {
 	// MatchConditions are CEL expressions about the spec of the review, as the variable request. Only
 	// requests for which all are true are sent.
 	MatchConditions []string
+	// Metrics are called as requests are matched and reviewed.
+	Metrics WebhookMetrics
 }
+
+// WebhookMetrics are hooks for measurements, which must be fast and safe for concurrent use. Nil functions
+// are skipped.
+type WebhookMetrics struct {
+	// Called is called after each attempt to call the server.
+	Called func(r WebhookResult, elapsed time.Duration)
+	// FailedOpen is called when a call has failed, with the result of its last attempt, and other authorizers
+	// decide.
+	FailedOpen func(WebhookResult)
+	// Matched is called after the evaluation of match conditions: excluded says that one does not hold, err
+	// is not nil if none does not and some could not be evaluated.
+	Matched func(excluded bool, err error, elapsed time.Duration)
+}
+
+// WebhookResult is the outcome of a call of a server.
+type WebhookResult string
+
+// The results.
+const (
+	CallSucceeded WebhookResult = "success"
+	CallCanceled  WebhookResult = "canceled" // by the client of the request that is authorized
+	CallTimedOut  WebhookResult = "timeout"
+	CallFailed    WebhookResult = "error"
+)
 
 // Webhook is an authorizer that lets a server decide, by SubjectAccessReviews.
 type Webhook struct {
@@ -99,7 +128,7 @@ func NewWebhook(opts WebhookOptions) (*Webhook, error) {
 // Authorize implements Authorizer.
 func (w *Webhook) Authorize(ctx context.Context, a Attributes) (Decision, string, error) {
 	r := &authorizationv1.SubjectAccessReview{TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SubjectAccessReview"}, Spec: reviewSpec(&a)}
-	matches, err := w.conditions.match(ctx, &r.Spec)
+	matches, err := w.match(ctx, &r.Spec)
 	if err != nil {
 		return w.failed(err)
 	}
@@ -112,9 +141,7 @@ func (w *Webhook) Authorize(ctx context.Context, a Attributes) (Decision, string
 	}
 	status, ok := w.cache.Get(string(key))
 	if !ok {
-		review, err := reviews.Send(ctx, w.opts.Timeout, func(ctx context.Context) (*authorizationv1.SubjectAccessReview, error) {
-			return w.opts.Review(ctx, r)
-		})
+		review, err := w.call(ctx, r)
 		if err != nil {
 			return w.failed(fmt.Errorf("authz: webhook: %w", err))
 		}
@@ -136,6 +163,50 @@ func (w *Webhook) Authorize(ctx context.Context, a Attributes) (Decision, string
 		return Allow, status.Reason, nil
 	}
 	return NoOpinion, status.Reason, nil
+}
+
+// match reports whether the conditions hold.
+func (w *Webhook) match(ctx context.Context, spec *authorizationv1.SubjectAccessReviewSpec) (bool, error) {
+	matched := w.opts.Metrics.Matched
+	if matched == nil || len(w.conditions.programs) == 0 {
+		return w.conditions.match(ctx, spec)
+	}
+	began := time.Now()
+	ok, err := w.conditions.match(ctx, spec)
+	matched(!ok && err == nil, err, time.Since(began))
+	return ok, err
+}
+
+// call sends a review, more than once if that may help.
+func (w *Webhook) call(ctx context.Context, r *authorizationv1.SubjectAccessReview) (*authorizationv1.SubjectAccessReview, error) {
+	m, last := &w.opts.Metrics, CallFailed
+	review, err := reviews.Send(ctx, w.opts.Timeout, func(one context.Context) (*authorizationv1.SubjectAccessReview, error) {
+		began := time.Now()
+		review, err := w.opts.Review(one, r)
+		last = resultOf(ctx, err)
+		if m.Called != nil {
+			m.Called(last, time.Since(began))
+		}
+		return review, err
+	})
+	if err != nil && !w.opts.DenyOnFailure && ctx.Err() == nil && m.FailedOpen != nil {
+		m.FailedOpen(last)
+	}
+	return review, err
+}
+
+// resultOf returns the result of a call for a request with the context ctx.
+func resultOf(ctx context.Context, err error) WebhookResult {
+	var slow net.Error
+	switch {
+	case err == nil:
+		return CallSucceeded
+	case ctx.Err() != nil:
+		return CallCanceled
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &slow) && slow.Timeout(), apierrors.IsTimeout(err), apierrors.CodeOf(err) == http.StatusGatewayTimeout:
+		return CallTimedOut
+	}
+	return CallFailed
 }
 
 func (w *Webhook) failed(err error) (Decision, string, error) {

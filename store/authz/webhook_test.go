@@ -239,3 +239,42 @@ func FuzzParseConfiguration(f *testing.F) {
 		}
 	})
 }
+
+// Attempts to call the server, failures that other authorizers make good, and match conditions are measured.
+func TestWebhookMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, seen := &reviewer{}, []string{}
+		note := func(format string, args ...any) { seen = append(seen, fmt.Sprintf(format, args...)) }
+		w, err := authz.NewWebhook(authz.WebhookOptions{Review: v.review, AuthorizedTTL: time.Minute,
+			MatchConditions: []string{"request.user != 'skipped'", "request.user != 'odd' || request.groups[9] == 'x'"},
+			Metrics: authz.WebhookMetrics{
+				Called:     func(r authz.WebhookResult, elapsed time.Duration) { note("%s %v", r, elapsed) },
+				FailedOpen: func(r authz.WebhookResult) { note("open %s", r) },
+				Matched: func(excluded bool, err error, elapsed time.Duration) {
+					if excluded || err != nil {
+						note("matched %t %t", excluded, err != nil)
+					}
+				},
+			}})
+		require.NoError(t, err)
+		after := func(ctx context.Context, user, verb string) []string {
+			seen = nil
+			_, _, _ = w.Authorize(ctx, resource(&authn.User{Name: user}, verb, "ns", "apps", "deployments", "", "d"))
+			return seen
+		}
+		require.Equal(t, []string{"success 0s"}, after(t.Context(), "ann", "get"))
+		require.Empty(t, after(t.Context(), "ann", "get"), "it is in the cache")
+		require.Equal(t, []string{"matched true false"}, after(t.Context(), "skipped", "get"))
+		require.Equal(t, []string{"matched false true"}, after(t.Context(), "odd", "get"))
+		v.behave = func(context.Context, *authorizationv1.SubjectAccessReview) error { return errors.New("broken") }
+		require.Equal(t, []string{"error 0s", "open error"}, after(t.Context(), "ann", "list"))
+		v.behave = func(ctx context.Context, _ *authorizationv1.SubjectAccessReview) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		require.Equal(t, []string{"timeout 3s", "open timeout"}, after(t.Context(), "ann", "watch"))
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.Equal(t, []string{"canceled 1s"}, after(short, "ann", "watch"), "nobody waits for a decision")
+	})
+}

@@ -96,6 +96,9 @@ type Options struct {
 	// requested for, rather than a year for clients that do not read them again.
 	MaxTokenExpiration time.Duration
 	NoExtendedTokens   bool
+	// TokenUsed is called when a service account token that is to be replaced some day is used. It must be
+	// fast and safe for concurrent use. It may be nil.
+	TokenUsed func(authn.TokenUse)
 	// Audiences the server accepts; nil means the issuers.
 	Audiences []string
 	// JWKSURI is the URL of the keys in the discovery document at /.well-known/openid-configuration;
@@ -150,7 +153,7 @@ func New(o Options) (*ControlPlane, error) {
 		return nil, err
 	}
 	bound := &boundObjects{}
-	c.tokens, err = authn.NewTokens(authn.TokensOptions{Issuers: o.ServiceAccountIssuers, Keys: o.ServiceAccountKeys, Audiences: o.Audiences, Lookup: bound.check})
+	c.tokens, err = authn.NewTokens(authn.TokensOptions{Issuers: o.ServiceAccountIssuers, Keys: o.ServiceAccountKeys, Audiences: o.Audiences, Lookup: bound.check, Used: o.TokenUsed})
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +211,7 @@ func (o *Options) complete() error {
 // secure returns what authenticates, authorizes and admits requests.
 func (c *ControlPlane) secure(o *Options, bound *boundObjects, plugins []admission.Factory) (sec apiserver.Security, err error) {
 	a := bound.access
-	legacy := c.tokens.Legacy((&secretTokens{access: a, bound: bound, log: o.Logger}).check)
+	legacy := c.tokens.Legacy((&secretTokens{access: a, bound: bound, log: o.Logger, count: o.TokenUsed}).check)
 	tokens := tokenAuthenticator(o, authn.UnionTokens(c.tokens, legacy), a)
 	sec.Authenticator = authenticator(o, tokens)
 	authorizer, err := newAuthorization(o, a)

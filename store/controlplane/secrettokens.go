@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -21,6 +22,7 @@ type secretTokens struct {
 	access registry.Access
 	bound  *boundObjects
 	log    *slog.Logger
+	count  func(authn.TokenUse) // may be nil
 }
 
 // check implements authn.LegacyLookup. It reads secrets from the cache only: a signed token may be presented
@@ -45,11 +47,28 @@ func (t *secretTokens) check(ctx context.Context, c *authn.LegacyClaims, token s
 		return err
 	}
 	t.used(ctx, secret)
-	if secret.Labels[corev1.TokenInvalidSinceLabel] != "" {
+	invalid := secret.Labels[corev1.TokenInvalidSinceLabel] != ""
+	if t.count != nil {
+		t.count(t.useOf(ctx, secret, c, invalid))
+	}
+	if invalid {
 		return fmt.Errorf("the token in secret %v for service account %s/%s has been marked invalid: use tokens from the TokenRequest API or manually created secret-based tokens, or remove the label %s from the secret to temporarily allow use of this token",
 			key, c.Namespace, c.ServiceAccount.Name, corev1.TokenInvalidSinceLabel)
 	}
 	return nil
+}
+
+// useOf returns the kind of a use. The cluster has made the secrets that service accounts list.
+func (t *secretTokens) useOf(ctx context.Context, secret *corev1.Secret, c *authn.LegacyClaims, invalid bool) authn.TokenUse {
+	if invalid {
+		return authn.TokenLegacyInvalidated
+	}
+	obj, err := t.access.View(ctx, serviceAccounts, types.NamespacedName{Namespace: c.Namespace, Name: c.ServiceAccount.Name})
+	if sa, ok := obj.(*corev1.ServiceAccount); err == nil && ok &&
+		slices.ContainsFunc(sa.Secrets, func(ref corev1.ObjectReference) bool { return ref.Name == secret.Name }) {
+		return authn.TokenLegacyAuto
+	}
+	return authn.TokenLegacyManual
 }
 
 // used labels a secret with the current day. A label of the next one is by a server whose clock is ahead.

@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"encoding/json"
 	"maps"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/controlplane"
 	"github.com/keelson-dev/keelson/store/internal/planetest"
 )
@@ -103,4 +105,74 @@ func TestTokensInSecrets(t *testing.T) {
 	p.Eventually("the token is allowed again", func() bool { return !refused(token) })
 	require.NoError(t, secrets.Delete(t.Context(), planetest.Key("default", "s")))
 	p.Eventually("the token ended with its secret", func() bool { return refused(token) })
+}
+
+// Uses of tokens are reported by what makes them worth replacing.
+func TestTokenUses(t *testing.T) {
+	key := planetest.SigningKey(t)
+	var mu sync.Mutex
+	seen := map[authn.TokenUse]int{}
+	p := planetest.Start(t, func(o *controlplane.Options) {
+		o.ServiceAccountKeys = []any{key}
+		o.TokenUsed = func(u authn.TokenUse) {
+			mu.Lock()
+			defer mu.Unlock()
+			seen[u]++
+		}
+	})
+	uses := func(token string) (out map[authn.TokenUse]int, err error) {
+		mu.Lock()
+		clear(seen)
+		mu.Unlock()
+		_, err = whoami(t, p.Token(token))
+		mu.Lock()
+		defer mu.Unlock()
+		return maps.Clone(seen), err
+	}
+	account := p.Account("default", "robot")
+	ref := authn.ObjectRef{Name: "robot", UID: string(account.UID)}
+	for use, warn := range map[authn.TokenUse]time.Time{authn.TokenFresh: time.Now().Add(time.Hour), authn.TokenStale: time.Now().Add(-time.Hour)} {
+		token, err := p.Tokens().Sign(authn.TokenClaims{Namespace: "default", ServiceAccount: ref, Expires: time.Now().Add(2 * time.Hour), WarnAfter: warn})
+		require.NoError(t, err)
+		got, err := uses(token)
+		require.NoError(t, err)
+		require.Equal(t, map[authn.TokenUse]int{use: 1}, got)
+	}
+	plain, err := p.Tokens().Sign(authn.TokenClaims{Namespace: "default", ServiceAccount: ref, Expires: time.Now().Add(time.Hour)})
+	require.NoError(t, err)
+	got, err := uses(plain)
+	require.NoError(t, err)
+	require.Empty(t, got)
+
+	const claim = "kubernetes.io/serviceaccount/"
+	token := secretToken(t, key, map[string]any{
+		"iss": authn.LegacyIssuer, "sub": "system:serviceaccount:default:robot",
+		claim + "namespace": "default", claim + "secret.name": "s", claim + "service-account.name": "robot", claim + "service-account.uid": string(account.UID),
+	})
+	got, err = uses(token)
+	require.True(t, apierrors.IsUnauthorized(err), err)
+	require.Equal(t, map[authn.TokenUse]int{authn.TokenLegacy: 1}, got, "a token without its secret")
+	meta := planetest.Meta("default", "s")
+	meta.Annotations = map[string]string{corev1.ServiceAccountNameKey: "robot"}
+	planetest.Create(t, p.Admin(), &corev1.Secret{ObjectMeta: meta, Type: corev1.SecretTypeServiceAccountToken, Data: map[string][]byte{"token": []byte(token)}})
+	becomes := func(use authn.TokenUse) {
+		t.Helper()
+		p.Eventually("the change is known", func() bool {
+			got, _ := uses(token)
+			return maps.Equal(got, map[authn.TokenUse]int{authn.TokenLegacy: 1, use: 1})
+		})
+	}
+	becomes(authn.TokenLegacyManual)
+	_, err = client.Update(t.Context(), client.For[*corev1.ServiceAccount](p.Admin()), planetest.Key("default", "robot"), func(a *corev1.ServiceAccount) error {
+		a.Secrets = append(a.Secrets, corev1.ObjectReference{Name: "s"})
+		return nil
+	})
+	require.NoError(t, err)
+	becomes(authn.TokenLegacyAuto)
+	_, err = client.Update(t.Context(), client.For[*corev1.Secret](p.Admin()), planetest.Key("default", "s"), func(s *corev1.Secret) error {
+		s.Labels["kubernetes.io/legacy-token-invalid-since"] = "2026-01-01"
+		return nil
+	})
+	require.NoError(t, err)
+	becomes(authn.TokenLegacyInvalidated)
 }

@@ -44,6 +44,8 @@ type Options struct {
 	WebhookDial webhook.DialFunc
 	// Called, if set, is called after each call of that Webhook.
 	Called func(webhook.Call)
+	// Metrics are called as resources are validated and converted.
+	Metrics Metrics
 	// Queue is the metrics of the queue of definitions; nil means none.
 	Queue *workqueue.Metrics
 	// Logger receives what cannot be returned. Nil discards.
@@ -69,7 +71,7 @@ type Controller struct {
 // rules of openapi.AddRules.
 func New(reg *registry.Registry, documents *openapi.Documents, o Options) (*Controller, error) {
 	if o.Converter == nil {
-		o.Converter = NewWebhook(WebhookOptions{Services: reg.Access(), Dial: o.WebhookDial, Called: o.Called})
+		o.Converter = NewWebhook(WebhookOptions{Services: reg.Access(), Dial: o.WebhookDial, Called: o.Called, Converted: o.Metrics.Converted})
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -300,7 +302,7 @@ func (c *Controller) serve(d *definition) error {
 }
 
 func (c *Controller) build(d *definition) (*servedResources, error) {
-	next, err := build(d, c.options.Converter)
+	next, err := build(d, c.options.Converter, c.options.Metrics.Rules)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ type servedResources struct {
 }
 
 // build returns the resources of a definition, one for each served version.
-func build(d *definition, convert Converter) (*servedResources, error) {
+func build(d *definition, convert Converter, rules openapi.RuleMetrics) (*servedResources, error) {
 	s := &servedResources{generation: d.Generation, names: d.Status.AcceptedNames, terminating: isTrue(d, apiextensionsv1.Terminating)}
 	stored, err := storedInfo(d)
 	if err != nil {
@@ -36,6 +36,9 @@ func build(d *definition, convert Converter) (*servedResources, error) {
 	for i := range d.Spec.Versions {
 		if schemas[i], err = structural(&d.Spec.Versions[i]); err != nil {
 			return nil, fmt.Errorf("version %s: %w", d.Spec.Versions[i].Name, err)
+		}
+		if schemas[i] != nil {
+			schemas[i].Measure(rules)
 		}
 	}
 	fields, err := selectable(d, schemas)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
@@ -26,6 +27,8 @@ type WebhookOptions struct {
 	Services webhook.Services
 	// Called, if set, is called after each call of a server.
 	Called func(webhook.Call)
+	// Converted, if set, is called after each conversion.
+	Converted func(Conversion)
 	// Timeout bounds one conversion. Zero means 30 seconds.
 	Timeout time.Duration
 }
@@ -63,7 +66,18 @@ func (w *Webhook) To(d *apiextensionsv1.CustomResourceDefinition, to schema.Grou
 		if len(others) == 0 {
 			return out, nil
 		}
+		began := time.Now()
 		converted, err := w.convert(ctx, hook, others, to)
+		if report := w.options.Converted; report != nil {
+			_, from, _ := strings.Cut(others[0].APIVersion, "/")
+			c := Conversion{Definition: d.Name, From: from, To: to.Version, Elapsed: time.Since(began)}
+			if failed, ok := errors.AsType[*conversionError](err); ok {
+				c.Failure = failed.failure
+			} else if err != nil {
+				c.Failure = CallFailed // it could not be made
+			}
+			report(c)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("conversion webhook for %s failed: %w", schema.FromAPIVersionAndKind(others[0].APIVersion, others[0].Kind), err)
 		}
@@ -97,10 +111,10 @@ func (w *Webhook) convert(ctx context.Context, hook *apiextensionsv1.WebhookConv
 	}
 	reply, err := w.call(ctx, hook.ClientConfig, review)
 	if err != nil {
-		return nil, err
+		return nil, &conversionError{CallFailed, err}
 	}
 	if got := reply.GroupVersionKind(); version == "v1" && got != review.GroupVersionKind() {
-		return nil, fmt.Errorf("expected webhook response of %v, got %v", review.GroupVersionKind(), got)
+		return nil, &conversionError{ResponseInvalid, fmt.Errorf("expected webhook response of %v, got %v", review.GroupVersionKind(), got)}
 	}
 	if version == "v1beta1" && reply.Response != nil {
 		reply.Response.UID = review.Request.UID // which v1beta1 webhooks may omit
@@ -111,23 +125,26 @@ func (w *Webhook) convert(ctx context.Context, hook *apiextensionsv1.WebhookConv
 // checkResponse checks a response and returns its objects.
 func checkResponse(objs []*metav1.Unstructured, request *apiextensionsv1.ConversionRequest, reply *apiextensionsv1.ConversionReview, to schema.GroupVersion) ([]*metav1.Unstructured, error) {
 	r := reply.Response
+	var err error
 	switch {
 	case r == nil:
-		return nil, errors.New("no response provided")
+		err = errors.New("no response provided")
 	case r.UID != request.UID:
-		return nil, fmt.Errorf("expected response.uid=%q, got %q", request.UID, r.UID)
+		err = fmt.Errorf("expected response.uid=%q, got %q", request.UID, r.UID)
 	case r.Result.Status != metav1.StatusSuccess && r.Result.Message == "":
-		return nil, fmt.Errorf("response.result.status was '%s', not 'Success'", r.Result.Status)
+		err = fmt.Errorf("response.result.status was '%s', not 'Success'", r.Result.Status)
 	case r.Result.Status != metav1.StatusSuccess:
-		return nil, errors.New(r.Result.Message)
+		err = errors.New(r.Result.Message)
 	case len(r.ConvertedObjects) != len(objs):
-		return nil, fmt.Errorf("expected %d converted objects, got %d", len(objs), len(r.ConvertedObjects))
+		return nil, &conversionError{ResponsePartial, fmt.Errorf("expected %d converted objects, got %d", len(objs), len(r.ConvertedObjects))}
+	}
+	if err != nil {
+		return nil, &conversionError{ResponseInvalid, err}
 	}
 	out := make([]*metav1.Unstructured, len(objs))
 	for i := range objs {
-		var err error
 		if out[i], err = checkObject(objs[i], r.ConvertedObjects[i].Raw, to); err != nil {
-			return nil, fmt.Errorf("invalid converted object at index %d: %w", i, err)
+			return nil, &conversionError{ConvertedInvalid, fmt.Errorf("invalid converted object at index %d: %w", i, err)}
 		}
 	}
 	return out, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/crd"
 )
 
 // converter is a webhook: v1 has spec.size, v2 has spec.length, ten times as much.
@@ -186,4 +187,42 @@ func TestWebhookThatFails(t *testing.T) {
 	c.do("POST", "/apis/a.test/v1/namespaces/default/rods", "{apiVersion: a.test/v1, kind: Rod, metadata: {name: one}, spec: {size: 2}}", 201)
 	bad := c.do("GET", "/apis/a.test/v2/namespaces/default/rods/one", nil, 500)
 	require.Contains(t, at(bad, "message"), "conversion webhook")
+}
+
+// Conversions are reported with the reason of their failure.
+func TestConversionsAreReported(t *testing.T) {
+	var answer http.HandlerFunc
+	hook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w, r) }))
+	defer hook.Close()
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hook.Certificate().Raw})
+	seen := make(chan crd.Conversion, 100)
+	c := start(t, apiserver.Options{Metrics: apiserver.Metrics{Custom: crd.Metrics{Converted: func(v crd.Conversion) { seen <- v }}}})
+	yaml := strings.NewReplacer("URL", hook.URL, "caBundle: CA", "caBundle: "+base64.StdEncoding.EncodeToString(authority)).Replace(twoVersions)
+	c.do("POST", definitions, yaml, 201)
+	c.do("POST", "/apis/a.test/v1/namespaces/default/rods", "{apiVersion: a.test/v1, kind: Rod, metadata: {name: one}, spec: {size: 2}}", 201)
+	reply := func(response string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			var review struct{ Request struct{ UID string } }
+			_ = json.NewDecoder(r.Body).Decode(&review)
+			fmt.Fprintf(w, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","response":{"uid":%q,%s}}`, review.Request.UID, response)
+		}
+	}
+	for want, how := range map[crd.ConversionFailure]http.HandlerFunc{
+		"":                   converter,
+		crd.CallFailed:       func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 500) },
+		crd.ResponseInvalid:  reply(`"result":{"status":"Failure","message":"no"}`),
+		crd.ResponsePartial:  reply(`"result":{"status":"Success"},"convertedObjects":[]`),
+		crd.ConvertedInvalid: reply(`"result":{"status":"Success"},"convertedObjects":[{"apiVersion":"a.test/v2","kind":"Rod","metadata":{"name":"two"}}]`),
+	} {
+		answer = how
+		code := 500
+		if want == "" {
+			code = 200
+		}
+		c.do("GET", "/apis/a.test/v2/namespaces/default/rods/one", nil, code)
+		got := <-seen
+		require.Positive(t, got.Elapsed)
+		got.Elapsed = 0
+		require.Equal(t, crd.Conversion{Definition: "rods.a.test", From: "v1", To: "v2", Failure: want}, got)
+	}
 }

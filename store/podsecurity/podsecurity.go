@@ -67,6 +67,9 @@ func (v Version) String() string {
 	return "v1." + strconv.Itoa(v.minor)
 }
 
+// After reports whether v is the version of a later release than other; the latest is of no release.
+func (v Version) After(other Version) bool { return v.pinned && other.pinned && v.minor > other.minor }
+
 // Violation is one check that a pod does not pass.
 type Violation struct {
 	// Check is the name of the check, such as hostPorts.

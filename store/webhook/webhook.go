@@ -52,6 +52,8 @@ type Call struct {
 	// Sent and Received are the sizes of the bodies, in bytes.
 	Sent, Received int
 	Elapsed        time.Duration
+	// Deprecations are those of the server's certificate.
+	Deprecations []Deprecation
 }
 
 // Credential identifies the caller of a webhook.
@@ -216,9 +218,11 @@ func (c *Client) post(ctx context.Context, t Target, address string, credential 
 	}
 	resp, err := client.Do(r)
 	if err != nil {
+		call.Deprecations = Deprecations(nil, err)
 		return nil, err
 	}
 	defer resp.Body.Close()
+	call.Deprecations = Deprecations(resp.TLS, nil)
 	call.Code = resp.StatusCode
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 	if err != nil {

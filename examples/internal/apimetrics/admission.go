@@ -27,6 +27,7 @@ type admissions struct {
 	mutationTimes                    *prometheus.HistogramVec
 	failedConditions, exclusions     *prometheus.CounterVec
 	conditionTimes                   *prometheus.HistogramVec
+	podSecurity                      *podSecurity
 }
 
 // stepSeries are the metrics of a step or a plugin.
@@ -50,6 +51,7 @@ func newAdmissions(r *prometheus.Registry) *admissions {
 	policyBuckets := []float64{0.0000005, 0.001, 0.01, 0.1, 1.0}
 	matched := []string{"name", "kind", "type", "operation"}
 	a := &admissions{
+		podSecurity: newPodSecurity(r),
 		summary: promauto.With(r).NewSummaryVec(prometheus.SummaryOpts{
 			Name: "apiserver_admission_step_admission_duration_seconds_summary", Help: "Quantiles of the time of a step of admission.",
 			Objectives: map[float64]float64{0.5: 0.05, 0.9: 0.01, 0.99: 0.001}, MaxAge: 5 * time.Hour,
@@ -83,7 +85,7 @@ func newAdmissions(r *prometheus.Registry) *admissions {
 
 func (a *admissions) hooks(called func(webhook.Call)) admission.Metrics {
 	return admission.Metrics{
-		Webhook: a.webhook, Called: called, Policy: a.policy, Mutation: a.mutation, Conditions: a.conditions,
+		Webhook: a.webhook, Called: called, Policy: a.policy, Mutation: a.mutation, Conditions: a.conditions, PodSecurity: a.podSecurity.count,
 		Step: func(s admission.Step, op admission.Operation, rejected bool, elapsed time.Duration) {
 			series := a.series.of(stepKey{"", s, op, rejected})
 			series.times.Observe(elapsed.Seconds())

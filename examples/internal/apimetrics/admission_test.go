@@ -30,11 +30,15 @@ type plane struct {
 }
 
 func startPlane(t *testing.T, change ...func(*controlplane.Options)) *plane {
+	return startMeasured(t, apimetrics.New(), change...)
+}
+
+// startMeasured starts a plane with metrics of the test.
+func startMeasured(t *testing.T, m *apimetrics.Metrics, change ...func(*controlplane.Options)) *plane {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	tokens, err := authn.TokenFile(strings.NewReader("root,admin,1,system:masters\nann,ann@a.test,2\n"))
 	require.NoError(t, err)
-	m := apimetrics.New()
 	o := controlplane.Options{
 		StaticTokens: tokens, Anonymous: true, ServiceAccountKeys: []any{key}, Decided: m.Decided,
 	}

@@ -48,7 +48,12 @@ type Metrics struct {
 	access                 *access
 	admissions             *admissions
 	audits                 *audits
-	aggregations           *prometheus.CounterVec
+	aggregations           *aggregations
+	filters                *prometheus.HistogramVec
+	tokens                 *tokens
+	impersonations         *impersonations
+	customs                *customs
+	reviews                *reviews
 	keyServices            *keyServices
 
 	requestSeries *memo[apiserver.Measurement, requestSeries]
@@ -94,6 +99,8 @@ func New() *Metrics {
 			[]float64{0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60}, "group", "version", "resource", "scope"),
 		logReads:    counter(r, "kube_apiserver_pod_logs_insecure_backend_total", "Requests for logs of pods by whether kubelets' certificates are checked: enforce_tls, skip_tls_allowed.", "usage"),
 		logRefusals: counter(r, "kube_apiserver_pod_logs_backend_tls_failure_total", "Requests for logs of pods that failed because the kubelet's certificate is not valid.").WithLabelValues(),
+		filters: histogram(r, "apiserver_request_filter_duration_seconds", "Time of a step of a request before its verb.",
+			[]float64{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 5.0, 10.0, 15.0, 30.0}, "filter"),
 		handshakes:  counter(r, "apiserver_tls_handshake_errors_total", "Connections that were given up before TLS was agreed on.").WithLabelValues(),
 		health:      gauge(slis, "kubernetes_healthcheck", "Outcome of the last health check: 1 is good.", "name", "type"),
 		healthTotal: counter(slis, "kubernetes_healthchecks_total", "Health checks by outcome.", "name", "type", "status"),
@@ -112,6 +119,7 @@ func New() *Metrics {
 		},
 	}
 	m.caches, m.stored, m.access, m.admissions, m.audits = newCaches(r), newRequests(r), newAccess(r), newAdmissions(r), newAudits(r)
+	m.tokens, m.impersonations, m.customs, m.reviews = newTokens(r), newImpersonations(r), newCustoms(r), newReviews(r, &m.client)
 	m.aggregations, m.keyServices = newAggregations(r), newKeyServices(r)
 	m.requestSeries = newMemo(m.seriesOf)
 	m.flows.series = newMemo(m.flows.seriesOf)
@@ -192,7 +200,13 @@ func kindOf(mutating bool) string {
 // Hooks returns the hooks for the server.
 func (m *Metrics) Hooks() apiserver.Metrics {
 	reading, writing := m.inFlight.WithLabelValues(kindOf(false)), m.inFlight.WithLabelValues(kindOf(true))
+	filters := map[apiserver.Filter]prometheus.Observer{}
+	for _, f := range []apiserver.Filter{apiserver.FilterAuthentication, apiserver.FilterAudit, apiserver.FilterImpersonation, apiserver.FilterFlowControl, apiserver.FilterAuthorization} {
+		filters[f] = m.filters.WithLabelValues(string(f))
+	}
 	return apiserver.Metrics{
+		Filter:       func(f apiserver.Filter, elapsed time.Duration) { filters[f].Observe(elapsed.Seconds()) },
+		Impersonated: m.impersonations.attempted, Checked: m.impersonations.checked, Custom: m.customs.hooks(),
 		Request: m.request, Authenticated: m.access.authentication, Authorized: m.access.authorization, Admission: m.admissions.hooks(m.client.called),
 		InFlight: func(mutating bool, delta int) {
 			if mutating {

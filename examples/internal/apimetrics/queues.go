@@ -2,13 +2,13 @@ package apimetrics
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apiregistrationv1"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
+	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/webhook"
 	"github.com/keelson-dev/keelson/workqueue"
@@ -48,6 +48,7 @@ func (q *queues) hooks(name string) *workqueue.Metrics {
 type client struct {
 	requests              *prometheus.CounterVec
 	times, sent, received *prometheus.HistogramVec
+	missingSAN, sha1      prometheus.Counter // certificates of webhooks
 }
 
 func newClient(r *prometheus.Registry) client {
@@ -56,20 +57,38 @@ func newClient(r *prometheus.Registry) client {
 		requests: counter(r, "rest_client_requests_total", "Requests that the server has sent.", "code", "method", "host"),
 		times: histogram(r, "rest_client_request_duration_seconds", "Time until the answer to requests that the server has sent.",
 			[]float64{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60}, "verb", "host"),
-		sent:     histogram(r, "rest_client_request_size_bytes", "Size of requests that the server has sent.", sizes, "verb", "host"),
-		received: histogram(r, "rest_client_response_size_bytes", "Size of answers to requests that the server has sent.", sizes, "verb", "host"),
+		sent:       histogram(r, "rest_client_request_size_bytes", "Size of requests that the server has sent.", sizes, "verb", "host"),
+		received:   histogram(r, "rest_client_response_size_bytes", "Size of answers to requests that the server has sent.", sizes, "verb", "host"),
+		missingSAN: counter(r, "apiserver_webhooks_x509_missing_san_total", "Calls of webhooks whose certificate has no alternative names.").WithLabelValues(),
+		sha1:       counter(r, "apiserver_webhooks_x509_insecure_sha1_total", "Calls of webhooks whose certificate is signed over SHA-1.").WithLabelValues(),
 	}
 }
 
 func (c *client) called(call webhook.Call) {
-	code := "<error>"
 	if call.Code != 0 {
-		code = strconv.Itoa(call.Code)
 		c.received.WithLabelValues(call.Method, call.Host).Observe(float64(call.Received))
 	}
-	c.requests.WithLabelValues(code, call.Method, call.Host).Inc()
+	c.requests.WithLabelValues(codeOf(call.Code), call.Method, call.Host).Inc()
 	c.times.WithLabelValues(call.Method, call.Host).Observe(call.Elapsed.Seconds())
 	c.sent.WithLabelValues(call.Method, call.Host).Observe(float64(call.Sent))
+	for _, d := range call.Deprecations {
+		deprecated(d, c.missingSAN, c.sha1)
+	}
+}
+
+// requested counts a request to the server of a webhook that has a kubeconfig.
+func (c *client) requested(t rest.Target, code int, took time.Duration) {
+	c.requests.WithLabelValues(codeOf(code), t.Method, t.Host).Inc()
+	c.times.WithLabelValues(t.Method, t.Host).Observe(took.Seconds())
+}
+
+// deprecated counts a deprecation of a certificate.
+func deprecated(d webhook.Deprecation, missingSAN, sha1 prometheus.Counter) {
+	if d == webhook.MissingSAN {
+		missingSAN.Inc()
+	} else {
+		sha1.Inc()
+	}
 }
 
 // available returns, for each group version with an APIService, whether it is available. It returns nothing
