@@ -104,13 +104,13 @@ func (s *Scheduler) write(ctx context.Context, t *try, o *outcome) {
 				s.log.Warn("plugin failed after the binding", "namespace", pod.Namespace, "name", pod.Name, "plugin", st.Plugin, "err", st.Message())
 			})
 		} else {
-			o.profile.unreserveAll(t.Pod, o.Node)
+			s.unreserve(o.profile, t.Pod, o.Node)
 		}
 		s.mu.Lock()
 		s.queue.remove(pod.UID)
 		s.mu.Unlock()
 	case gone:
-		o.profile.unreserveAll(t.Pod, o.Node)
+		s.unreserve(o.profile, t.Pod, o.Node)
 		s.mu.Lock()
 		s.queue.remove(pod.UID)
 		s.takeBack(pod, false)
@@ -129,7 +129,7 @@ func (s *Scheduler) write(ctx context.Context, t *try, o *outcome) {
 func (s *Scheduler) undo(ctx context.Context, t *try, o *outcome, st *Status) {
 	pod := t.pod
 	s.pluginFailed(o.profile, st)
-	o.profile.unreserveAll(t.Pod, o.Node)
+	s.unreserve(o.profile, t.Pod, o.Node)
 	if o.claims != nil {
 		s.devices.giveBack(ctx, pod, o)
 	}

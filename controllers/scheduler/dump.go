@@ -37,7 +37,7 @@ type NodeDump struct {
 // QueueDump is a pod that waits.
 type QueueDump struct {
 	Pod types.NamespacedName
-	// State is "active", "backoff", "unschedulable", or "in flight" for a pod that is being tried.
+	// State is "active", "backoff", "unschedulable", "gated", or "in flight" for a pod that is being tried.
 	State    string
 	Attempts int
 	Since    time.Time
@@ -134,7 +134,7 @@ func (s *Scheduler) seen() seenObjects {
 		case p.HasEnded():
 		case p.Spec.NodeName != "":
 			out.placed[p.Key()] = "on node " + p.Spec.NodeName
-		case s.mine(NewPod(p)):
+		case s.ours(NewPod(p)):
 			out.waiting[p.Key()] = "in the queue"
 		}
 		return true
@@ -226,10 +226,12 @@ func (q *queue) dump() (out []QueueDump) {
 			d.State = "in flight"
 		case active:
 			d.State = "active"
-		case backing:
+		case backing, failing:
 			d.State = "backoff"
 		case unplaced:
 			d.State = "unschedulable"
+		case gated:
+			d.State = "gated"
 		}
 		out = append(out, d)
 	}

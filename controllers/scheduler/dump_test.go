@@ -33,7 +33,8 @@ func TestDump(t *testing.T) {
 		require.Equal(t, "default/placed", d.Nodes[0].Pods[0].String())
 		require.Equal(t, int64(3000), d.Nodes[0].Requested["cpu"])
 		require.Equal(t, int64(4000), d.Nodes[0].Allocatable["cpu"])
-		require.Len(t, d.Queue, 1)
+		require.Len(t, d.Queue, 2)
+		require.Equal(t, "default/gated gated SchedulingGates", d.Queue[1].Pod.String()+" "+d.Queue[1].State+" "+d.Queue[1].RefusedBy[0])
 		require.Equal(t, "default/waits unschedulable NodeResourcesFit", d.Queue[0].Pod.String()+" "+d.Queue[0].State+" "+d.Queue[0].RefusedBy[0])
 		require.Contains(t, d.String(), "  default/waits: unschedulable since 2000-01-01T00:00:0")
 

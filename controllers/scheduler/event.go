@@ -74,7 +74,7 @@ type Event struct {
 // pod had assumed it, or for which it was kept, matters neither to the pod itself nor to pods that were last
 // tried before it had the room: else two pods whose bindings are refused would be tried without end.
 func (e *Event) concerns(p *queued) bool {
-	return (e.Kind != AssignedPodDelete || e.OldPod == nil || e.OldPod.UID != p.pod.UID) && p.number > e.after
+	return (e.Kind != AssignedPodDelete || e.OldPod == nil || e.OldPod.UID != p.pod.UID) && (e.after == 0 || p.number > e.after)
 }
 
 // EnqueueExtensions says which events may make a pod fit that the plugin has refused; of a plugin without it,
@@ -85,7 +85,8 @@ type EnqueueExtensions interface {
 }
 
 // QueueingHint looks closer at an event: may it make the refused pod fit? It is called with the queue locked,
-// and must neither block nor call the scheduler.
+// and must neither block nor call the scheduler. A pod is tried for which it fails, or does not return within
+// [Options.DecisionTimeout].
 type QueueingHint interface {
 	EnqueueExtensions
 	QueueingHint(e *Event, p *Pod) bool
@@ -95,10 +96,12 @@ type QueueingHint interface {
 type hint struct {
 	kinds EventKind
 	ask   QueueingHint
+	// foreign is set for a plugin that is not of this package.
+	foreign bool
 }
 
 func hintOf(p Plugin) *hint {
-	h := &hint{kinds: AllEvents}
+	h := &hint{kinds: AllEvents, foreign: isForeign(p)}
 	if x, ok := p.(EnqueueExtensions); ok {
 		h.kinds = x.EventsToRegister() | OtherEvent
 	}
@@ -108,15 +111,5 @@ func hintOf(p Plugin) *hint {
 
 func (h *hint) wants(e *Event) bool { return h == nil || h.kinds&e.Kind != 0 }
 
-// mayHelp calls the plugin. If it panics, the pod is tried.
-func (h *hint) mayHelp(e *Event, p *Pod) (yes bool) {
-	if h == nil || h.ask == nil || e.Kind == OtherEvent {
-		return true
-	}
-	defer func() {
-		if recover() != nil {
-			yes = true
-		}
-	}()
-	return h.ask.QueueingHint(e, p)
-}
+// looks reports whether the plugin looks at the event and the pod.
+func (h *hint) looks(e *Event) bool { return h != nil && h.ask != nil && e.Kind != OtherEvent }

@@ -180,6 +180,16 @@ func (c *Cluster) SetUsed(node string, cpu int64) { c.byName[node].used = amount
 // Overdue sets what says that a decision takes too long, in place of Options.DecisionTimeout.
 func (s *Scheduler) Overdue(f func() <-chan time.Time) { s.overdue = f }
 
+// OverdueCalls sets what says that calls at a point of the queue take too long; there is no limit at others.
+func (s *Scheduler) OverdueCalls(point string, limit <-chan time.Time) {
+	s.calls.overdue = func(c call) <-chan time.Time {
+		if c.at == point {
+			return limit
+		}
+		return nil
+	}
+}
+
 // PauseStalled sets how long a plugin that has stalled is not called.
 func (s *Scheduler) PauseStalled(d time.Duration) { s.stallPause = d }
 

@@ -139,6 +139,8 @@ func (s *Scheduler) admit(p *groupMember) {
 	case enters:
 		s.renominate(p.Pod)
 		s.queue.set(p.Pod, true)
+	case p.mine:
+		s.queue.gate(p.Pod, gangScheduling, false)
 	default:
 		s.queue.remove(p.pod.UID)
 	}

@@ -23,6 +23,10 @@ func (GangScheduling) Name() string { return gangScheduling }
 // state, which the scheduler looks at where this plugin is.
 func (GangScheduling) PreEnqueue(*Pod) *Status { return nil }
 
+// EventsToRegister implements EnqueueExtensions. It returns none: what concerns groups is seen by the
+// scheduler.
+func (GangScheduling) EventsToRegister() EventKind { return 0 }
+
 // Permit implements PermitPlugin. It returns nil, as PreEnqueue does.
 func (GangScheduling) Permit(context.Context, *Pod, string) (*Status, time.Duration) { return nil, 0 }
 

@@ -56,14 +56,11 @@ func (s *Scheduler) tryGroup(ctx context.Context, first *try, spawn func(func())
 
 // takeGroup takes the pods of a group out of the queue that wait there, those of higher priority first.
 func (s *Scheduler) takeGroup(first *try) *groupTry {
+	began, tries := time.Now(), s.takeMembers(first.group)
+	tries = slices.DeleteFunc(tries, func(t *try) bool { return !s.enters(t) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := &groupTry{group: &PodGroup{cluster: s.cluster, key: first.group}, tries: []*try{first}, began: time.Now()}
-	for uid := range s.members.of[first.group] {
-		if t := s.queue.take(uid); t != nil {
-			a.tries = append(a.tries, t)
-		}
-	}
+	a := &groupTry{group: &PodGroup{cluster: s.cluster, key: first.group}, tries: append(tries, first), began: began}
 	a.tries = slices.DeleteFunc(a.tries, func(t *try) bool { return !s.queue.holds(t.entry, t.pod.UID) })
 	slices.SortFunc(a.tries, func(x, y *try) int {
 		return cmp.Or(cmp.Compare(y.priority, x.priority), cmp.Compare(x.entry.serial, y.entry.serial))
@@ -76,6 +73,17 @@ func (s *Scheduler) takeGroup(first *try) *groupTry {
 		a.group.pods = append(a.group.pods, t.Pod)
 	}
 	return a
+}
+
+func (s *Scheduler) takeMembers(group types.NamespacedName) (out []*try) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for uid := range s.members.of[group] {
+		if t := s.queue.take(uid); t != nil {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // groupPostponed is how long a group waits at most whose last try is not over.
@@ -141,7 +149,7 @@ func (s *Scheduler) inTime(a *groupTry, f func()) {
 		for i, m := range a.members {
 			if m.Node != "" {
 				delete(s.assumed, a.tries[i].pod.UID)
-				s.late.Go(func() { a.profile.unreserveAll(m.pod, m.Node) })
+				s.late.Go(func() { s.unreserve(a.profile, m.pod, m.Node) })
 			}
 		}
 	}
@@ -178,9 +186,10 @@ func (s *Scheduler) assumeGroup(a *groupTry) {
 	a.status = NewStatus(Unschedulable, groupUnschedulable)
 	for i, m := range a.members {
 		if m.Node != "" {
-			a.profile.unreserveAll(m.pod, m.Node)
-			s.takeBack(a.tries[i].pod, false)
+			node := m.Node
 			m.Node, m.permitted = "", false
+			s.takeBack(a.tries[i].pod, false)
+			s.cluster.cycle(a.profile).unreserve(a.profile.reserve, m.pod, node)
 		}
 	}
 }

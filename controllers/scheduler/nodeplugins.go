@@ -40,6 +40,9 @@ func (SchedulingGates) PreEnqueue(p *Pod) *Status {
 	return nil
 }
 
+// EventsToRegister implements EnqueueExtensions. It returns none: only a change of the pod opens gates.
+func (SchedulingGates) EventsToRegister() EventKind { return 0 }
+
 // PrioritySort orders pods by priority, then by how long they have waited.
 type PrioritySort struct{}
 

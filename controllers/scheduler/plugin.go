@@ -16,14 +16,17 @@ type Plugin interface {
 	Name() string
 }
 
-// PreEnqueuePlugin decides whether a pod may be scheduled at all yet. A pod that is refused is looked at
-// again when it changes.
+// PreEnqueuePlugin decides whether a pod may be scheduled at all yet. A pod that is refused is gated: it is
+// looked at again when it changes, and after the events of [EnqueueExtensions]. If the plugin fails, it is
+// called again after the pod's back-off.
 type PreEnqueuePlugin interface {
 	Plugin
 	PreEnqueue(p *Pod) *Status
 }
 
-// QueueSortPlugin orders the pods that wait. All profiles must have the same one.
+// QueueSortPlugin orders the pods that wait. All profiles must have the same one. It is called with the queue
+// locked, and must neither block nor call the scheduler. If it fails, or does not return within
+// [Options.DecisionTimeout], the pods are in the order of [PrioritySort] for 30 s.
 type QueueSortPlugin interface {
 	Plugin
 	Less(a, b *QueuedPod) bool
@@ -128,7 +131,9 @@ type PodGroupPostFilterPlugin interface {
 }
 
 // ReservePlugin keeps an account of its own. Reserve is called when a pod is placed, before it is bound;
-// Unreserve when that placement is taken back, for every Reserve that was called. Neither does I/O.
+// Unreserve when that placement is taken back, for every Reserve that was called. Neither does I/O. If
+// Unreserve does not return within [Options.DecisionTimeout], it is left behind, and called for other
+// placements when it has returned.
 type ReservePlugin interface {
 	Plugin
 	Reserve(p *Pod, node string) *Status

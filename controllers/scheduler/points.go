@@ -54,7 +54,7 @@ func leave(ctx context.Context, limit time.Duration, p Plugin, f func(ctx contex
 	case st := <-done:
 		return st, nil
 	case <-timer.C:
-		return &Status{Code: Error, Plugin: p.Name(), Reasons: []string{fmt.Sprintf("plugin %s did not return within %s", p.Name(), limit)}}, returned
+		return overdueCall(p.Name(), limit), returned
 	}
 }
 
@@ -69,8 +69,7 @@ func (c *Cluster) reserveAll(p *Profile, pod *Pod, node string) *Status {
 		st := guarded(r, func() *Status { return r.Reserve(pod, node) })
 		w.leave()
 		if !st.OK() {
-			cy.reserving = nil
-			p.unreserve(p.reserve[:i+1], pod, node)
+			cy.unreserve(p.reserve[:i+1], pod, node)
 			return st
 		}
 	}
@@ -78,15 +77,20 @@ func (c *Cluster) reserveAll(p *Profile, pod *Pod, node string) *Status {
 	return nil
 }
 
-func (p *Profile) unreserveAll(pod *Pod, node string) { p.unreserve(p.reserve, pod, node) }
-
-func (*Profile) unreserve(list []ReservePlugin, pod *Pod, node string) {
-	for _, r := range slices.Backward(list) {
+// unreserve takes back within a decision what plugins keep for a placement, the last first.
+func (cy *Cycle) unreserve(list []ReservePlugin, pod *Pod, node string) {
+	cy.pod, cy.watch, cy.reservingOn = pod, cy.cluster.watch, node
+	for i, r := range slices.Backward(list) {
+		cy.running, cy.reserving = r.Name(), list[:i]
+		w := cy.watchOf(r)
+		w.enter()
 		guarded(r, func() *Status {
 			r.Unreserve(pod, node)
 			return nil
 		})
+		w.leave()
 	}
+	cy.reserving = nil
 }
 
 // preBinds reports whether a PreBind plugin has something to do for a pod.

@@ -25,11 +25,14 @@ const orderWindow = time.Second
 
 // queue orders the pods that wait for a node. A pod is active (may be tried now), backing off (is tried
 // later, or when no pod is active), failing (is tried later, because something other than the pod was the
-// cause), unplaced (waits for an event), or being tried. Safe for concurrent use. Invariants:
+// cause), unplaced (waits for an event), gated (a PreEnqueue plugin keeps it out), or being tried. Safe for
+// concurrent use. Invariants:
 //
-//  1. A pod is in exactly one of active, backing, failing and unplaced, or is being tried.
-//  2. An unplaced pod is in the set of each plugin that refused it. An event looks only at the sets of the
-//     plugins that it may satisfy.
+//  1. A pod is in exactly one of active, backing, failing, unplaced and gated, or is being tried.
+//  2. An unplaced or gated pod is in the set of each plugin that refused it. An event looks only at the
+//     sets of the plugins that it may satisfy.
+//  3. PreEnqueue plugins are called without the lock: when a pod comes or changes, and at the begin of the
+//     try of a pod that an event or time has moved.
 type queue struct {
 	mu       sync.Mutex
 	opts     queueOptions
@@ -38,22 +41,30 @@ type queue struct {
 	backing  podHeap // by the end of the back-off, then as the active ones
 	failing  podHeap // by the end of the back-off
 	unplaced podHeap // by since when they wait
-	// refused are the unplaced pods by who refused them.
+	gated    int
+	// refused are the unplaced and gated pods by who refused them.
 	refused map[refuser]map[*queued]bool
-	serial  uint64
+	// concerned is used again for each event.
+	concerned []*queued
+	serial    uint64
 	// events are those since the first of the pods that are being tried began, or the last of them; the first
 	// has the number firstEvent.
 	events     []*Event
 	firstEvent uint64
 	trying     int
 	tries      uint64 // that have begun
-	wake       chan struct{}
+	// reordered is set when the order has changed.
+	reordered bool
+	wake      chan struct{}
 }
 
 type queueOptions struct {
-	less                    func(a, b *QueuedPod) bool
+	// less may say that it has changed the order.
+	less                    func(a, b *QueuedPod) (less, changed bool)
 	initial, max, flushedAt time.Duration
 	profile                 func(p *Pod) *Profile
+	// hints calls a plugin that is not of this package, see [Scheduler.hints].
+	hints func(p *Profile, plugin string, e *Event, pods []*Pod) []bool
 }
 
 // refuser is a plugin of a profile; an empty name is that of a refusal that any event may lift.
@@ -70,6 +81,7 @@ const (
 	backing
 	failing
 	unplaced
+	gated
 )
 
 type queued struct {
@@ -84,7 +96,9 @@ type queued struct {
 	number   uint64 // of the last try
 	changed  bool   // while it was being tried, in a way that may make it fit
 	hurried  bool   // while it was being tried
-	refused  []string
+	// recheck lets PreEnqueue plugins be called at the begin of the next try.
+	recheck bool
+	refused []string
 	// refusals is how often the pod was refused, errors how many attempts in a row have failed otherwise: the
 	// back-off is that of errors if there are any.
 	refusals, errors int
@@ -93,17 +107,15 @@ type queued struct {
 // try is one attempt to place a pod: the pod as it was when the attempt began, whatever becomes of the entry.
 type try struct {
 	*Pod
-	entry  *queued
-	number uint64 // of all tries, from 1
+	entry   *queued
+	number  uint64 // of all tries, from 1
+	recheck bool
 }
 
 func newQueue(opts queueOptions) *queue {
 	q := &queue{opts: opts, pods: map[types.UID]*queued{}, refused: map[refuser]map[*queued]bool{}, wake: make(chan struct{}, 1)}
 	inOrder := func(a, b *queued) bool {
-		if opts.less(&a.QueuedPod, &b.QueuedPod) {
-			return true
-		}
-		return !opts.less(&b.QueuedPod, &a.QueuedPod) && a.serial < b.serial
+		return q.less(a, b) || !q.less(b, a) && a.serial < b.serial
 	}
 	q.active.less = inOrder
 	q.backing.less = func(a, b *queued) bool {
@@ -115,6 +127,12 @@ func newQueue(opts queueOptions) *queue {
 	q.failing.less = func(a, b *queued) bool { return a.notUntil.Before(b.notUntil) }
 	q.unplaced.less = func(a, b *queued) bool { return a.waits.Before(b.waits) }
 	return q
+}
+
+func (q *queue) less(a, b *queued) bool {
+	less, changed := q.opts.less(&a.QueuedPod, &b.QueuedPod)
+	q.reordered = q.reordered || changed
+	return less
 }
 
 // podHeap implements heap.Interface.
@@ -158,14 +176,35 @@ func (q *queue) heapOf(at place) *podHeap {
 
 // move puts a pod at another place.
 func (q *queue) move(p *queued, to place) {
-	if p.at != nowhere {
+	switch p.at {
+	case nowhere:
+	case gated:
+		q.gated--
+	default:
 		heap.Remove(q.heapOf(p.at), p.index)
 	}
-	if p.at == unplaced {
+	if p.at == unplaced || p.at == gated {
 		q.unrefuse(p)
 	}
-	if p.at = to; to != nowhere {
+	switch p.at = to; to {
+	case nowhere:
+	case gated:
+		q.gated++
+	default:
 		heap.Push(q.heapOf(to), p)
+	}
+}
+
+// refuse lets a pod wait for events that may satisfy the plugins which have refused it.
+func (q *queue) refuse(p *queued, to place, plugins []string) {
+	q.move(p, to)
+	p.refused = plugins
+	for _, name := range plugins {
+		key := refuser{q.opts.profile(p.Pod), name}
+		if q.refused[key] == nil {
+			q.refused[key] = map[*queued]bool{}
+		}
+		q.refused[key][p] = true
 	}
 }
 
@@ -181,6 +220,7 @@ func (q *queue) unrefuse(p *queued) {
 
 // retry lets a pod be tried again when its back-off is over.
 func (q *queue) retry(p *queued, now time.Time) {
+	p.recheck = p.recheck || p.at == unplaced || p.at == gated
 	switch {
 	case p.trying || p.at == active:
 	case p.notUntil.After(now):
@@ -217,12 +257,11 @@ func (q *queue) put(info *Pod, retry, add bool) {
 		if !add {
 			return
 		}
-		q.serial++
-		p = &queued{QueuedPod: QueuedPod{Since: time.Now()}, serial: q.serial}
-		q.pods[info.pod.UID] = p
+		p = q.enter(info)
 		retry = true
 	}
-	p.Pod = info
+	p.Pod, p.recheck = info, false // that was done
+	retry = retry || p.at == gated
 	if p.at == active || p.at == backing {
 		heap.Fix(q.heapOf(p.at), p.index)
 	}
@@ -232,8 +271,66 @@ func (q *queue) put(info *Pod, retry, add bool) {
 	if retry {
 		p.changed = p.trying
 		q.retry(p, time.Now())
+		p.recheck = false
 	}
 	q.signal()
+}
+
+func (q *queue) enter(info *Pod) *queued {
+	q.serial++
+	p := &queued{QueuedPod: QueuedPod{Pod: info, Since: time.Now()}, serial: q.serial}
+	q.pods[info.pod.UID] = p
+	return p
+}
+
+// gate keeps a pod out that a PreEnqueue plugin refuses, until the pod changes or there is an event that may
+// satisfy the plugin. If the plugin failed, it is called again after the back-off.
+func (q *queue) gate(info *Pod, plugin string, failed bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p := q.pods[info.pod.UID]
+	if p == nil {
+		p = q.enter(info)
+	}
+	switch {
+	case p.trying:
+		p.changed, p.recheck = true, true
+	case failed:
+		q.gateFailed(p)
+	case p.at != gated || p.refused[0] != plugin:
+		q.refuse(p, gated, []string{plugin})
+	}
+	p.Pod = info
+}
+
+func (q *queue) gateFailed(p *queued) {
+	p.errors++
+	p.notUntil, p.recheck = time.Now().Add(q.backoff(p.errors)), true
+	q.move(p, failing)
+	q.signal()
+}
+
+// gateTry is gate for a pod whose try has begun.
+func (q *queue) gateTry(t *try, plugin string, failed bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p := t.entry
+	if q.pods[t.pod.UID] != p {
+		return // deleted meanwhile
+	}
+	lifted := p.changed || p.hurried || q.liftedSince(t, []string{plugin})
+	q.ended(p)
+	p.Attempts--
+	switch {
+	case failed:
+		q.gateFailed(p)
+	case lifted:
+		p.recheck = true
+		q.retry(p, time.Now())
+		q.signal()
+	default:
+		q.refuse(p, gated, []string{plugin})
+	}
 }
 
 // remove takes a pod out.
@@ -298,6 +395,11 @@ func (q *queue) next() (*try, time.Duration) {
 	defer q.mu.Unlock()
 	now := time.Now()
 	var soonest time.Time
+	if q.reordered {
+		q.reordered = false
+		heap.Init(&q.active)
+		heap.Init(&q.backing)
+	}
 	for _, h := range []*podHeap{&q.backing, &q.failing} {
 		for len(h.list) > 0 && !h.list[0].notUntil.After(now) {
 			q.move(h.list[0], active)
@@ -336,25 +438,27 @@ func (q *queue) begin(p *queued) *try {
 	p.Attempts++
 	q.tries++
 	p.number = q.tries
-	return &try{p.Pod, p, p.number}
+	t := &try{p.Pod, p, p.number, p.recheck}
+	p.recheck = false
+	return t
 }
 
-// take returns a pod to try now if it waits, in whatever way; nil if it is not there or is being tried.
+// take returns a pod to try now if it waits and is not gated; nil if it is not there or is being tried.
 func (q *queue) take(uid types.UID) *try {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if p := q.pods[uid]; p != nil && !p.trying {
+	if p := q.pods[uid]; p != nil && !p.trying && p.at != gated {
 		return q.begin(p)
 	}
 	return nil
 }
 
-// has reports whether a pod waits or is being tried, and which.
+// has reports whether a pod that is not gated waits or is being tried, and which.
 func (q *queue) has(uid types.UID) (there, trying bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	p := q.pods[uid]
-	return p != nil, p != nil && p.trying
+	return p != nil && p.at != gated, p != nil && p.trying
 }
 
 // backedOff puts a pod back that could not be placed or bound, for reasons that no event lifts; it is tried
@@ -390,15 +494,8 @@ func (q *queue) failed(t *try, plugins []string, waits bool) {
 		q.signal()
 		return
 	}
-	p.waits, p.refused = now, plugins
-	q.move(p, unplaced)
-	for _, name := range plugins {
-		key := refuser{q.opts.profile(p.Pod), name}
-		if q.refused[key] == nil {
-			q.refused[key] = map[*queued]bool{}
-		}
-		q.refused[key][p] = true
-	}
+	p.waits = now
+	q.refuse(p, unplaced, plugins)
 	q.signal()
 }
 
@@ -437,7 +534,7 @@ func (q *queue) liftedSince(t *try, plugins []string) bool {
 			continue
 		}
 		for _, name := range plugins {
-			if h := profile.hints[name]; h.wants(e) && h.mayHelp(e, t.Pod) {
+			if profile.hints[name].wants(e) && len(q.helped(refuser{profile, name}, e, []*queued{t.entry})) > 0 {
 				return true
 			}
 		}
@@ -456,27 +553,54 @@ func (q *queue) happened(e *Event) {
 			q.events = slices.Delete(q.events, 0, maxEvents/2)
 		}
 	}
-	if len(q.unplaced.list) == 0 {
+	if len(q.refused) == 0 {
 		return
 	}
 	now := time.Now()
 	for key, pods := range q.refused {
-		h := key.profile.hints[key.plugin]
-		if !h.wants(e) {
+		if !key.profile.hints[key.plugin].wants(e) {
 			continue
 		}
+		q.concerned = q.concerned[:0]
 		for p := range pods {
-			if e.concerns(p) && h.mayHelp(e, p.Pod) {
-				q.retry(p, now)
+			if e.concerns(p) {
+				q.concerned = append(q.concerned, p)
 			}
 		}
+		for _, p := range q.helped(key, e, q.concerned) {
+			q.retry(p, now)
+		}
 	}
+	clear(q.concerned)
 	q.signal()
 }
 
+// helped returns those of some refused pods that an event may make fit, in list.
+func (q *queue) helped(by refuser, e *Event, list []*queued) []*queued {
+	h := by.profile.hints[by.plugin]
+	switch {
+	case !h.looks(e) || len(list) == 0:
+		return list
+	case !h.foreign:
+		return slices.DeleteFunc(list, func(p *queued) bool { return !h.ask.QueueingHint(e, p.Pod) })
+	}
+	pods := make([]*Pod, len(list))
+	for i, p := range list {
+		pods[i] = p.Pod
+	}
+	answers := q.opts.hints(by.profile, by.plugin, e, pods)
+	out := list[:0]
+	for i, p := range list {
+		if answers[i] {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // counts is how many pods wait in which way.
-func (q *queue) counts() (active, backing, unplaced int) {
+func (q *queue) counts() PendingPods {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.active.list), len(q.backing.list) + len(q.failing.list), len(q.unplaced.list)
+	return PendingPods{len(q.active.list), len(q.backing.list) + len(q.failing.list), len(q.unplaced.list), q.gated}
 }

@@ -54,7 +54,8 @@ type Options struct {
 	// DecisionTimeout limits how long all calls of one decision may take, from PreFilter to Reserve, of
 	// plugins that are not of this package; 0 means 1 s. Nothing else is decided meanwhile. The plugin that
 	// runs then has failed and is left behind: it is not called before it has returned and 30 s are over.
-	// Until then the attempts fail of all pods whose profile has it.
+	// Until then the attempts fail of all pods whose profile has it. It also limits each call of PreEnqueue,
+	// QueueSort, queueing hints and Unreserve; what becomes of these says the documentation of each.
 	DecisionTimeout time.Duration
 	// DelayCache lets the scheduler read the cluster only when Run begins, which is when this process becomes
 	// the leader: until then it needs no memory, and after that it decides later. [Scheduler.Explain] and
@@ -134,6 +135,7 @@ type Scheduler struct {
 	// stalls are the plugins that are not called now, by profile.
 	stalls     map[string]*stall
 	stallPause time.Duration
+	calls      callLimits
 	// overdue returns a channel that is ready when a decision that begins now has taken too long.
 	overdue func() <-chan time.Time
 	// searchBudget is how long the search for devices may take in a decision that others wait for.
@@ -179,6 +181,8 @@ func New(m *manager.Manager, opts Options) (*Scheduler, error) {
 		s.recorders[name] = m.Recorder(name)
 	}
 	s.overdue = func() <-chan time.Time { return time.After(opts.DecisionTimeout) }
+	s.calls = callLimits{stalled: map[call]*stall{}, limit: opts.DecisionTimeout, overdue: func(call) <-chan time.Time { return time.After(opts.DecisionTimeout) },
+		pause: func() time.Duration { return s.stallPause }}
 	s.cluster = NewCluster(opts.Random)
 	s.cluster.random, s.cluster.profile, s.cluster.unbatched = opts.Random, s.first, opts.NoBatching
 	s.volumes = &volumeBinder{s: s, claims: client.For[*corev1.PersistentVolumeClaim](m.Conn()), volumes: client.For[*corev1.PersistentVolume](m.Conn())}
@@ -232,7 +236,7 @@ func (s *Scheduler) setProfiles() error {
 		}
 		s.profiles[p.name] = p
 	}
-	s.queue = newQueue(queueOptions{less: s.first.sort.Less, initial: cmp.Or(s.opts.InitialBackoff, backoffInitial),
+	s.queue = newQueue(queueOptions{less: s.sorter(s.first.sort), hints: s.hints, initial: cmp.Or(s.opts.InitialBackoff, backoffInitial),
 		max: max(cmp.Or(s.opts.MaxBackoff, backoffMax), s.opts.InitialBackoff), flushedAt: unplacedMax, profile: s.profileOf})
 	return nil
 }
@@ -327,14 +331,22 @@ func (s *Scheduler) onPod(e informers.Event[*corev1.Pod]) {
 		return
 	}
 	info := NewPod(pod)
-	mine := s.mine(info)
+	ours := s.ours(info)
+	var st *Status
+	if ours {
+		st = s.preEnqueue(info)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.grouped(info) && s.profileOf(info) != nil {
-		mine = s.joins(info, mine)
+	if s.grouped(info) && s.profileOf(info) != nil && !s.joins(info, ours && st.OK()) && st.OK() {
+		st = refusal(UnschedulableAndUnresolvable, gangScheduling, "the group is not complete")
 	}
-	if !mine {
-		s.queue.remove(pod.UID)
+	if !ours || !st.OK() {
+		if !ours {
+			s.queue.remove(pod.UID)
+		} else {
+			s.queue.gate(info, st.Plugin, st.Code == Error)
+		}
 		if s.cluster.unnominate(pod.UID) != nil {
 			s.queue.happened(&Event{Kind: AssignedPodDelete, OldPod: pod})
 		}
@@ -440,9 +452,12 @@ func (s *Scheduler) Explain(pod *corev1.Pod, all bool) (Explanation, error) {
 	return x, nil
 }
 
-// Pending returns how many pods wait: those that can be tried now, those whose back-off is not over, and
-// those that fit nowhere and wait for an event.
-func (s *Scheduler) Pending() (active, backoff, unschedulable int) { return s.queue.counts() }
+// PendingPods are numbers of pods that wait: those that can be tried now, those whose back-off is not over,
+// those that fit nowhere and wait for an event, and those that a PreEnqueue plugin keeps out.
+type PendingPods struct{ Active, Backoff, Unschedulable, Gated int }
+
+// Pending returns how many pods wait.
+func (s *Scheduler) Pending() PendingPods { return s.queue.counts() }
 
 // Simulate returns a copy of the present state, with the first profile, on which pods can be placed, nodes
 // added and pods removed while the scheduler goes on.
@@ -469,18 +484,31 @@ func (s *Scheduler) renominate(info *Pod) {
 	}
 }
 
-// mine reports whether the pod is to be placed by this scheduler, now.
-func (s *Scheduler) mine(p *Pod) bool {
-	profile := s.profileOf(p)
-	if profile == nil || p.pod.DeletionTimestamp != nil || p.pod.HasEnded() {
-		return false
+// ours reports whether the pod is to be placed by this scheduler, now or later.
+func (s *Scheduler) ours(p *Pod) bool {
+	return s.profileOf(p) != nil && p.pod.DeletionTimestamp == nil && !p.pod.HasEnded()
+}
+
+// enters calls the PreEnqueue plugins at the begin of a try, if they are to be called again.
+func (s *Scheduler) enters(t *try) bool {
+	if !t.recheck {
+		return true
 	}
-	for _, plugin := range profile.enqueue {
-		if st := guarded(plugin, func() *Status { return plugin.PreEnqueue(p) }); !st.OK() {
-			return false
+	st := s.preEnqueue(t.Pod)
+	if st.OK() && s.grouped(t.Pod) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if p := s.members.of[t.group][t.pod.UID]; p != nil {
+			p.mine = true
+		}
+		if !s.complete(t.Pod) {
+			st = refusal(UnschedulableAndUnresolvable, gangScheduling, "the group is not complete")
 		}
 	}
-	return true
+	if !st.OK() {
+		s.queue.gateTry(t, st.Plugin, st.Code == Error)
+	}
+	return st.OK()
 }
 
 // Wait implements manager.Waiter. Run waits for the informers that the scheduler uses, so that no other one
@@ -511,6 +539,9 @@ func (s *Scheduler) Run(ctx context.Context) error {
 			if !s.idle(ctx, wait) {
 				return nil
 			}
+			continue
+		}
+		if !s.enters(t) {
 			continue
 		}
 		if s.grouped(t.Pod) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -73,7 +74,7 @@ func (s *Scheduler) watched(p *Profile, f func()) *Status {
 	}
 	if x := s.stalls[p.name]; x != nil {
 		if !x.over() {
-			return &Status{Code: Error, Plugin: x.plugin, Reasons: []string{fmt.Sprintf("plugin %s is not called: a former call took longer than %s", x.plugin, s.opts.DecisionTimeout)}}
+			return notCalled(x.plugin, s.opts.DecisionTimeout)
 		}
 		delete(s.stalls, p.name)
 	}
@@ -124,11 +125,24 @@ func (s *Scheduler) abandon(p *Profile, w *watch, mark Mark, open int, returned 
 		pod, node := cy.pod, cy.reservingOn
 		s.late.Go(func() {
 			<-returned
-			p.unreserve(called, pod, node)
+			for _, r := range slices.Backward(called) {
+				guarded(r, func() *Status {
+					r.Unreserve(pod, node)
+					return nil
+				})
+			}
 		})
 	}
 	s.stalls[p.name] = &stall{plugin: cy.running, until: time.Now().Add(s.stallPause), returned: returned}
-	return &Status{Code: Error, Plugin: cy.running, Reasons: []string{fmt.Sprintf("plugin %s did not return within %s", cy.running, s.opts.DecisionTimeout)}}
+	return overdueCall(cy.running, s.opts.DecisionTimeout)
+}
+
+func overdueCall(plugin string, limit time.Duration) *Status {
+	return refusal(Error, plugin, fmt.Sprintf("plugin %s did not return within %s", plugin, limit))
+}
+
+func notCalled(plugin string, limit time.Duration) *Status {
+	return refusal(Error, plugin, fmt.Sprintf("plugin %s is not called: a former call took longer than %s", plugin, limit))
 }
 
 // isForeign reports whether a plugin is none of this package.

@@ -51,7 +51,7 @@ func newMetrics(groups bool) *metrics {
 	m.batches = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "batch_attempts_total",
 		Help: "Decisions, by whether they used what was found for the pod before."}, []string{"profile", "result"})
 	m.all = []prometheus.Collector{m.batches, m.failures, m.attempts, m.attemptTook, m.sli, m.tries, m.preemptions, m.victims}
-	for i, queue := range []string{"active", "backoff", "unschedulable"} {
+	for i, queue := range []string{"active", "backoff", "unschedulable", "gated"} {
 		m.all = append(m.all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: "pending_pods",
 			Help: "Pods that wait, by how.", ConstLabels: prometheus.Labels{"queue": queue}}, func() float64 { return m.pending(i) }))
 	}
@@ -80,8 +80,8 @@ func (m *metrics) pending(queue int) float64 {
 	if s == nil {
 		return 0
 	}
-	active, backoff, unschedulable := s.Pending()
-	return float64([]int{active, backoff, unschedulable}[queue])
+	p := s.Pending()
+	return float64([]int{p.Active, p.Backoff, p.Unschedulable, p.Gated}[queue])
 }
 
 func (m *metrics) functions() scheduler.Metrics {

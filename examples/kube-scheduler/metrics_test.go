@@ -29,11 +29,16 @@ func TestMetrics(t *testing.T) {
 		p := &corev1.Pod{ObjectMeta: controllertest.Name("default", "p")}
 		p.Spec.Containers = []corev1.Container{{Name: "main", Image: "web:1"}}
 		controllertest.Create(c, p)
+		gated := &corev1.Pod{ObjectMeta: controllertest.Name("default", "gated")}
+		gated.Spec.Containers = []corev1.Container{{Name: "main", Image: "web:1"}}
+		gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/gate"}}
+		controllertest.Create(c, gated)
 		c.Settle()
 		w := httptest.NewRecorder()
 		promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 		require.Contains(t, w.Body.String(), `scheduler_schedule_attempts_total{profile="default-scheduler",result="unschedulable"} 1`)
 		require.Contains(t, w.Body.String(), `scheduler_pending_pods{queue="unschedulable"} 1`)
+		require.Contains(t, w.Body.String(), `scheduler_pending_pods{queue="gated"} 1`)
 		require.Contains(t, w.Body.String(), `scheduler_scheduling_attempt_duration_seconds_count{profile="default-scheduler",result="unschedulable"} 1`)
 	})
 }
