@@ -210,25 +210,23 @@ func ValidateConditions(conditions []Condition, path *validation.Path) validatio
 			errs = append(errs, validation.Duplicate(p.Child("type"), c.Type))
 		}
 		seen[c.Type] = true
-		if c.Type == "" {
-			errs = append(errs, validation.Required(p.Child("type"), "must be set"))
-		} else {
-			errs = append(errs, validation.InvalidEach(p.Child("type"), c.Type, validation.IsQualifiedName(c.Type))...)
-		}
+		errs = append(errs, validation.InvalidEach(p.Child("type"), c.Type, validation.IsQualifiedName(c.Type))...)
 		if !slices.Contains(conditionStatuses(), c.Status) {
 			errs = append(errs, validation.NotSupported(p.Child("status"), c.Status, conditionStatuses()))
 		}
-		errs = append(errs, validation.NonNegative(p.Child("observedGeneration"), c.ObservedGeneration)...)
-		if c.LastTransitionTime.IsZero() {
-			errs = append(errs, validation.Required(p.Child("lastTransitionTime"), "must be set"))
+		if c.ObservedGeneration < 0 {
+			errs = append(errs, validation.Invalid(p.Child("observedGeneration"), c.ObservedGeneration, "must be greater than or equal to zero"))
 		}
-		switch {
-		case c.Reason == "":
-			errs = append(errs, validation.Required(p.Child("reason"), "must be set"))
-		case len(c.Reason) > 1024:
-			errs = append(errs, validation.TooLong(p.Child("reason"), 1024))
-		default:
+		if c.LastTransitionTime.IsZero() {
+			errs = append(errs, validation.Required(p.Child("lastTransitionTime"), ""))
+		}
+		if c.Reason == "" {
+			errs = append(errs, validation.Required(p.Child("reason"), ""))
+		} else {
 			errs = append(errs, validation.InvalidEach(p.Child("reason"), c.Reason, validation.IsConditionReason(c.Reason))...)
+		}
+		if len(c.Reason) > 1024 {
+			errs = append(errs, validation.TooLong(p.Child("reason"), 1024))
 		}
 		if len(c.Message) > 32768 {
 			errs = append(errs, validation.TooLong(p.Child("message"), 32768))

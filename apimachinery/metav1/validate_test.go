@@ -92,7 +92,22 @@ func TestValidateConditions(t *testing.T) {
 	good := Condition{Type: "Ready", Status: ConditionTrue, Reason: "Fine", LastTransitionTime: NewTime(time.Unix(1, 0))}
 	require.Empty(t, ValidateConditions([]Condition{good}, p))
 	require.Equal(t, []string{"c[1].type FieldValueDuplicate"}, texts(ValidateConditions([]Condition{good, good}, p)))
-	require.Equal(t, []string{
-		"c[0].type FieldValueRequired", "c[0].status FieldValueNotSupported", "c[0].lastTransitionTime FieldValueRequired", "c[0].reason FieldValueRequired",
-	}, texts(ValidateConditions([]Condition{{}}, p)))
+	// The texts are those of kube-apiserver 1.36.3.
+	errs := ValidateConditions([]Condition{{ObservedGeneration: -1}, {Type: "Ready", Status: ConditionTrue, Reason: strings.Repeat("e-", 600)}}, p)
+	for _, want := range []string{
+		`c[0].type: Invalid value: "": name part must be non-empty`,
+		`c[0].type: Invalid value: "": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
+		`c[0].status: Unsupported value: "": supported values: "False", "True", "Unknown"`,
+		`c[0].observedGeneration: Invalid value: -1: must be greater than or equal to zero`,
+		`c[0].lastTransitionTime: Required value`,
+		`c[0].reason: Required value`,
+		`c[1].lastTransitionTime: Required value`,
+		`c[1].reason: Invalid value: "` + strings.Repeat("e-", 600) + `": a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')`,
+		`c[1].reason: Too long: may not be more than 1024 bytes`,
+	} {
+		require.NotEmpty(t, errs, want)
+		require.Equal(t, want, errs[0].Error())
+		errs = errs[1:]
+	}
+	require.Empty(t, errs)
 }
