@@ -58,6 +58,16 @@ func IsDNS1123Subdomain(s string) []string {
 	return out
 }
 
+// IsDNS1123SubdomainCaseless is IsDNS1123Subdomain with upper-case letters
+// allowed, as in names of drivers.
+func IsDNS1123SubdomainCaseless(s string) []string {
+	out := tooLongText(s, DNSSubdomainMaxLength)
+	if !isSubdomain(strings.ToLower(s)) {
+		out = append(out, PatternText("an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character", subdomainPattern, "Example.com"))
+	}
+	return out
+}
+
 // IsDNS1123SubdomainWithUnderscore is IsDNS1123Subdomain with underscores
 // allowed where a DNS resolver's search list allows them.
 func IsDNS1123SubdomainWithUnderscore(s string) []string {

@@ -22,12 +22,14 @@ type rule struct {
 const (
 	label     = `[a-z0-9]([-a-z0-9]*[a-z0-9])?`
 	label_    = `_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?`
+	caseless  = `[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?`
 	qualified = `([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]`
 )
 
 var rules = map[string]rule{
 	"IsDNS1123Label":                   {validation.IsDNS1123Label, label, 63, ""},
 	"IsDNS1123Subdomain":               {validation.IsDNS1123Subdomain, label + `(\.` + label + `)*`, 253, ""},
+	"IsDNS1123SubdomainCaseless":       {validation.IsDNS1123SubdomainCaseless, caseless + `(\.` + caseless + `)*`, 253, ""},
 	"IsDNS1123SubdomainWithUnderscore": {validation.IsDNS1123SubdomainWithUnderscore, label_ + `(\.` + label_ + `)*`, 253, ""},
 	"IsDNS1035Label":                   {validation.IsDNS1035Label, `[a-z]([-a-z0-9]*[a-z0-9])?`, 63, ""},
 	"IsWildcardDNS1123Subdomain":       {validation.IsWildcardDNS1123Subdomain, `\*\.` + label + `(\.` + label + `)*`, 253, ""},

@@ -42,6 +42,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/builtin/podgroupprotection"
 	"github.com/keelson-dev/keelson/controllers/builtin/replicaset"
 	"github.com/keelson-dev/keelson/controllers/builtin/resourceclaim"
+	"github.com/keelson-dev/keelson/controllers/builtin/resourcepoolstatusrequest"
 	"github.com/keelson-dev/keelson/controllers/builtin/resourcequota"
 	"github.com/keelson-dev/keelson/controllers/builtin/selinuxwarning"
 	"github.com/keelson-dev/keelson/controllers/builtin/serviceaccount"
@@ -159,6 +160,12 @@ var all = []entry{
 	}},
 	{"resourceclaim-controller", "resource-claim-controller", func(m *manager.Manager, _ *Options, workers int) error {
 		return resourceclaim.Add(m, resourceclaim.Options{Concurrency: workers})
+	}},
+	{"resourcepoolstatusrequest-controller", "resourcepoolstatusrequest-controller", func(m *manager.Manager, o *Options, _ int) error {
+		if !o.serves("DRAResourcePoolStatus") {
+			return nil
+		}
+		return resourcepoolstatusrequest.Add(m)
 	}},
 	{"horizontal-pod-autoscaler-controller", "horizontal-pod-autoscaler", func(m *manager.Manager, o *Options, workers int) error {
 		opts := o.HorizontalPodAutoscaler

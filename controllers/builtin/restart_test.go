@@ -27,6 +27,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1alpha3"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1beta2"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
@@ -482,6 +483,23 @@ var restarts = []restart{
 		state: func(c *controllertest.Cluster) []string {
 			return append(list(c, "default", func(p *corev1.Pod) any { return len(p.Status.Conditions) }),
 				list(c, "", func(r *resourcev1beta2.DeviceTaintRule) any { return r.Status.Conditions[0].Status })...)
+		}},
+	{controller: "resourcepoolstatusrequest-controller",
+		before: func(c *controllertest.Cluster) {
+			s := &resourcev1.ResourceSlice{ObjectMeta: controllertest.Name("", "gpus")}
+			s.Spec.Driver, s.Spec.AllNodes, s.Spec.Devices = "example.com", new(true), []resourcev1.Device{{Name: "gpu-0"}}
+			s.Spec.Pool = resourcev1.ResourcePool{Name: "a", Generation: 1, ResourceSliceCount: 1}
+			controllertest.Create(c, s)
+			for _, name := range []string{"one", "two"} {
+				controllertest.Create(c, &resourcev1alpha3.ResourcePoolStatusRequest{ObjectMeta: controllertest.Name("", name), Spec: resourcev1alpha3.ResourcePoolStatusRequestSpec{Driver: "example.com"}})
+			}
+		},
+		after: func(c *controllertest.Cluster) {
+			c.Sleep(time.Hour)
+			controllertest.Create(c, &resourcev1alpha3.ResourcePoolStatusRequest{ObjectMeta: controllertest.Name("", "three"), Spec: resourcev1alpha3.ResourcePoolStatusRequestSpec{Driver: "example.com"}})
+		},
+		state: func(c *controllertest.Cluster) []string {
+			return list(c, "", func(r *resourcev1alpha3.ResourcePoolStatusRequest) any { return *r.Status.Pools[0].AvailableDevices })
 		}},
 	{controller: "horizontal-pod-autoscaler-controller",
 		before: func(c *controllertest.Cluster) {

@@ -27,6 +27,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
@@ -50,7 +51,7 @@ func upstreamScheme(t testing.TB) *runtime.Scheme {
 		coordinationv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme,
 		flowcontrolv1.AddToScheme, networkingv1.AddToScheme, nodev1.AddToScheme, policyv1.AddToScheme, rbacv1.AddToScheme,
 		resourcev1.AddToScheme, schedulingv1.AddToScheme, storagev1.AddToScheme, apiextensionsv1.AddToScheme,
-		coordinationv1beta1.AddToScheme, resourcev1beta2.AddToScheme, schedulingv1alpha2.AddToScheme, storagemigrationv1beta1.AddToScheme,
+		coordinationv1beta1.AddToScheme, resourcev1alpha3.AddToScheme, resourcev1beta2.AddToScheme, schedulingv1alpha2.AddToScheme, storagemigrationv1beta1.AddToScheme,
 	} {
 		require.NoError(t, add(s))
 	}

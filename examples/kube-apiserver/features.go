@@ -52,6 +52,7 @@ func features() (*featuregate.Gate, error) {
 		"PodCertificateRequest":     {alpha(34), off(beta(35))},
 		"CoordinatedLeaderElection": {alpha(31), off(beta(33))},
 		"DRADeviceTaintRules":       {alpha(35), off(beta(36))},
+		"DRAResourcePoolStatus":     {alpha(36)},
 		"StorageVersionMigrator":    {alpha(30), off(beta(35))},
 		genericWorkload:             {alpha(35)},
 		topologyConstraints:         {alpha(36)}, // a field of PodGroup and Workload

@@ -1,6 +1,8 @@
 package builtin
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/flowcontrolv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/nodev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1alpha3"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1beta2"
 	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1alpha2"
@@ -139,6 +142,41 @@ var deviceTaintRuleTable = columns.Of(func(r *resourcev1beta2.DeviceTaintRule, n
 	return []any{r.Name, t.Key, t.Value, string(t.Effect), added, columns.AgeOf(r, now)}
 }, columns.Name(), columns.Text("Key", "Key of the taint."), columns.Text("Value", "Value of the taint."), columns.Text("Effect", "Effect of the taint."),
 	columns.Text("TimeAdded", "Time since the taint has this effect."), columns.Age())
+
+var poolStatusRequestTable = columns.Of(func(r *resourcev1alpha3.ResourcePoolStatusRequest, now time.Time) []any {
+	row := []any{r.Name, r.Spec.Driver, "-", "-", "-", "-", "-", int64(0), "Pending", none}
+	if r.Status == nil {
+		return row
+	}
+	count, returned := value(r.Status.PoolCount), len(r.Status.Pools)
+	row[7] = int64(count)
+	switch c := r.Answered(); {
+	case c == nil || c.Status != metav1.ConditionTrue:
+	case c.Type == resourcev1alpha3.Failed:
+		row[8] = c.Type
+		return row
+	case int(count) > returned:
+		row[8], row[9] = fmt.Sprintf("Complete (%d/%d pools)", returned, count), columns.Since(c.LastTransitionTime.Time, now)
+	default:
+		row[8], row[9] = c.Type, columns.Since(c.LastTransitionTime.Time, now)
+	}
+	var sums [5]int // in the order of the columns
+	for i := range r.Status.Pools {
+		p := &r.Status.Pools[i]
+		for j, n := range []*int32{p.TotalDevices, p.AvailableDevices, p.AllocatedDevices, p.UnavailableDevices} {
+			sums[j] += int(value(n))
+		}
+		if p.ValidationError != nil {
+			sums[4]++
+		}
+	}
+	for i, n := range sums {
+		row[2+i] = strconv.Itoa(n)
+	}
+	return row
+}, columns.Name(), columns.Text("Driver", "Driver whose pools were counted."), columns.Text("Total", "Devices of the pools."), columns.Text("Available", "Devices that are left."),
+	columns.Text("Allocated", "Allocations to claims."), columns.Text("Unavailable", "Devices that cannot be allocated."), columns.Text("Errors", "Pools with an error."),
+	columns.Number("Pools", "Matching pools."), columns.Text("Status", "Pending, Complete or Failed."), columns.Text("Completed", "Time since the count."))
 
 var resourceClaimTable = columns.Of(func(c *resourcev1.ResourceClaim, now time.Time) []any {
 	var states []string

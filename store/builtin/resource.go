@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1alpha3"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1beta2"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
@@ -43,6 +44,10 @@ func resources(s *scheme.Scheme) []registry.Definition {
 		{
 			Info: kind[*resourcev1beta2.DeviceTaintRule](s, resourcev1beta2.GroupVersion), Table: deviceTaintRuleTable,
 			Strategy: registry.Strategy{Generation: registry.OnSpec, PrepareUpdate: onBoth(restampTaint)},
+		},
+		{
+			Info: kind[*resourcev1alpha3.ResourcePoolStatusRequest](s, resourcev1alpha3.GroupVersion), Table: poolStatusRequestTable,
+			Strategy: registry.Strategy{VersionRequired: true, StatusOnly: true, ReturnsDeleted: true},
 		},
 	}
 }
