@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
@@ -24,6 +25,8 @@ type batch struct {
 	placed  bool
 	left    int
 	scorers []batchScorer
+	// why is the reason why it ended.
+	why string
 	// hits is how many decisions were made so.
 	hits int
 }
@@ -100,11 +103,47 @@ func (c *Cluster) follow(uid types.UID, on *Node, before uint64) {
 	}
 }
 
+// follows is again, measured.
+func (cy *Cycle) follows(pod *Pod) bool {
+	b, m := &cy.batch, cy.cluster.measured
+	if m == nil || m.Batch == nil {
+		return cy.again(pod)
+	}
+	began, was, result := time.Now(), b.serial != 0, "no_hint"
+	b.why = ""
+	hit := cy.again(pod)
+	if hit {
+		result = "hint_used"
+	}
+	m.Batch(cy.profile.name, result, time.Since(began))
+	if m.BatchEnded != nil && was && b.why != "" {
+		m.BatchEnded(cy.profile.name, b.why)
+	}
+	return hit
+}
+
+// end says why a batch does not go on with a pod; empty if it does.
+func (b *batch) end(cy *Cycle, pod *Pod) string {
+	c := cy.cluster
+	switch {
+	case b.serial == 0 || c.unbatched || b.serial != c.journal.serial || c.within != nil || len(c.nominations.byPod) > 0:
+		return "cluster_changed"
+	case !b.placed || pod.pod.UID == b.pod.pod.UID:
+		return "pod_failed"
+	case b.left == 0:
+		return "empty_list"
+	case !pod.batches():
+		return "pod_not_batchable"
+	case !pod.like(b.pod) || cy.shapes.of(cy.profile, pod) != b.shape:
+		return "pod_incompatible"
+	}
+	return ""
+}
+
 // again decides about a pod that continues the batch. It is false if it does not, or if no node is left.
 func (cy *Cycle) again(pod *Pod) bool {
-	b, c := &cy.batch, cy.cluster
-	if b.serial == 0 || b.serial != c.journal.serial || !b.placed || b.left == 0 || c.unbatched || c.within != nil ||
-		len(c.nominations.byPod) > 0 || pod.pod.UID == b.pod.pod.UID || !pod.batches() || !pod.like(b.pod) || cy.shapes.of(cy.profile, pod) != b.shape {
+	b := &cy.batch
+	if b.why = b.end(cy, pod); b.why != "" {
 		b.serial = 0
 		return false
 	}
@@ -115,7 +154,7 @@ func (cy *Cycle) again(pod *Pod) bool {
 		cy.refusals = append(cy.refusals, turnedDown{b.on, st})
 		cy.feasible, cy.totals = slices.Delete(cy.feasible, i, i+1), slices.Delete(cy.totals, i, i+1)
 		if st.Code == Error || len(cy.feasible) < 2 {
-			b.serial = 0
+			b.serial, b.why = 0, "empty_list"
 			return false
 		}
 	} else {

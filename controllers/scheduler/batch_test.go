@@ -174,12 +174,20 @@ func TestABurstIsDecidedInBatches(t *testing.T) {
 				create(c, fmt.Sprintf("p%03d", i), "100m")
 			}
 			var mu sync.Mutex
-			results := map[string]int{}
+			results, ends, kept := map[string]int{}, map[string]int{}, 0
 			c.Run(c.Manager("scheduler", func(m *manager.Manager) error {
-				return scheduler.Add(m, scheduler.Options{NoBatching: off, Metrics: scheduler.Metrics{Batch: func(_, result string) {
+				return scheduler.Add(m, scheduler.Options{NoBatching: off, Metrics: scheduler.Metrics{Batch: func(_, result string, _ time.Duration) {
 					mu.Lock()
 					defer mu.Unlock()
 					results[result]++
+				}, BatchEnded: func(_, reason string) {
+					mu.Lock()
+					defer mu.Unlock()
+					ends[reason]++
+				}, BatchKept: func(string, time.Duration) {
+					mu.Lock()
+					defer mu.Unlock()
+					kept++
 				}}})
 			}))
 			c.Sleep(time.Minute)
@@ -187,6 +195,10 @@ func TestABurstIsDecidedInBatches(t *testing.T) {
 				require.NotEmpty(t, get(c, fmt.Sprintf("p%03d", i)).Spec.NodeName)
 			}
 			require.Equal(t, 200, results["hint_used"]+results["no_hint"])
+			require.Equal(t, results["no_hint"], kept)
+			for reason := range ends {
+				require.Contains(t, []string{"cluster_changed", "empty_list"}, reason)
+			}
 			if off {
 				require.Zero(t, results["hint_used"])
 			} else {

@@ -99,6 +99,9 @@ func (s *Scheduler) write(ctx context.Context, t *try, o *outcome) {
 			if f := s.opts.Metrics.Scheduled; f != nil {
 				f(o.profile.name, time.Since(t.entry.Since), t.entry.Attempts)
 			}
+			if f := s.opts.Metrics.ScheduledAfterFlush; f != nil && t.flushed {
+				f()
+			}
 			o.profile.postBindAll(ctx, s.opts.PluginTimeout, t.Pod, o.Node, func(st *Status) {
 				s.pluginFailed(o.profile, st)
 				s.log.Warn("plugin failed after the binding", "namespace", pod.Namespace, "name", pod.Name, "plugin", st.Plugin, "err", st.Message())

@@ -60,8 +60,10 @@ type Cluster struct {
 	journal journal
 	// unbatched is set to decide about each pod from the start.
 	unbatched bool
-	version   uint64
-	cycles    map[*Profile]*Cycle
+	// measured are the metrics of the scheduler whose cluster it is; nil for others.
+	measured *Metrics
+	version  uint64
+	cycles   map[*Profile]*Cycle
 	// watch follows the decision under way, nil if nothing limits its time.
 	watch *watch
 }

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Cycle is one decision about one pod. A cluster keeps one for each profile and uses its memory again, so
@@ -109,7 +110,7 @@ func (c *Cluster) cycle(p *Profile) *Cycle {
 // plugin that panics makes it fail.
 func (c *Cluster) decide(p *Profile, pod *Pod, why *Explanation) *Cycle {
 	cy := c.cycle(p)
-	if why == nil && cy.again(pod) {
+	if why == nil && cy.follows(pod) {
 		return cy
 	}
 	cy.explained = why
@@ -121,7 +122,13 @@ func (c *Cluster) decide(p *Profile, pod *Pod, why *Explanation) *Cycle {
 	if cy.failed != nil {
 		cy.feasible, cy.selected = cy.feasible[:0], nil
 	}
-	cy.batch.open(cy)
+	if f := c.measured; f != nil && f.BatchKept != nil {
+		began := time.Now()
+		cy.batch.open(cy)
+		f.BatchKept(p.name, time.Since(began))
+	} else {
+		cy.batch.open(cy)
+	}
 	return cy
 }
 

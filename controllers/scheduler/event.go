@@ -56,6 +56,16 @@ const (
 	AllEvents         = NodeEvents | AssignedPodEvents | NamespaceUpdate | StorageEvents | DeviceEvents | OtherEvent
 )
 
+// kindNames are the names of kinds, as upstream's metrics have them where it has the kind.
+var kindNames = map[EventKind]string{NodeAdd: "NodeAdd", NodeUpdate: "NodeUpdate", NodeDelete: "NodeDelete", AssignedPodAdd: "AssignedPodAdd",
+	AssignedPodUpdate: "AssignedPodUpdate", AssignedPodDelete: "AssignedPodDelete", NamespaceUpdate: "NamespaceUpdate",
+	ClaimEvent: "PersistentVolumeClaimChange", VolumeEvent: "PersistentVolumeChange", StorageClassEvent: "StorageClassChange", CSINodeEvent: "CSINodeChange",
+	CSIDriverEvent: "CSIDriverChange", StorageCapacityEvent: "CSIStorageCapacityChange", VolumeAttachmentEvent: "VolumeAttachmentChange",
+	ResourceClaimEvent: "ResourceClaimChange", ResourceSliceEvent: "ResourceSliceChange", DeviceClassEvent: "DeviceClassChange", OtherEvent: "ForceActivate"}
+
+// String returns the name of a kind; empty for a set of several.
+func (k EventKind) String() string { return kindNames[k] }
+
 // Event is a change that may make a waiting pod fit.
 type Event struct {
 	Kind EventKind

@@ -43,10 +43,13 @@ func TestGatedPods(t *testing.T) {
 		c.Settle()
 		require.NotEmpty(t, get(c, "closed").Spec.NodeName)
 
+		require.Equal(t, scheduler.Sizes{Nodes: 3, Pods: 2, Refused: map[scheduler.Refuser]int{}}, s.Sizes())
+
 		// A pod that was tried is gated again when it would be tried again.
 		create(c, "large", "20")
 		c.Settle()
 		require.Equal(t, scheduler.PendingPods{Unschedulable: 1}, s.Pending())
+		require.Equal(t, map[scheduler.Refuser]int{{Plugin: "NodeResourcesFit", Profile: "default-scheduler"}: 1}, s.Sizes().Refused)
 		e.set("PreEnqueue", func() *scheduler.Status { return scheduler.NewStatus(scheduler.Unschedulable, "wait") })
 		addNode(c, "huge", "40", "10")
 		c.Settle()

@@ -256,6 +256,12 @@ func (s *Scheduler) permit(ctx context.Context, t *try, o *outcome) *Status {
 	if len(w.verdict) == 0 {
 		s.expectOn(ctx, t, o)
 	}
+	if f := s.opts.Metrics.PermitWaited; f != nil && longest > 0 {
+		began := time.Now()
+		st := s.waiting.wait(ctx, w, longest)
+		f(st.code().String(), time.Since(began))
+		return st
+	}
 	return s.waiting.wait(ctx, w, longest)
 }
 
@@ -289,18 +295,6 @@ func (w *waiting) wait(ctx context.Context, p *waitingPod, longest time.Duration
 func (s *Scheduler) pluginFailed(profile *Profile, st *Status) {
 	if f := s.opts.Metrics.PluginFailed; f != nil && st != nil && st.Code == Error {
 		f(profile.name, st.Plugin)
-	}
-}
-
-// measureBatch reports whether a decision has continued a batch.
-func (s *Scheduler) measureBatch(p *Profile, batched bool) {
-	f := s.opts.Metrics.Batch
-	switch {
-	case f == nil:
-	case batched:
-		f(p.name, "hint_used")
-	default:
-		f(p.name, "no_hint")
 	}
 }
 

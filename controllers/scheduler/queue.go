@@ -65,7 +65,19 @@ type queueOptions struct {
 	profile                 func(p *Pod) *Profile
 	// hints calls a plugin that is not of this package, see [Scheduler.hints].
 	hints func(p *Profile, plugin string, e *Event, pods []*Pod) []bool
+	// queued is [Metrics.Queued].
+	queued func(queue, event string)
 }
+
+// The events that are none of the cluster, by the names that upstream's metrics have for them.
+const (
+	podAdded      = "UnschedulablePodAdd"
+	podUpdated    = "UnschedulablePodUpdate"
+	attemptFailed = "ScheduleAttemptFailure"
+	backedOff     = "BackoffComplete"
+	waitedLong    = "UnschedulableTimeout"
+	popped        = "PopFromBackoffQ"
+)
 
 // refuser is a plugin of a profile; an empty name is that of a refusal that any event may lift.
 type refuser struct {
@@ -98,6 +110,8 @@ type queued struct {
 	hurried  bool   // while it was being tried
 	// recheck lets PreEnqueue plugins be called at the begin of the next try.
 	recheck bool
+	// flushed is set if no event has let the pod be tried, but the time that it has waited.
+	flushed bool
 	refused []string
 	// refusals is how often the pod was refused, errors how many attempts in a row have failed otherwise: the
 	// back-off is that of errors if there are any.
@@ -110,6 +124,7 @@ type try struct {
 	entry   *queued
 	number  uint64 // of all tries, from 1
 	recheck bool
+	flushed bool
 }
 
 func newQueue(opts queueOptions) *queue {
@@ -174,8 +189,14 @@ func (q *queue) heapOf(at place) *podHeap {
 	return &q.unplaced
 }
 
-// move puts a pod at another place.
-func (q *queue) move(p *queued, to place) {
+// names of the places in metrics.
+var placeNames = map[place]string{active: "active", backing: "backoff", failing: "backoff", unplaced: "unschedulable", gated: "unschedulable"}
+
+// move puts a pod at another place. cause is the event that does it.
+func (q *queue) move(p *queued, to place, cause string) {
+	if f := q.opts.queued; f != nil && to != nowhere {
+		f(placeNames[to], cause)
+	}
 	switch p.at {
 	case nowhere:
 	case gated:
@@ -196,8 +217,8 @@ func (q *queue) move(p *queued, to place) {
 }
 
 // refuse lets a pod wait for events that may satisfy the plugins which have refused it.
-func (q *queue) refuse(p *queued, to place, plugins []string) {
-	q.move(p, to)
+func (q *queue) refuse(p *queued, to place, plugins []string, cause string) {
+	q.move(p, to, cause)
 	p.refused = plugins
 	for _, name := range plugins {
 		key := refuser{q.opts.profile(p.Pod), name}
@@ -219,7 +240,7 @@ func (q *queue) unrefuse(p *queued) {
 }
 
 // retry lets a pod be tried again when its back-off is over.
-func (q *queue) retry(p *queued, now time.Time) {
+func (q *queue) retry(p *queued, now time.Time, cause string) {
 	p.recheck = p.recheck || p.at == unplaced || p.at == gated
 	switch {
 	case p.trying || p.at == active:
@@ -229,10 +250,10 @@ func (q *queue) retry(p *queued, now time.Time) {
 			to = failing
 		}
 		if p.at != to {
-			q.move(p, to)
+			q.move(p, to, cause)
 		}
 	default:
-		q.move(p, active)
+		q.move(p, active, cause)
 	}
 }
 
@@ -252,13 +273,13 @@ func (q *queue) update(info *Pod, retry bool) { q.put(info, retry, false) }
 func (q *queue) put(info *Pod, retry, add bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	p := q.pods[info.pod.UID]
+	p, cause := q.pods[info.pod.UID], podUpdated
 	if p == nil {
 		if !add {
 			return
 		}
 		p = q.enter(info)
-		retry = true
+		retry, cause = true, podAdded
 	}
 	p.Pod, p.recheck = info, false // that was done
 	retry = retry || p.at == gated
@@ -270,7 +291,7 @@ func (q *queue) put(info *Pod, retry, add bool) {
 	}
 	if retry {
 		p.changed = p.trying
-		q.retry(p, time.Now())
+		q.retry(p, time.Now(), cause)
 		p.recheck = false
 	}
 	q.signal()
@@ -288,9 +309,9 @@ func (q *queue) enter(info *Pod) *queued {
 func (q *queue) gate(info *Pod, plugin string, failed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	p := q.pods[info.pod.UID]
+	p, cause := q.pods[info.pod.UID], podUpdated
 	if p == nil {
-		p = q.enter(info)
+		p, cause = q.enter(info), podAdded
 	}
 	switch {
 	case p.trying:
@@ -298,7 +319,7 @@ func (q *queue) gate(info *Pod, plugin string, failed bool) {
 	case failed:
 		q.gateFailed(p)
 	case p.at != gated || p.refused[0] != plugin:
-		q.refuse(p, gated, []string{plugin})
+		q.refuse(p, gated, []string{plugin}, cause)
 	}
 	p.Pod = info
 }
@@ -306,7 +327,7 @@ func (q *queue) gate(info *Pod, plugin string, failed bool) {
 func (q *queue) gateFailed(p *queued) {
 	p.errors++
 	p.notUntil, p.recheck = time.Now().Add(q.backoff(p.errors)), true
-	q.move(p, failing)
+	q.move(p, failing, attemptFailed)
 	q.signal()
 }
 
@@ -326,10 +347,10 @@ func (q *queue) gateTry(t *try, plugin string, failed bool) {
 		q.gateFailed(p)
 	case lifted:
 		p.recheck = true
-		q.retry(p, time.Now())
+		q.retry(p, time.Now(), attemptFailed)
 		q.signal()
 	default:
-		q.refuse(p, gated, []string{plugin})
+		q.refuse(p, gated, []string{plugin}, attemptFailed)
 	}
 }
 
@@ -338,7 +359,7 @@ func (q *queue) remove(uid types.UID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if p := q.pods[uid]; p != nil {
-		q.move(p, nowhere)
+		q.move(p, nowhere, "")
 		q.ended(p)
 		delete(q.pods, uid)
 	}
@@ -373,7 +394,7 @@ func (q *queue) hurry(uid types.UID) {
 		return
 	}
 	p.notUntil, p.hurried = time.Time{}, p.trying
-	q.retry(p, time.Now())
+	q.retry(p, time.Now(), AssignedPodDelete.String())
 	q.signal()
 }
 
@@ -383,7 +404,7 @@ func (q *queue) again(uid types.UID) {
 	defer q.mu.Unlock()
 	if p := q.pods[uid]; p != nil {
 		p.changed = p.trying
-		q.retry(p, time.Now())
+		q.retry(p, time.Now(), NodeUpdate.String())
 		q.signal()
 	}
 }
@@ -402,7 +423,7 @@ func (q *queue) next() (*try, time.Duration) {
 	}
 	for _, h := range []*podHeap{&q.backing, &q.failing} {
 		for len(h.list) > 0 && !h.list[0].notUntil.After(now) {
-			q.move(h.list[0], active)
+			q.move(h.list[0], active, backedOff)
 		}
 	}
 	if len(q.failing.list) > 0 {
@@ -416,10 +437,14 @@ func (q *queue) next() (*try, time.Duration) {
 			}
 			break
 		}
-		q.retry(p, now)
+		p.flushed = true
+		q.retry(p, now, waitedLong)
 	}
 	for _, h := range []*podHeap{&q.active, &q.backing} {
 		if len(h.list) > 0 {
+			if f := q.opts.queued; f != nil && h == &q.backing {
+				f("active", popped)
+			}
 			return q.begin(h.list[0]), 0
 		}
 	}
@@ -431,15 +456,15 @@ func (q *queue) next() (*try, time.Duration) {
 
 // begin takes a pod out for a try.
 func (q *queue) begin(p *queued) *try {
-	q.move(p, nowhere)
+	q.move(p, nowhere, "")
 	q.trying++
 	p.trying, p.changed, p.hurried = true, false, false
 	p.tryEvent = q.firstEvent + uint64(len(q.events))
 	p.Attempts++
 	q.tries++
 	p.number = q.tries
-	t := &try{p.Pod, p, p.number, p.recheck}
-	p.recheck = false
+	t := &try{p.Pod, p, p.number, p.recheck, p.flushed}
+	p.recheck, p.flushed = false, false
 	return t
 }
 
@@ -490,12 +515,12 @@ func (q *queue) failed(t *try, plugins []string, waits bool) {
 	lifted := p.changed || p.hurried || q.liftedSince(t, plugins)
 	q.ended(p)
 	if !waits || lifted {
-		q.retry(p, now)
+		q.retry(p, now, attemptFailed)
 		q.signal()
 		return
 	}
 	p.waits = now
-	q.refuse(p, unplaced, plugins)
+	q.refuse(p, unplaced, plugins, attemptFailed)
 	q.signal()
 }
 
@@ -519,7 +544,7 @@ func (q *queue) postpone(t *try, wait time.Duration) {
 	q.ended(p)
 	p.Attempts--
 	p.notUntil = time.Now().Add(wait)
-	q.move(p, failing)
+	q.move(p, failing, attemptFailed)
 	q.signal()
 }
 
@@ -568,7 +593,7 @@ func (q *queue) happened(e *Event) {
 			}
 		}
 		for _, p := range q.helped(key, e, q.concerned) {
-			q.retry(p, now)
+			q.retry(p, now, e.Kind.String())
 		}
 	}
 	clear(q.concerned)
@@ -596,6 +621,17 @@ func (q *queue) helped(by refuser, e *Event, list []*queued) []*queued {
 		}
 	}
 	return out
+}
+
+// refusals is how many pods wait by the plugin that has refused them, and events how many events are kept.
+func (q *queue) refusals() (pods map[refuser]int, events int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	pods = map[refuser]int{}
+	for by, list := range q.refused {
+		pods[by] = len(list)
+	}
+	return pods, len(q.events)
 }
 
 // counts is how many pods wait in which way.

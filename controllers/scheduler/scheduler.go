@@ -90,9 +90,24 @@ type Metrics struct {
 	// "unschedulable", "waiting_on_preemption" or "error"; decided is how long the decision took, and took
 	// how long the attempt without the bindings.
 	GroupAttempt func(profile, result string, decided, took time.Duration)
-	// Batch is called after every decision: result is "hint_used" for one that has used what was found for
-	// the pod before, else "no_hint".
-	Batch func(profile, result string)
+	// Batch is called in every decision: result is "hint_used" for one that uses what was found for the pod
+	// before, else "no_hint"; took is how long it took to find that out.
+	Batch func(profile, result string, took time.Duration)
+	// BatchEnded is called when what was found for a pod is of no more use: reason is "cluster_changed",
+	// "pod_failed", "pod_not_batchable", "pod_incompatible" or "empty_list".
+	BatchEnded func(profile, reason string)
+	// BatchKept is called when what was found for a pod was kept for others, or could not be, with how long
+	// that took.
+	BatchKept func(profile string, took time.Duration)
+	// Queued is called when a pod enters a part of the queue, which is "active", "backoff" or
+	// "unschedulable", because of an event.
+	Queued func(queue, event string)
+	// ScheduledAfterFlush is called for every pod that was bound after a try that no event has caused, but
+	// only that it had waited for 5 minutes: an event is missing then, or a queueing hint is wrong.
+	ScheduledAfterFlush func()
+	// PermitWaited is called for every pod that Permit plugins have delayed, with the code of what was
+	// decided and how long it waited.
+	PermitWaited func(result string, took time.Duration)
 	// Scheduled is called for every pod that was bound, with how long it was in the queue and how often it
 	// was tried.
 	Scheduled func(profile string, since time.Duration, attempts int)
@@ -121,6 +136,7 @@ type Scheduler struct {
 	devices   *deviceBinder
 	awaited   awaited
 	groups    *client.Client[*schedulingv1alpha2.PodGroup]
+	binding   atomic.Int64
 
 	mu      sync.Mutex // guards what follows, and is taken before queue's; never held across I/O
 	cluster *Cluster
@@ -184,7 +200,7 @@ func New(m *manager.Manager, opts Options) (*Scheduler, error) {
 	s.calls = callLimits{stalled: map[call]*stall{}, limit: opts.DecisionTimeout, overdue: func(call) <-chan time.Time { return time.After(opts.DecisionTimeout) },
 		pause: func() time.Duration { return s.stallPause }}
 	s.cluster = NewCluster(opts.Random)
-	s.cluster.random, s.cluster.profile, s.cluster.unbatched = opts.Random, s.first, opts.NoBatching
+	s.cluster.random, s.cluster.profile, s.cluster.unbatched, s.cluster.measured = opts.Random, s.first, opts.NoBatching, &s.opts.Metrics
 	s.volumes = &volumeBinder{s: s, claims: client.For[*corev1.PersistentVolumeClaim](m.Conn()), volumes: client.For[*corev1.PersistentVolume](m.Conn())}
 	s.devices = &deviceBinder{s: s, claims: client.For[*resourcev1.ResourceClaim](m.Conn())}
 	s.informers = m.Informers()
@@ -237,7 +253,7 @@ func (s *Scheduler) setProfiles() error {
 		s.profiles[p.name] = p
 	}
 	s.queue = newQueue(queueOptions{less: s.sorter(s.first.sort), hints: s.hints, initial: cmp.Or(s.opts.InitialBackoff, backoffInitial),
-		max: max(cmp.Or(s.opts.MaxBackoff, backoffMax), s.opts.InitialBackoff), flushedAt: unplacedMax, profile: s.profileOf})
+		max: max(cmp.Or(s.opts.MaxBackoff, backoffMax), s.opts.InitialBackoff), flushedAt: unplacedMax, queued: s.opts.Metrics.Queued, profile: s.profileOf})
 	return nil
 }
 
@@ -422,6 +438,34 @@ func (s *Scheduler) onBoundPod(old, pod *corev1.Pod) {
 	case !codec.Equal(&old.Labels, &pod.Labels) || old.Generation != pod.Generation || !sameResources(old, pod) || (old.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil):
 		s.queue.happened(&Event{Kind: AssignedPodUpdate, OldPod: old, NewPod: pod})
 	}
+}
+
+// Sizes are the numbers of what a scheduler holds.
+type Sizes struct {
+	Nodes, Pods int
+	// Assumed are pods whose binding was not seen yet, and Binding those that are being bound.
+	Assumed, Binding int
+	// Events are those that are kept for pods that are being tried.
+	Events int
+	// Refused are the numbers of pods that wait, by who has refused them.
+	Refused map[Refuser]int
+}
+
+// Refuser is a plugin of a profile, by their names.
+type Refuser struct{ Plugin, Profile string }
+
+// Sizes returns the numbers of what the scheduler holds. Decisions wait meanwhile.
+func (s *Scheduler) Sizes() Sizes {
+	out := Sizes{Binding: int(s.binding.Load()), Refused: map[Refuser]int{}}
+	refused, events := s.queue.refusals()
+	out.Events = events
+	for by, n := range refused {
+		out.Refused[Refuser{by.plugin, by.profile.name}] += n
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out.Nodes, out.Pods, out.Assumed = len(s.cluster.order), len(s.cluster.pods), len(s.assumed)
+	return out
 }
 
 // Wake lets all pods be tried again that wait for an event: something changed that the scheduler does not
@@ -613,9 +657,11 @@ func (s *Scheduler) finish(ctx context.Context, t *try, o *outcome, slots chan s
 func (s *Scheduler) carryOut(ctx context.Context, t *try, o *outcome) {
 	if o.Node == "" {
 		s.unplaced(ctx, t, o)
-	} else {
-		s.write(ctx, t, o)
+		return
 	}
+	s.binding.Add(1)
+	defer s.binding.Add(-1)
+	s.write(ctx, t, o)
 }
 
 func (s *Scheduler) idle(ctx context.Context, wait time.Duration) bool {
@@ -679,9 +725,7 @@ func (s *Scheduler) decide(t *try) (o outcome, ok bool) {
 	s.within(&o, func() {
 		end := s.cluster.devices.limits.begin(s.searchBudget)
 		defer end()
-		batched := s.cluster.cycle(o.profile).batch.hits
 		cy := s.cluster.decide(o.profile, t.Pod, nil)
-		s.measureBatch(o.profile, cy.batch.hits > batched)
 		if cy.selected != nil {
 			end() // what was found is found again
 			s.assume(t, &o, cy.selected.name)

@@ -39,6 +39,18 @@ func NewStatus(code Code, reasons ...string) *Status { return &Status{Code: code
 // OK reports whether the status is Success.
 func (s *Status) OK() bool { return s == nil || s.Code == Success }
 
+// String returns the name of a code.
+func (c Code) String() string {
+	return [...]string{"Success", "Error", "Unschedulable", "UnschedulableAndUnresolvable", "Wait", "Skip", "Pending"}[c]
+}
+
+func (s *Status) code() Code {
+	if s == nil {
+		return Success
+	}
+	return s.Code
+}
+
 // Message returns the reasons.
 func (s *Status) Message() string {
 	if s == nil {

@@ -18,7 +18,14 @@ type metrics struct {
 	sli         *prometheus.HistogramVec
 	tries       prometheus.Histogram
 	preemptions prometheus.Counter
+	algorithm   prometheus.Histogram
+	afterFlush  prometheus.Counter
+	queued      *prometheus.CounterVec
+	permits     *prometheus.HistogramVec
 	batches     *prometheus.CounterVec
+	batchEnds   *prometheus.CounterVec
+	batchLooked *prometheus.HistogramVec
+	batchKept   *prometheus.HistogramVec
 	failures    *prometheus.CounterVec
 	victims     prometheus.Histogram
 	// The attempts to place groups; nil if none is placed.
@@ -48,9 +55,8 @@ func newMetrics(groups bool) *metrics {
 	}
 	m.failures = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "plugin_failures_total",
 		Help: "Errors, panics and overdue calls of plugins."}, []string{"plugin", "profile"})
-	m.batches = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "batch_attempts_total",
-		Help: "Decisions, by whether they used what was found for the pod before."}, []string{"profile", "result"})
-	m.all = []prometheus.Collector{m.batches, m.failures, m.attempts, m.attemptTook, m.sli, m.tries, m.preemptions, m.victims}
+	m.addDecisions()
+	m.all = append(m.all, m.failures, m.attempts, m.attemptTook, m.sli, m.tries, m.preemptions, m.victims, held{m})
 	for i, queue := range []string{"active", "backoff", "unschedulable", "gated"} {
 		m.all = append(m.all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: "pending_pods",
 			Help: "Pods that wait, by how.", ConstLabels: prometheus.Labels{"queue": queue}}, func() float64 { return m.pending(i) }))
@@ -59,6 +65,64 @@ func newMetrics(groups bool) *metrics {
 		m.addGroups()
 	}
 	return m
+}
+
+func (m *metrics) addDecisions() {
+	short := prometheus.ExponentialBuckets(0.00001, 2, 12)
+	m.algorithm = prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: "scheduling_algorithm_duration_seconds",
+		Help: "How long the decisions took that have found a node.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 15)})
+	m.afterFlush = prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "pod_scheduled_after_flush_total",
+		Help: "Pods bound by a try that only the time has caused which they had waited."})
+	m.queued = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "queue_incoming_pods_total",
+		Help: "Pods that have entered a part of the queue, by the event."}, []string{"queue", "event"})
+	m.permits = prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: "permit_wait_duration_seconds",
+		Help: "How long pods waited that Permit plugins have delayed.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 15)}, []string{"result"})
+	m.batches = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "batch_attempts_total",
+		Help: "Decisions, by whether they used what was found for the pod before."}, []string{"profile", "result"})
+	m.batchEnds = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "batch_cache_flushed_total",
+		Help: "Ends of batches of pods, by why."}, []string{"profile", "reason"})
+	m.batchLooked = prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: "get_node_hint_duration_seconds",
+		Help: "How long it took to find out whether a pod continues a batch, and to place it if it does.", Buckets: short}, []string{"hinted", "profile"})
+	m.batchKept = prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: "store_schedule_results_duration_seconds",
+		Help: "How long it took to keep what a decision has found.", Buckets: short}, []string{"profile"})
+	m.all = append(m.all, m.algorithm, m.afterFlush, m.queued, m.permits, m.batches, m.batchEnds, m.batchLooked, m.batchKept)
+}
+
+// held collects the numbers of what the scheduler holds.
+type held struct{ m *metrics }
+
+var (
+	cacheSize = prometheus.NewDesc("scheduler_cache_size", "Nodes, pods on nodes, and pods whose binding was not seen yet.", []string{"type"}, nil)
+	running   = prometheus.NewDesc("scheduler_goroutines", "Goroutines, by what they do.", []string{"operation"}, nil)
+	inFlight  = prometheus.NewDesc("scheduler_inflight_events", "Events that are kept for pods which are being tried.", []string{"event"}, nil)
+	refused   = prometheus.NewDesc("scheduler_unschedulable_pods", "Pods that wait, by each plugin that has refused them.", []string{"plugin", "profile"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (held) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{cacheSize, running, inFlight, refused} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (h held) Collect(out chan<- prometheus.Metric) {
+	s := h.m.followed.Load()
+	if s == nil {
+		return
+	}
+	gauge := func(d *prometheus.Desc, n int, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), labels...)
+	}
+	sizes := s.Sizes()
+	gauge(cacheSize, sizes.Nodes, "nodes")
+	gauge(cacheSize, sizes.Pods, "pods")
+	gauge(cacheSize, sizes.Assumed, "assumed_pods")
+	gauge(running, sizes.Binding, "binding")
+	gauge(inFlight, sizes.Events, "all")
+	for by, n := range sizes.Refused {
+		gauge(refused, n, by.Plugin, by.Profile)
+	}
 }
 
 func (m *metrics) addGroups() {
@@ -89,8 +153,23 @@ func (m *metrics) functions() scheduler.Metrics {
 		Attempt: func(profile, result string, took time.Duration) {
 			m.attempts.WithLabelValues(result, profile).Inc()
 			m.attemptTook.WithLabelValues(result, profile).Observe(took.Seconds())
+			if result == "scheduled" {
+				m.algorithm.Observe(took.Seconds())
+			}
 		},
-		Batch: func(profile, result string) { m.batches.WithLabelValues(profile, result).Inc() },
+		Batch: func(profile, result string, took time.Duration) {
+			m.batches.WithLabelValues(profile, result).Inc()
+			hinted := "no_hint"
+			if result == "hint_used" {
+				hinted = "hint"
+			}
+			m.batchLooked.WithLabelValues(hinted, profile).Observe(took.Seconds())
+		},
+		BatchEnded:          func(profile, reason string) { m.batchEnds.WithLabelValues(profile, reason).Inc() },
+		BatchKept:           func(profile string, took time.Duration) { m.batchKept.WithLabelValues(profile).Observe(took.Seconds()) },
+		Queued:              func(queue, event string) { m.queued.WithLabelValues(queue, event).Inc() },
+		ScheduledAfterFlush: m.afterFlush.Inc,
+		PermitWaited:        func(result string, took time.Duration) { m.permits.WithLabelValues(result).Observe(took.Seconds()) },
 		GroupAttempt: func(profile, result string, decided, took time.Duration) {
 			m.groupAttempts.WithLabelValues(result, profile).Inc()
 			m.groupAttemptTook.WithLabelValues(result, profile).Observe(took.Seconds())
