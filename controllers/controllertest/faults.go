@@ -1,10 +1,12 @@
 package controllertest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -498,6 +500,12 @@ func (g *gate) interceptWebhook(next http.Handler) http.Handler {
 		g.mu.Unlock()
 		for _, f := range slices.Backward(faults) {
 			if f.takeWebhook(r.URL.Path) {
+				// Over HTTP/1.1 the context ends with the connection only after the body has been read.
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					panic(http.ErrAbortHandler)
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
 				f.fault.Effect(w, r, next.ServeHTTP)
 				return
 			}

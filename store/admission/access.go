@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -57,6 +58,9 @@ type Factory struct {
 type Options struct {
 	// WebhookDial opens the connections to webhooks; nil means the network, see webhook.Options.
 	WebhookDial webhook.DialFunc
+	// Loopback sends the requests of webhooks to the API server itself, see webhook.Options; nil means that
+	// it is as any other service.
+	Loopback http.RoundTripper
 	// Authorize is the authorizer of expressions; nil makes their checks fail.
 	Authorize AuthorizeFunc
 	// Configuration is that of the plugins which have one.

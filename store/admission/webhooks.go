@@ -67,7 +67,7 @@ func (w *webhooks) begin(name, resource string, step Step, access Access, o Opti
 		return fmt.Errorf("%s: credentials for webhooks need the function that gets them from %s", name, as.KubeConfigFile)
 	}
 	w.named, w.step, w.access, w.options = named{name, allOperations}, step, access, o
-	w.client = webhook.New(webhook.Options{Dial: o.WebhookDial, Services: access, Credentials: as.Get, Called: o.Metrics.Called})
+	w.client = webhook.New(webhook.Options{Dial: o.WebhookDial, Services: access, Loopback: o.Loopback, Credentials: as.Get, Called: o.Metrics.Called})
 	w.hooks.access, w.hooks.gvr, w.hooks.compile = access, admissionregistrationv1.GroupVersion.WithResource(resource), compile
 	return nil
 }

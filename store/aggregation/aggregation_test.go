@@ -120,6 +120,8 @@ func (x *extension) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "https://evil.example.com/", http.StatusFound)
 	case flunders + "/flunders":
 		x.list(w, r)
+	case flunders + "/reviews", flunders + "/reviews/label":
+		review(w, r)
 	default:
 		http.NotFound(w, r)
 	}

@@ -113,7 +113,7 @@ func New(opts Options) (*Server, error) {
 	s.turns = newTurns()
 	s.newFlows()
 	if s.registry.Resource(crd.Resource) != nil {
-		co := crd.Options{Logger: opts.Logger, WebhookDial: opts.WebhookDial, Called: opts.Metrics.Admission.Called, Metrics: opts.Metrics.Custom}
+		co := crd.Options{Logger: opts.Logger, WebhookDial: opts.WebhookDial, Loopback: s.Loopback(), Called: opts.Metrics.Admission.Called, Metrics: opts.Metrics.Custom}
 		if opts.Metrics.Queue != nil {
 			co.Queue = opts.Metrics.Queue(definitionQueue)
 		}

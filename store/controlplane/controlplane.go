@@ -244,7 +244,7 @@ func (c *ControlPlane) secure(o *Options, bound *boundObjects, plugins []admissi
 func (c *ControlPlane) admission(o *Options, access pluginAccess, factories []admission.Factory) ([]admission.Plugin, error) {
 	var all []admission.Plugin
 	for _, f := range factories {
-		plugin, err := f.New(access, admission.Options{WebhookDial: o.WebhookDial, Authorize: authorizeExpressions(c.authorization), Configuration: o.AdmissionConfiguration, Metrics: o.Server.Metrics.Admission, Draw: o.Server.Registry.Draw})
+		plugin, err := f.New(access, admission.Options{WebhookDial: o.WebhookDial, Loopback: (*loopback)(c), Authorize: authorizeExpressions(c.authorization), Configuration: o.AdmissionConfiguration, Metrics: o.Server.Metrics.Admission, Draw: o.Server.Registry.Draw})
 		if err != nil {
 			return nil, err
 		}
@@ -263,6 +263,14 @@ func (c *ControlPlane) admission(o *Options, access pluginAccess, factories []ad
 		all = o.Admission(all)
 	}
 	return all, nil
+}
+
+// loopback is the transport to the server itself, which is made after its admission plugins.
+type loopback ControlPlane
+
+// RoundTrip implements http.RoundTripper.
+func (l *loopback) RoundTrip(r *http.Request) (*http.Response, error) {
+	return l.Loopback().RoundTrip(r)
 }
 
 // tokenAuthenticator returns what identifies the bearers of tokens.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -42,6 +43,9 @@ type Options struct {
 	Converter Converter
 	// WebhookDial opens the connections of that Webhook; nil means the network.
 	WebhookDial webhook.DialFunc
+	// Loopback sends that Webhook's requests to the API server itself, see webhook.Options; nil means that it
+	// is as any other service.
+	Loopback http.RoundTripper
 	// Called, if set, is called after each call of that Webhook.
 	Called func(webhook.Call)
 	// Metrics are called as resources are validated and converted.
@@ -71,7 +75,7 @@ type Controller struct {
 // rules of openapi.AddRules.
 func New(reg *registry.Registry, documents *openapi.Documents, o Options) (*Controller, error) {
 	if o.Converter == nil {
-		o.Converter = NewWebhook(WebhookOptions{Services: reg.Access(), Dial: o.WebhookDial, Called: o.Called, Converted: o.Metrics.Converted})
+		o.Converter = NewWebhook(WebhookOptions{Services: reg.Access(), Dial: o.WebhookDial, Loopback: o.Loopback, Called: o.Called, Converted: o.Metrics.Converted})
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
@@ -25,6 +27,8 @@ type WebhookOptions struct {
 	Dial webhook.DialFunc
 	// Services resolves services for the default Dial. Nil means that services cannot be reached.
 	Services webhook.Services
+	// Loopback sends the requests to the API server itself, see webhook.Options.
+	Loopback http.RoundTripper
 	// Called, if set, is called after each call of a server.
 	Called func(webhook.Call)
 	// Converted, if set, is called after each conversion.
@@ -45,7 +49,7 @@ func NewWebhook(o WebhookOptions) *Webhook {
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second
 	}
-	return &Webhook{options: o, client: webhook.New(webhook.Options{Dial: o.Dial, Services: o.Services, Called: o.Called})}
+	return &Webhook{options: o, client: webhook.New(webhook.Options{Dial: o.Dial, Services: o.Services, Loopback: o.Loopback, Called: o.Called})}
 }
 
 // Close closes idle connections.
@@ -79,13 +83,32 @@ func (w *Webhook) To(d *apiextensionsv1.CustomResourceDefinition, to schema.Grou
 			report(c)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("conversion webhook for %s failed: %w", schema.FromAPIVersionAndKind(others[0].APIVersion, others[0].Kind), err)
+			return nil, &responseError{schema.FromAPIVersionAndKind(others[0].APIVersion, others[0].Kind), err}
 		}
 		for i, place := range places {
 			out[place] = converted[i]
 		}
 		return out, nil
 	}
+}
+
+// responseError is the error of a conversion of objects of a kind, as clients see it.
+type responseError struct {
+	kind schema.GroupVersionKind
+	err  error
+}
+
+func (e *responseError) Error() string {
+	return fmt.Sprintf("conversion webhook for %s failed: %v", e.kind, e.err)
+}
+
+// Unwrap returns the error of the call or of its response.
+func (e *responseError) Unwrap() error { return e.err }
+
+// Status is that of the request for whose sake the objects are converted, as in Kubernetes: without a reason,
+// and whatever status the webhook has responded with.
+func (e *responseError) Status() metav1.Status {
+	return apierrors.New(http.StatusInternalServerError, "", e.Error()).ErrStatus
 }
 
 // convert converts all objects with one call.
@@ -190,5 +213,7 @@ func (w *Webhook) call(ctx context.Context, c *apiextensionsv1.WebhookClientConf
 		}
 	}
 	reply := &apiextensionsv1.ConversionReview{}
-	return reply, w.client.Call(ctx, t, w.options.Timeout, review, reply)
+	ctx, cancel := context.WithTimeout(ctx, w.options.Timeout)
+	defer cancel()
+	return reply, w.client.Call(ctx, t, 0, review, reply)
 }

@@ -155,7 +155,7 @@ func (r *Resource) admissionAttributes(ctx context.Context, op admission.Operati
 		a.Annotate = func(string, string) {}
 	}
 	if a.User == nil {
-		a.User = &authn.User{Name: authn.APIServerUser, Groups: []string{authn.GroupMasters, authn.GroupAuthenticated}}
+		a.User = &authn.User{Name: authn.APIServerUser, Groups: []string{authn.GroupAuthenticated, authn.GroupMasters}}
 	}
 	if b := w.Body; b != nil {
 		a.Kind, a.Operation, a.Object, a.Old, a.Versions = b.Kind, b.Operation, b.Object, b.Old, nil

@@ -39,7 +39,7 @@ func (r *Resource) Convert(ctx context.Context, objs ...*cache.Object) error {
 	}
 	out, err := r.def.FromStoredAll(ctx, stored)
 	if err != nil {
-		return apierrors.NewInternalError(err)
+		return withStatus(err)
 	}
 	for i, o := range missing {
 		data, err := codec.Marshal(out[i])
@@ -51,6 +51,22 @@ func (r *Resource) Convert(ctx context.Context, objs ...*cache.Object) error {
 		}
 	}
 	return nil
+}
+
+// withStatus returns an error that carries a Status as it is, and any other as an internal one.
+func withStatus(err error) error {
+	if _, ok := apierrors.StatusOf(err); ok {
+		return err
+	}
+	return apierrors.NewInternalError(err)
+}
+
+// undecoded returns the error of an object that is stored and cannot be decoded or converted.
+func (r *Resource) undecoded(name string, err error) error {
+	if _, ok := apierrors.StatusOf(err); ok {
+		return err
+	}
+	return apierrors.NewStoreReadError(r.gr, name, err)
 }
 
 // decodeConverted is Decode for cached objects that keep their conversion.

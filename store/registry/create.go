@@ -141,7 +141,7 @@ func (r *Resource) insert(ctx context.Context, obj metav1.Object, w Write) error
 		value, err := r.encode(ctx, obj)
 		if err != nil {
 			res.undo()
-			return apierrors.NewInternalError(err)
+			return withStatus(err)
 		}
 		if w.DryRun {
 			setTypeMeta(obj, r.info.GVK)

@@ -96,7 +96,7 @@ func (r *Resource) deleteOnce(ctx context.Context, key types.NamespacedName, cur
 	}
 	old, err := r.decode(ctx, cur.raw, cur.revision)
 	if err != nil {
-		return nil, false, apierrors.NewStoreReadError(r.gr, key.Name, err)
+		return nil, false, r.undecoded(key.Name, err)
 	}
 	if w.Body == nil { // the options of an eviction are not those of its delete
 		w.Options = &o

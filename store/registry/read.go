@@ -142,7 +142,7 @@ func (r *Resource) Decode(ctx context.Context, o *cache.Object) (metav1.Object, 
 	}
 	obj, err := r.decode(ctx, o.Value, o.Revision)
 	if err != nil {
-		return nil, apierrors.NewStoreReadError(r.gr, o.Name, err)
+		return nil, r.undecoded(o.Name, err)
 	}
 	return obj, nil
 }

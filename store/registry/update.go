@@ -41,7 +41,7 @@ func (r *Resource) CurrentOf(o *cache.Object, obj metav1.Object) Current {
 func (c Current) Copy(ctx context.Context) (metav1.Object, error) {
 	obj, err := c.res.decode(ctx, c.state.raw, c.state.revision)
 	if err != nil {
-		return nil, apierrors.NewStoreReadError(c.res.gr, c.Object.GetName(), err)
+		return nil, c.res.undecoded(c.Object.GetName(), err)
 	}
 	return obj, nil
 }
@@ -95,7 +95,7 @@ func (r *Resource) current(ctx context.Context, key types.NamespacedName) (*stat
 	}
 	obj, err := r.decode(ctx, kv.Value, kv.Revision)
 	if err != nil {
-		return nil, apierrors.NewStoreReadError(r.gr, key.Name, err)
+		return nil, r.undecoded(key.Name, err)
 	}
 	return &state{obj: obj, raw: kv.Value, revision: kv.Revision, stale: kv.Stale}, nil
 }
@@ -385,7 +385,7 @@ func (r *Resource) replace(ctx context.Context, key types.NamespacedName, cur *s
 		obj.SetResourceVersion(strconv.FormatInt(cur.revision, 10))
 		if err != nil {
 			res.undo()
-			return nil, false, apierrors.NewInternalError(err)
+			return nil, false, withStatus(err)
 		}
 		if o.DryRun || len(res.Ops) == 0 && !cur.stale && bytes.Equal(value, cur.raw) {
 			return obj, false, nil

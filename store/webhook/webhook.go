@@ -15,9 +15,11 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"path"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,6 +38,10 @@ type Options struct {
 	Dial DialFunc
 	// Services resolves services for the default Dial.
 	Services Services
+	// Loopback, if set, sends the requests to the API server itself, which are those to port 443 of the
+	// service kubernetes in the namespace default, or of the host of a URL that is called
+	// kubernetes.default.svc: without Dial, Credentials and the authorities of the target.
+	Loopback http.RoundTripper
 	// Credentials, if set, identify the caller to servers; nil sends none.
 	Credentials CredentialFunc
 	// Called, if set, is called after each call of a server, on the caller's goroutine. It must be quick and
@@ -111,6 +117,9 @@ type identity struct {
 	ca   [sha256.Size]byte
 	// cert is of the caller's certificate; zero if it has none.
 	cert [sha256.Size]byte
+	// shared is true if the server gets several requests at a time over one connection, by HTTP/2. A host
+	// that is not this machine may be several servers, among which only connections are distributed.
+	shared bool
 }
 
 // New returns a Client. Close it when it is no longer used.
@@ -133,6 +142,8 @@ const (
 	maxResponse = 64 << 20
 	// maxClients bounds the servers whose connections are kept: each rotation of a certificate adds one.
 	maxClients = 128
+	// self is the host of requests to the API server itself.
+	self = "kubernetes.default.svc:443"
 )
 
 // Call posts request as JSON and decodes the JSON response into response. timeout, if not zero, bounds the
@@ -147,65 +158,87 @@ func (c *Client) Call(ctx context.Context, t Target, timeout time.Duration, requ
 	if err != nil {
 		return err
 	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return err
+	}
+	// As upstream, because test environments install webhooks with two slashes in front, which servers
+	// redirect.
+	u.Path, u.RawPath = path.Join("/", u.Path), ""
 	if timeout > 0 {
-		if address, err = withTimeout(address, timeout); err != nil {
-			return err
-		}
+		q := u.Query()
+		q.Set("timeout", timeout.String())
+		u.RawQuery = q.Encode()
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	credential, err := c.credential(ctx, address, nil)
-	if err != nil {
-		return err
-	}
-	data, err := c.post(ctx, t, address, credential, body)
-	if c.options.Credentials != nil && apierrors.IsUnauthorized(err) {
-		if credential, err = c.credential(ctx, address, credential); err != nil {
-			return err
-		}
-		data, err = c.post(ctx, t, address, credential, body)
-	}
+	data, err := c.authenticated(ctx, t, u, body)
 	if err != nil {
 		return err
 	}
 	return codec.Unmarshal(data, response)
 }
 
-// credential returns the credential for the host of a URL; it is never nil.
-func (c *Client) credential(ctx context.Context, address string, rejected *Credential) (*Credential, error) {
-	if c.options.Credentials == nil {
-		return &Credential{}, nil
+// authenticated sends a request with the credential for its host, and again if that was rejected.
+func (c *Client) authenticated(ctx context.Context, t Target, u *url.URL, body []byte) ([]byte, error) {
+	if c.options.Loopback != nil && hostPort(u) == self {
+		return c.post(ctx, &http.Client{Transport: c.options.Loopback, CheckRedirect: noRedirect}, u, http.Header{}, body)
 	}
-	u, err := url.Parse(address)
+	credential, err := c.credential(ctx, u.Host, nil)
 	if err != nil {
 		return nil, err
 	}
-	credential, err := c.options.Credentials(ctx, u.Host, rejected)
+	data, err := c.postAs(ctx, t, u, credential, body)
+	if c.options.Credentials != nil && apierrors.IsUnauthorized(err) {
+		if credential, err = c.credential(ctx, u.Host, credential); err != nil {
+			return nil, err
+		}
+		data, err = c.postAs(ctx, t, u, credential, body)
+	}
+	return data, err
+}
+
+// hostPort returns host and port of a URL, the port 443 if it names none.
+func hostPort(u *url.URL) string {
+	if u.Port() == "" {
+		return net.JoinHostPort(u.Hostname(), "443")
+	}
+	return u.Host
+}
+
+// credential returns the credential for a host; it is never nil.
+func (c *Client) credential(ctx context.Context, host string, rejected *Credential) (*Credential, error) {
+	if c.options.Credentials == nil {
+		return &Credential{}, nil
+	}
+	credential, err := c.options.Credentials(ctx, host, rejected)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("the credential for %s: %w", u.Host, err)
+		return nil, fmt.Errorf("the credential for %s: %w", host, err)
 	case credential == nil:
 		return &Credential{}, nil
 	}
 	return credential, nil
 }
 
+// postAs sends a request with a credential.
+func (c *Client) postAs(ctx context.Context, t Target, u *url.URL, credential *Credential, body []byte) ([]byte, error) {
+	client, err := c.client(t, u, credential.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	return c.post(ctx, client, u, credential.Header, body)
+}
+
 // post sends a request and returns the body of the response.
-func (c *Client) post(ctx context.Context, t Target, address string, credential *Credential, body []byte) ([]byte, error) {
-	client, err := c.client(t, credential.Certificate)
+func (c *Client) post(ctx context.Context, client *http.Client, u *url.URL, header http.Header, body []byte) ([]byte, error) {
+	own := http.Client{Transport: Transport(ctx, client.Transport), CheckRedirect: client.CheckRedirect}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	if wrapped := Transport(ctx, client.Transport); wrapped != client.Transport {
-		traced := *client
-		traced.Transport, client = wrapped, &traced
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(r.Header, credential.Header)
+	maps.Copy(r.Header, header)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, */*")
 	r.Header.Set("User-Agent", "kube-apiserver-admission")
@@ -216,7 +249,7 @@ func (c *Client) post(ctx context.Context, t Target, address string, credential 
 			c.options.Called(call)
 		}(time.Now())
 	}
-	resp, err := client.Do(r)
+	resp, err := own.Do(r)
 	if err != nil {
 		call.Deprecations = Deprecations(nil, err)
 		return nil, err
@@ -235,20 +268,6 @@ func (c *Client) post(ctx context.Context, t Target, address string, credential 
 	return data, nil
 }
 
-// withTimeout returns the URL of a call. It cleans the path as upstream does, because test environments
-// install webhooks with two slashes in front, which servers redirect.
-func withTimeout(address string, timeout time.Duration) (string, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "", err
-	}
-	u.Path, u.RawPath = path.Join("/", u.Path), ""
-	q := u.Query()
-	q.Set("timeout", timeout.String())
-	u.RawQuery = q.Encode()
-	return u.String(), nil
-}
-
 // address returns the URL of a target.
 func (t *Target) address() (string, error) {
 	switch s := t.Service; {
@@ -260,9 +279,9 @@ func (t *Target) address() (string, error) {
 	return t.URL, nil
 }
 
-// client returns the HTTP client that sends a certificate, if that is not nil, to a target.
-func (c *Client) client(t Target, certificate *tls.Certificate) (*http.Client, error) {
-	id := identity{ca: sha256.Sum256(t.CABundle)}
+// client returns the HTTP client that sends a certificate, if that is not nil, to a target at a URL.
+func (c *Client) client(t Target, u *url.URL, certificate *tls.Certificate) (*http.Client, error) {
+	id := identity{ca: sha256.Sum256(t.CABundle), shared: t.Service == nil && isLocal(u.Hostname())}
 	if s := t.Service; s != nil {
 		id.name, id.key = s.host(), Service{Namespace: s.Namespace, Name: s.Name}
 	}
@@ -285,9 +304,13 @@ func (c *Client) client(t Target, certificate *tls.Certificate) (*http.Client, e
 		// A callback, unlike Certificates, sends it even if the server does not list its issuer.
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil }
 	}
+	if !id.shared {
+		config.NextProtos = []string{"http/1.1"}
+	}
 	hc := &http.Client{
-		Transport:     &http.Transport{DialContext: c.options.dialer(t.Service), TLSClientConfig: config, MaxIdleConnsPerHost: 8, IdleConnTimeout: 90 * time.Second, ForceAttemptHTTP2: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{DialContext: c.options.dialer(t.Service), TLSClientConfig: config, MaxIdleConnsPerHost: 25,
+			IdleConnTimeout: 90 * time.Second, ForceAttemptHTTP2: id.shared},
+		CheckRedirect: noRedirect,
 	}
 	if len(c.clients) >= maxClients {
 		for old, hc := range c.clients {
@@ -298,4 +321,16 @@ func (c *Client) client(t Target, certificate *tls.Certificate) (*http.Client, e
 	}
 	c.clients[id] = hc
 	return hc, nil
+}
+
+// noRedirect makes a redirect the response.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// isLocal reports whether a host is this machine by its name or address.
+func isLocal(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
 }
