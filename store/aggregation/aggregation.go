@@ -208,7 +208,7 @@ func (f *follower) apply(o *apiregistrationv1.APIService, deleted bool) {
 	}
 	if old != nil {
 		old.cancel()
-		old.close()
+		old.client.Close()
 	}
 	b := newBackend(f.aggregator, o)
 	f.known[o.Name] = b
@@ -223,7 +223,7 @@ func (f *follower) remove(name string) {
 	}
 	delete(f.known, name)
 	b.cancel()
-	b.close()
+	b.client.Close()
 	f.publish()
 }
 
@@ -253,7 +253,7 @@ func (f *follower) publish() {
 func (f *follower) stop() {
 	for _, b := range f.known {
 		b.cancel()
-		b.close()
+		b.client.Close()
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -262,22 +261,12 @@ func indexAvailable(all []apiregistrationv1.APIServiceCondition) int {
 	return slices.IndexFunc(all, func(c apiregistrationv1.APIServiceCondition) bool { return c.Type == apiregistrationv1.Available })
 }
 
-// get reads a document as a user. A status other than 200 and 304 is an error.
+// get reads a document as a user.
 func (b *backend) get(ctx context.Context, path string, u *authn.User, header http.Header) (*http.Response, []byte, error) {
-	r := (&http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "https", Host: b.host, Path: path}, Host: b.host, Header: header}).WithContext(ctx)
-	resp, err := b.send(r, u)
-	if err != nil {
-		return nil, nil, err
+	if b.broken != nil {
+		return nil, nil, b.broken
 	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusNotModified {
-		return nil, nil, fmt.Errorf("bad status from https://%s%s: %d", b.host, path, resp.StatusCode)
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
-	if err == nil && len(body) > maxDocument {
-		err = fmt.Errorf("the response from https://%s%s is larger than %d bytes", b.host, path, maxDocument)
-	}
-	return resp, body, err
+	return b.client.Get(ctx, u, &url.URL{Scheme: "https", Host: b.host, Path: path}, header, maxDocument)
 }
 
 // list reads the list of the version's resources.

@@ -6,13 +6,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apidiscoveryv2"
 	"github.com/keelson-dev/keelson/apimachinery/api/apiregistrationv1"
@@ -21,6 +18,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/authn"
+	"github.com/keelson-dev/keelson/store/internal/frontproxy"
 	"github.com/keelson-dev/keelson/store/webhook"
 )
 
@@ -37,11 +35,10 @@ type backend struct {
 	broken     error  // why it cannot be used at all, such as a caBundle without a certificate; nil if it can
 
 	cancel  context.CancelFunc // ends the checks
-	config  *tls.Config        // of connections, without a client certificate
-	suspect chan struct{}      // requests a check
+	client  *frontproxy.Client
+	suspect chan struct{} // requests a check
 
 	mu        sync.Mutex // guards what follows
-	current   *transports
 	available bool
 	group     int32 // priorities
 	order     int32
@@ -66,59 +63,9 @@ func newBackend(g *Aggregator, o *apiregistrationv1.APIService) *backend {
 			b.broken = errors.New("there is no certificate in caBundle")
 		}
 	}
-	b.config = config
+	b.client = frontproxy.New(frontproxy.Options{TLS: config, Certificate: g.opts.Certificate,
+		Dial: webhook.Dialer(b.service, webhook.Options{Dial: g.opts.Dial, Services: g.access})})
 	return b
-}
-
-// transports reach the server with one client certificate.
-type transports struct {
-	certificate *tls.Certificate // nil: none is sent
-	// requests shares connections between requests, over HTTP/2 if the server has it. upgrades is for
-	// requests that switch protocols, for which HTTP/1.1 is needed.
-	requests, upgrades *http.Transport
-}
-
-func (b *backend) newTransports(certificate *tls.Certificate) *transports {
-	config := b.config.Clone()
-	if certificate != nil {
-		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil }
-	}
-	plain := config.Clone()
-	plain.NextProtos = []string{"http/1.1"}
-	dial := webhook.Dialer(b.service, webhook.Options{Dial: b.aggregator.opts.Dial, Services: b.aggregator.access})
-	return &transports{
-		certificate: certificate,
-		requests: &http.Transport{DialContext: dial, TLSClientConfig: config, ForceAttemptHTTP2: true, DisableCompression: true,
-			MaxIdleConnsPerHost: 25, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second},
-		upgrades: &http.Transport{DialContext: dial, TLSClientConfig: plain, DisableCompression: true,
-			TLSHandshakeTimeout: 10 * time.Second, TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}},
-	}
-}
-
-// close closes idle connections, and those in use when their requests end.
-func (t *transports) close() {
-	t.requests.CloseIdleConnections()
-	t.upgrades.CloseIdleConnections()
-}
-
-// transports returns those with the current certificate: servers refuse one that has expired also on a
-// connection which was opened before it did.
-func (b *backend) transports() *transports {
-	var certificate *tls.Certificate
-	if b.aggregator.opts.Certificate != nil {
-		certificate = b.aggregator.opts.Certificate()
-	}
-	b.mu.Lock()
-	previous := b.current
-	if previous == nil || previous.certificate != certificate {
-		b.current = b.newTransports(certificate)
-	}
-	t := b.current
-	b.mu.Unlock()
-	if previous != nil && previous != t {
-		previous.close()
-	}
-	return t
 }
 
 func port(s *apiregistrationv1.ServiceReference) int32 {
@@ -141,16 +88,6 @@ func (b *backend) priorities(spec *apiregistrationv1.APIServiceSpec) bool {
 	changed := b.group != spec.GroupPriorityMinimum || b.order != spec.VersionPriority
 	b.group, b.order = spec.GroupPriorityMinimum, spec.VersionPriority
 	return changed
-}
-
-// close closes idle connections.
-func (b *backend) close() {
-	b.mu.Lock()
-	t := b.current
-	b.mu.Unlock()
-	if t != nil {
-		t.close()
-	}
 }
 
 // version is what discovery and OpenAPI show.
@@ -202,18 +139,12 @@ func (b *backend) suspected() {
 	}
 }
 
-// send sends a request with the headers that report the user.
+// send sends a request on behalf of a user.
 func (b *backend) send(r *http.Request, u *authn.User) (*http.Response, error) {
-	setUser(r.Header, u)
 	if b.broken != nil {
 		return nil, b.broken
 	}
-	t := b.transports()
-	over := t.requests
-	if upgrades(r.Header) {
-		over = t.upgrades
-	}
-	resp, err := webhook.Transport(r.Context(), over).RoundTrip(r)
+	resp, err := b.client.Send(r, u)
 	if deprecated := b.aggregator.opts.Metrics.Deprecated; deprecated != nil {
 		var state *tls.ConnectionState
 		if resp != nil {
@@ -224,59 +155,4 @@ func (b *backend) send(r *http.Request, u *authn.User) (*http.Response, error) {
 		}
 	}
 	return resp, err
-}
-
-func upgrades(h http.Header) bool {
-	for _, value := range h.Values("Connection") {
-		for token := range strings.SplitSeq(value, ",") {
-			if strings.EqualFold(strings.TrimSpace(token), "upgrade") {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// The headers by which an aggregating server reports the user; that they are these is fixed in Kubernetes.
-const (
-	userHeader   = "X-Remote-User"
-	uidHeader    = "X-Remote-Uid"
-	groupHeader  = "X-Remote-Group"
-	extraHeaders = "X-Remote-Extra-"
-)
-
-// setUser replaces the headers that report the user.
-func setUser(h http.Header, u *authn.User) {
-	for name := range h {
-		if strings.HasPrefix(name, "X-Remote-") {
-			delete(h, name)
-		}
-	}
-	h.Set(userHeader, u.Name)
-	if u.UID != "" {
-		h.Set(uidHeader, u.UID)
-	}
-	for _, g := range u.Groups {
-		h.Add(groupHeader, g)
-	}
-	for key, values := range u.Extra {
-		for _, v := range values {
-			h.Add(extraHeaders+escaped(key), v)
-		}
-	}
-}
-
-// escaped writes a key as a part of a header's name: what must not be in one is percent-encoded, as is the
-// percent sign.
-func escaped(key string) string {
-	var out strings.Builder
-	for i := range len(key) {
-		c := key[i]
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("!#$&'*+-.^_`|~", c) >= 0 {
-			out.WriteByte(c)
-		} else {
-			fmt.Fprintf(&out, "%%%02X", c)
-		}
-	}
-	return out.String()
 }
