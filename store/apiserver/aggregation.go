@@ -66,8 +66,8 @@ func (s *Server) backend(r *request) (to http.RoundTripper, host string) {
 	return s.opts.Aggregation.Backend(gv)
 }
 
-// serveBackend passes a request on to the server of its version.
-func (s *Server) serveBackend(r *request, to http.RoundTripper, host string) {
+// serveElsewhere passes a request on to the server that serves its resource.
+func (s *Server) serveElsewhere(r *request, to http.RoundTripper, host string) {
 	s.countLongRunning(r)
 	if r.info.Verb == "watch" { // as those of this server
 		ctx, cancel := s.lifecycle.within(r.Context(), ending)

@@ -16,8 +16,8 @@ func (s *Server) serveDiscovery(r *request) {
 	d := s.discovery()
 	parts := splitPath(r.info.Path)
 	read := r.Method == http.MethodGet || r.Method == http.MethodHead
-	if version := aggregatedVersion(r.Header.Get("Accept")); len(parts) == 1 && version != "" && read {
-		s.serveAggregated(r, d, parts[0] == "api", version)
+	if version, profile := aggregatedVersion(r.Header.Get("Accept")); len(parts) == 1 && version != "" && read {
+		s.serveAggregated(r, d, parts[0] == "api", version, profile)
 		return
 	}
 	kind, body := s.discoveryDocument(r, d, parts)
@@ -77,29 +77,41 @@ func (s *Server) address(r *request) string {
 }
 
 // aggregatedVersion is the version of the aggregated form the client prefers, v2 or v2beta1, which differ in
-// name only; empty if it prefers the older form.
-func aggregatedVersion(accept string) string {
+// name only; empty if it prefers the older form. The profile nopeer leaves out what peers serve.
+func aggregatedVersion(accept string) (version, profile string) {
 	if !strings.Contains(accept, "APIGroupDiscoveryList") {
-		return ""
+		return "", ""
 	}
 	for _, c := range acceptClauses(accept) {
 		if c.params["as"] == "" {
-			return ""
+			return "", ""
 		}
 		v := c.params["v"]
 		if c.typ == typeJSON && c.params["g"] == "apidiscovery.k8s.io" && (v == "v2" || v == "v2beta1") && c.params["as"] == "APIGroupDiscoveryList" {
-			return v
+			return v, c.params["profile"]
 		}
 	}
-	return ""
+	return "", ""
 }
 
-func (s *Server) serveAggregated(r *request, d *discovery, core bool, version string) {
+// noPeers is the profile of a discovery document of this server alone.
+const noPeers = "nopeer"
+
+func (s *Server) serveAggregated(r *request, d *discovery, core bool, version, profile string) {
 	doc := &d.docs[0]
 	if core {
 		doc = &d.docs[1]
 	}
-	body, etag, err := doc.encoded(func() *apidiscoveryv2.APIGroupDiscoveryList { return d.aggregatedList(core) })
+	list := func() *apidiscoveryv2.APIGroupDiscoveryList { return d.aggregatedList(core) }
+	if hook := s.opts.Metrics.DiscoveryAlone; hook != nil && version == "v2" && profile == noPeers {
+		hook()
+	}
+	if !core && version == "v2" && profile != noPeers {
+		if all := s.mergedDocument(d); all != nil {
+			doc, list = &all.aggregated, func() *apidiscoveryv2.APIGroupDiscoveryList { return all.peers.merge(d.aggregatedList(false)) }
+		}
+	}
+	body, etag, err := doc.encoded(list)
 	if err != nil {
 		r.fail(apierrors.NewInternalError(err))
 		return

@@ -15,7 +15,7 @@ import (
 func (s *Server) dispatch(r *request) {
 	if !r.info.Resource {
 		if to, host := s.backend(r); to != nil {
-			s.serveBackend(r, to, host)
+			s.serveElsewhere(r, to, host)
 			return
 		}
 		s.serveNonResource(r)
@@ -31,12 +31,15 @@ func (s *Server) dispatch(r *request) {
 		return
 	}
 	if to, host := s.backend(r); to != nil {
-		s.serveBackend(r, to, host)
+		s.serveElsewhere(r, to, host)
 		return
 	}
 	rt := s.table().route(r.info.GVR)
 	if rt == nil && s.custom != nil && s.custom.Settle(r.Context(), r.info.GVR) {
 		rt = s.table().route(r.info.GVR) // its definition was stored a moment ago
+	}
+	if rt == nil && s.servePeer(r) {
+		return
 	}
 	if rt == nil || !rt.matchesPath(&r.info) {
 		r.fail(errNoResource())

@@ -2,6 +2,7 @@ package apiserver_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -14,8 +15,10 @@ import (
 
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/controlplane"
 	"github.com/keelson-dev/keelson/store/encryption"
 	"github.com/keelson-dev/keelson/store/memory"
+	"github.com/keelson-dev/keelson/store/peers"
 )
 
 const secrets = "/api/v1/namespaces/default/secrets"
@@ -176,4 +179,48 @@ func BenchmarkEncryptedCreate(b *testing.B) {
 			}
 		})
 	}
+}
+
+// allShared is a store that other servers use too.
+type allShared struct{ store.Store }
+
+// Capabilities implements store.Store.
+func (s allShared) Capabilities() store.Capabilities {
+	c := s.Store.Capabilities()
+	c.Shared = true
+	return c
+}
+
+// The addresses of servers are encrypted if a pattern includes their resources, as by kube-apiserver, which
+// can read them then.
+func TestAddressesOfServersAreEncryptedByPatterns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for resources, want := range map[string]bool{"'*.*'": true, "'*.'": true, "secrets": false, "'*.apps'": false} {
+			c, err := encryption.ParseConfiguration([]byte("apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources: [{resources: [" + resources +
+				"], providers: [{aesgcm: {keys: [{name: k, secret: " + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32)) + "}]}}, {identity: {}}]}]"))
+			require.NoError(t, err, resources)
+			providers, err := encryption.New(c, encryption.Options{})
+			require.NoError(t, err)
+			mem := memory.New(memory.Options{})
+			about := controlplane.BookkeepingOptions{Hostname: "h", PeerAddress: "192.0.2.1:6443"}
+			s, err := apiserver.New(apiserver.Options{Store: allShared{mem}, Encryption: providers, AdvertiseAddress: "192.0.2.1", StartHook: controlplane.Bookkeeping(about)})
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- s.Run(ctx) }()
+			<-s.Ready()
+			time.Sleep(time.Minute) // of renewals
+			at, err := peers.Address(t.Context(), s.Registry().Store(), about.IdentityName())
+			require.NoError(t, err)
+			require.Equal(t, about.PeerAddress, at)
+			for _, key := range []string{"/peerserverleases/" + about.IdentityName(), "/masterleases/192.0.2.1"} {
+				kv, _, err := mem.Get(t.Context(), key)
+				require.NoError(t, err)
+				require.Equal(t, want, bytes.HasPrefix(kv.Value, []byte("k8s:enc:aesgcm:v1:k:")), "%s %s", resources, key)
+			}
+			cancel()
+			require.NoError(t, <-done)
+			require.NoError(t, mem.Close())
+		}
+	})
 }

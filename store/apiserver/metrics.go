@@ -64,6 +64,11 @@ type Metrics struct {
 	Deprecated func(m Measurement)
 	// Queue returns the hooks of a queue of work of the server; nil means none.
 	Queue func(name string) *workqueue.Metrics
+	// DiscoveryMerged is called when the discovery document with what peers serve is sent; cached says that
+	// it did not have to be made.
+	DiscoveryMerged func(cached bool)
+	// DiscoveryAlone is called when a client prefers the discovery document without what peers serve.
+	DiscoveryAlone func()
 	// HealthCheck is called with the result of each check of healthz, livez or readyz (path, without slash).
 	HealthCheck func(path, check string, err error)
 }

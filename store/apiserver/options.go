@@ -95,6 +95,9 @@ type Options struct {
 	Handlers map[string]http.Handler
 	// Aggregation knows the API versions that other servers serve; nil means that there are none.
 	Aggregation Aggregation
+	// Peers are the servers over the same store that serve what this one does not; nil means that requests
+	// are passed on to none.
+	Peers Peers
 	// Checks are further health checks by name, beside ping, etcd and informer-sync.
 	Checks map[string]func(ctx context.Context) error
 	// ReadyChecks are health checks that /livez leaves out, because what they report does not end with a

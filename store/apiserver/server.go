@@ -55,7 +55,8 @@ type Server struct {
 	// compacted is the revision before which states are no longer served.
 	compacted atomic.Int64
 
-	merged atomic.Pointer[mergedDiscovery] // nil before it was first made
+	merged       atomic.Pointer[mergedDiscovery] // nil before it was first made
+	peerDocument atomic.Pointer[peerDocument]    // nil before it was first made
 
 	lifecycle  *lifecycle
 	mu         sync.Mutex  // held while routes or documents are replaced
@@ -132,6 +133,9 @@ func New(opts Options) (*Server, error) {
 // there are no objects, such as allocations of ports.
 func (s *Server) resourceOf(key string) (gr schema.GroupResource, ok bool) {
 	first, rest, _ := strings.Cut(strings.TrimPrefix(key, "/"), "/")
+	if name := addresses[first]; name != "" {
+		return schema.GroupResource{Resource: name}, true
+	}
 	resources := s.resources()
 	if gr, ok := resources["/"+first+"/"]; ok {
 		return gr, true
@@ -143,6 +147,10 @@ func (s *Server) resourceOf(key string) (gr schema.GroupResource, ok bool) {
 	// Only the keys of custom resources begin with a group, in which there is a dot.
 	return schema.GroupResource{Group: first, Resource: second}, second != "" && strings.Contains(first, ".")
 }
+
+// addresses are the resources, by the prefix of their keys, to which Kubernetes counts the addresses of
+// servers in the store. Patterns of an encryption configuration, such as *.*, include them.
+var addresses = map[string]string{"masterleases": "apiServerIPInfo", "peerserverleases": "apiServerPeerIPInfo"}
 
 // definitionQueue is the name of the queue of definitions of custom resources.
 const definitionQueue = "crd_controller"
@@ -225,6 +233,9 @@ func (s *Server) Run(ctx context.Context) error {
 				fail(fmt.Errorf("apiserver: aggregation: %w", err))
 			}
 		})
+	}
+	if s.opts.Peers != nil {
+		tasks.Go(func() { s.opts.Peers.Run(loops, s) })
 	}
 	err := s.startHook(ctx)
 	if err == nil && s.custom != nil {

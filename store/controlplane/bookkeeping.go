@@ -43,6 +43,11 @@ type BookkeepingOptions struct {
 	// not renewed theirs for an hour. Its name is derived from the host, as that of Kubernetes is, so that
 	// servers of one host share one. Empty means none.
 	Hostname string
+	// PeerAddress, IP:PORT, is the address at which other servers over the store pass on requests for
+	// resources that only this one serves, see package peers. While the server runs it is in the annotation
+	// kubernetes.io/peer-advertise-address of its lease, and in a key of the store that expires. It needs a
+	// Hostname and a store that servers share. Empty means none.
+	PeerAddress string
 }
 
 // IdentityName is the name of the server's lease; empty without a Hostname.
@@ -82,6 +87,9 @@ func (b *bookkeeping) Start(ctx context.Context, s *apiserver.Server) error {
 	if m := b.opts.Endpoints; !slices.Contains([]EndpointsMode{EndpointsLease, EndpointsCount, EndpointsNone}, m) {
 		return fmt.Errorf("controlplane: bootstrap: %q is no mode of endpoints", m)
 	}
+	if err := b.opts.checkPeerAddress(); err != nil {
+		return fmt.Errorf("controlplane: bootstrap: %w", err)
+	}
 	b.services.server = s
 	if !b.written {
 		if err := s.Registry().Seed(ctx, clusterObjects(s)...); err != nil {
@@ -105,8 +113,11 @@ func (b *bookkeeping) Run(ctx context.Context, s *apiserver.Server) {
 	tasks.Go(func() { newEndpoints(s, b.opts).run(ctx) })
 	tasks.Go(func() { b.services.run(ctx) })
 	tasks.Go(func() { restoreObjects(ctx, s) })
+	if b.opts.PeerAddress != "" {
+		tasks.Go(func() { publishPeerAddress(ctx, s, b.opts) })
+	}
 	if b.opts.Hostname != "" {
-		tasks.Go(func() { newIdentity(s, b.opts.Hostname).run(ctx) })
+		tasks.Go(func() { newIdentity(s, b.opts).run(ctx) })
 	}
 	tasks.Wait()
 }

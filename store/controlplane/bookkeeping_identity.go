@@ -18,14 +18,13 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/peers"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
 // The lease of a server is renewed every ten seconds and says that it is valid for an hour. Once an hour each
 // server deletes those of others that are no longer valid.
 const (
-	identityLabel    = "apiserver.kubernetes.io/identity"
-	identityOfServer = "kube-apiserver"
 	identityRenewal  = 10 * time.Second
 	identityValid    = time.Hour
 	identityCleaning = time.Hour
@@ -35,21 +34,21 @@ var leasesResource = coordinationv1.GroupVersion.WithResource("leases")
 
 // identity keeps the lease by which one server says that it runs.
 type identity struct {
-	server   *apiserver.Server
-	hostname string
-	key      types.NamespacedName
-	holder   string
+	server *apiserver.Server
+	opts   BookkeepingOptions
+	key    types.NamespacedName
+	holder string
 }
 
-func newIdentity(s *apiserver.Server, hostname string) *identity {
-	name := identityName(hostname)
-	return &identity{server: s, hostname: hostname, key: types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: name}, holder: name + "_" + rand.Text()}
+func newIdentity(s *apiserver.Server, o BookkeepingOptions) *identity {
+	name := o.IdentityName()
+	return &identity{server: s, opts: o, key: types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: name}, holder: name + "_" + rand.Text()}
 }
 
 // identityName is the name that a server of Kubernetes on the host has.
 func identityName(hostname string) string {
 	var text []byte
-	for _, part := range []string{hostname, identityOfServer} {
+	for _, part := range []string{hostname, peers.Component} {
 		text = append(binary.BigEndian.AppendUint16(text, uint16(len(part))), part...)
 	}
 	sum := sha256.Sum256(text)
@@ -84,8 +83,14 @@ func (i *identity) run(ctx context.Context) {
 func (i *identity) renew(ctx context.Context) error {
 	hold := func(obj metav1.Object) error {
 		lease := obj.(*coordinationv1.Lease)
-		setLabel(&lease.ObjectMeta, identityLabel, identityOfServer)
-		setLabel(&lease.ObjectMeta, corev1.LabelHostname, i.hostname)
+		setLabel(&lease.ObjectMeta, peers.IdentityLabel, peers.Component)
+		setLabel(&lease.ObjectMeta, corev1.LabelHostname, i.opts.Hostname)
+		if i.opts.PeerAddress != "" {
+			if lease.Annotations == nil {
+				lease.Annotations = map[string]string{}
+			}
+			lease.Annotations[corev1.AnnotationPeerAdvertiseAddress] = i.opts.PeerAddress
+		}
 		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = &i.holder, new(int32(identityValid/time.Second))
 		lease.Spec.RenewTime = new(metav1.NowMicro())
 		return nil
@@ -119,7 +124,7 @@ func (i *identity) release(ctx context.Context) {
 // clean deletes the leases of servers that have not renewed them for as long as they say. Of one that has
 // been renewed meanwhile nothing is deleted.
 func (i *identity) clean(ctx context.Context) error {
-	all, err := i.server.Access().List(ctx, leasesResource, i.key.Namespace, labels.SelectorFromSet(map[string]string{identityLabel: identityOfServer}))
+	all, err := i.server.Access().List(ctx, leasesResource, i.key.Namespace, labels.SelectorFromSet(map[string]string{peers.IdentityLabel: peers.Component}))
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func Start(t testing.TB, change ...func(*controlplane.Options)) *Plane {
 	}
 	cp, err := controlplane.New(o)
 	require.NoError(t, err)
-	serving, err := ca.Serving("api", "pipe")
+	serving, err := ca.Serving("api", "pipe", "kubernetes.default.svc")
 	require.NoError(t, err)
 	p := &Plane{ControlPlane: cp, t: t, CA: ca, Listener: pipenet.New()}
 	ctx, cancel := context.WithCancel(context.Background())
