@@ -225,18 +225,18 @@ func (a *aggregated) requests() {
 	a.note("as a table: %v %v", out["kind"], out["columnDefinitions"])
 	_, out = a.send("admin", "GET", flunders, "", "X-Remote-User", "ann", "X-Remote-Group", "none")
 	a.note("headers of a caller: %v %v", out["kind"], out["message"])
-	conn := a.upgradeTo(flunders + "?watch=1")
+	conn := upgradeTo(a.live, flunders+"?watch=1")
 	a.note("upgrade: %s", conn)
 }
 
 // upgradeTo returns the status of a request for a WebSocket.
-func (a *aggregated) upgradeTo(path string) string {
-	r := a.request("admin", "GET", path, "")
+func upgradeTo(l *live, path string) string {
+	r := l.request("admin", "GET", path, "")
 	for k, v := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-Websocket-Version": "13", "Sec-Websocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="} {
 		r.Header.Set(k, v)
 	}
-	resp, err := a.front.Do(r)
-	require.NoError(a.t, err)
+	resp, err := l.front.Do(r)
+	require.NoError(l.t, err)
 	_ = resp.Body.Close()
 	return resp.Status
 }

@@ -45,6 +45,13 @@ func startPeerEtcd(t *testing.T) string {
 // startLive and no authorization. The flags come after those, so that they count.
 func startUpstream(t *testing.T, flags ...string) *live {
 	t.Helper()
+	return startUpstreamAs(t, "", flags...)
+}
+
+// startUpstreamAs is startUpstream on a machine with another name, if that is not empty: servers of one
+// machine have one identity.
+func startUpstreamAs(t *testing.T, hostname string, flags ...string) *live {
+	t.Helper()
 	server, dir := peer(t, "kube-apiserver"), t.TempDir()
 	if !slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--etcd-servers=") }) {
 		flags = append(flags, "--etcd-servers="+startPeerEtcd(t))
@@ -63,9 +70,14 @@ func startUpstream(t *testing.T, flags ...string) *live {
 	if !slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--authorization-mode=") }) {
 		flags = append(flags, "--authorization-mode=AlwaysAllow")
 	}
-	l.cmd, l.log, l.ended = runPeer(t, server, append([]string{"--bind-address=127.0.0.1", "--secure-port=" + port, "--cert-dir=" + dir, "--token-auth-file=" + tokens,
-		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + key,
-		"--service-account-signing-key-file=" + key, "--service-cluster-ip-range=10.96.0.0/16", "--endpoint-reconciler-type=none"}, flags...)...)
+	var under []string
+	if hostname != "" {
+		under = []string{"--map-root-user", "--uts", "sh", "-c", `echo "$0" > /proc/sys/kernel/hostname && exec "$@"`, hostname, server}
+		server = "unshare"
+	}
+	l.cmd, l.log, l.ended = runPeer(t, server, append(append(under, "--bind-address=127.0.0.1", "--secure-port="+port, "--cert-dir="+dir, "--token-auth-file="+tokens,
+		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+key,
+		"--service-account-signing-key-file="+key, "--service-cluster-ip-range=10.96.0.0/16", "--endpoint-reconciler-type=none"), flags...)...)
 	insecure := &tls.Config{InsecureSkipVerify: true}
 	l.http2 = &http.Client{Transport: &http.Transport{TLSClientConfig: insecure, ForceAttemptHTTP2: true}, Timeout: time.Minute}
 	l.front = &http.Client{Transport: &http.Transport{TLSClientConfig: insecure, DisableKeepAlives: true}, Timeout: time.Minute}

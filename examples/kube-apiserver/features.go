@@ -11,6 +11,7 @@ var release = featuregate.MajorMinor(1, 36)
 const (
 	unsafeDeletion         featuregate.Feature = "AllowUnsafeMalformedObjectDeletion"
 	apiServerIdentity      featuregate.Feature = "APIServerIdentity"
+	mixedVersions          featuregate.Feature = "UnknownVersionInteroperabilityProxy"
 	apiResponseCompression featuregate.Feature = "APIResponseCompression"
 	detectInconsistency    featuregate.Feature = "DetectCacheInconsistency"
 	cborServingAndStorage  featuregate.Feature = "CBORServingAndStorage"
@@ -43,6 +44,7 @@ func features() (*featuregate.Gate, error) {
 		unsafeDeletion:         {alpha(32)},
 		apiResponseCompression: {alpha(8), beta(16)},
 		apiServerIdentity:      {alpha(20), beta(26)},
+		mixedVersions:          {alpha(28), beta(36)},
 		detectInconsistency:    {beta(34)},
 		cborServingAndStorage:  {alpha(32)},
 		watchList:              {alpha(27), beta(32), off(beta(33)), beta(34)},

@@ -48,9 +48,6 @@ var refusedFlags = map[string]string{
 	"debug-socket-path":                "profiles are served at /debug/pprof/ of the secure port, see --profiling",
 	"egress-selector-config-file":      "nodes, pods and webhooks are reached directly: run the server where they can be",
 	"etcd-servers-overrides":           "all objects are in one store, whose revisions order them: use --etcd-servers",
-	"peer-advertise-ip":                "requests are not passed on to servers of another version: the feature UnknownVersionInteroperabilityProxy is not there",
-	"peer-advertise-port":              "requests are not passed on to servers of another version: the feature UnknownVersionInteroperabilityProxy is not there",
-	"peer-ca-file":                     "requests are not passed on to servers of another version: the feature UnknownVersionInteroperabilityProxy is not there",
 	"service-account-signing-endpoint": "tokens are signed with a key in a file: use --service-account-signing-key-file",
 }
 

@@ -33,6 +33,7 @@ type options struct {
 	traces                        traces
 	aggregation                   aggregating
 	bookkeeping                   bookkeeping
+	peering                       peering
 	coordination                  coordination
 	maxTokenLife                  time.Duration
 	extendTokens, lookupAccounts  bool
@@ -109,6 +110,7 @@ func (o *options) flagSet() *pflag.FlagSet {
 	o.traces.flags(f)
 	o.aggregation.flags(f)
 	o.bookkeeping.flags(f)
+	o.peering.flags(f)
 	o.coordination.flags(f)
 	o.admission.flags(f)
 	o.nodes.flags(f)
@@ -165,7 +167,7 @@ func (o *options) apiFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.eventTTL, "event-ttl", time.Hour, "how long events are kept")
 	f.BoolVar(&o.allowPrivileged, "allow-privileged", true, "allow privileged containers (only true is supported)")
 	f.StringToStringVar(&o.runtimeConfig, "runtime-config", nil, "API versions to switch on, as group/version=true, or api/alpha, api/beta or api/all: "+gatedUsage()+"; the others here are always on")
-	f.Var(o.features, "feature-gates", "features to switch, as name=false,...: AllowUnsafeMalformedObjectDeletion (off), APIResponseCompression, CBORServingAndStorage (off), DetectCacheInconsistency, WatchList, and, off, those of kinds that --runtime-config switches on, TopologyAwareWorkloadScheduling and GangScheduling; others are locked as they are")
+	f.Var(o.features, "feature-gates", "features to switch, as name=false,...: AllowUnsafeMalformedObjectDeletion (off), APIResponseCompression, APIServerIdentity, CBORServingAndStorage (off), DetectCacheInconsistency, UnknownVersionInteroperabilityProxy, WatchList, and, off, those of kinds that --runtime-config switches on, TopologyAwareWorkloadScheduling and GangScheduling; others are locked as they are")
 }
 
 func (o *options) limitFlags(f *pflag.FlagSet) {
@@ -186,7 +188,7 @@ func (o *options) limitFlags(f *pflag.FlagSet) {
 // check refuses what does not go together.
 func (o *options) check() error {
 	return errors.Join(o.validate(), o.tls.Validate(), o.logging.Validate(), o.nodes.validate(), o.authentication.validate(o.given), o.authorization.validate(o.given),
-		o.tokenWebhook.validate(), o.audit.validate(), o.encryption.validate(), o.aggregation.validate())
+		o.tokenWebhook.validate(), o.audit.validate(), o.encryption.validate(), o.aggregation.validate(), o.peering.validate(o))
 }
 
 func (o *options) validate() error {

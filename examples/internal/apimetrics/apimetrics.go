@@ -55,6 +55,7 @@ type Metrics struct {
 	customs                *customs
 	reviews                *reviews
 	keyServices            *keyServices
+	peers                  *peerings
 
 	requestSeries *memo[apiserver.Measurement, requestSeries]
 }
@@ -120,7 +121,7 @@ func New() *Metrics {
 	}
 	m.caches, m.stored, m.access, m.admissions, m.audits = newCaches(r), newRequests(r), newAccess(r), newAdmissions(r), newAudits(r)
 	m.tokens, m.impersonations, m.customs, m.reviews = newTokens(r), newImpersonations(r), newCustoms(r), newReviews(r, &m.client)
-	m.aggregations, m.keyServices = newAggregations(r), newKeyServices(r)
+	m.aggregations, m.keyServices, m.peers = newAggregations(r), newKeyServices(r), newPeerings(r)
 	m.requestSeries = newMemo(m.seriesOf)
 	m.flows.series = newMemo(m.flows.seriesOf)
 	return m
@@ -245,6 +246,7 @@ func (m *Metrics) Hooks() apiserver.Metrics {
 			m.deprecated.WithLabelValues(a.Group, a.Version, a.Resource, a.Subresource, "").Set(1)
 		},
 		HealthCheck: m.checked, Queue: m.queues.hooks,
+		DiscoveryMerged: m.peers.merged, DiscoveryAlone: m.peers.alone.Inc,
 		Flows: m.flows.hooks(),
 	}
 }
