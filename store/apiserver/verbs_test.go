@@ -52,6 +52,16 @@ func TestGenerateName(t *testing.T) {
 	require.Len(t, seen, 20)
 }
 
+// An object that is created has no resourceVersion. Zero, which kubeadm's manifest of the DNS service has, is
+// none.
+func TestCreateWithVersion(t *testing.T) {
+	s := start(t, apiserver.Options{})
+	made := s.do("POST", configMaps, `{"metadata":{"name":"zero","resourceVersion":"0"}}`).ok(201)
+	require.NotEqual(t, "0", made.str("metadata.resourceVersion"))
+	s.do("POST", configMaps, `{"metadata":{"name":"one","resourceVersion":"1"}}`).ok(400)
+	s.do("POST", configMaps, `{"metadata":{"name":"none","resourceVersion":"x"}}`).ok(400)
+}
+
 func TestCreateOnUpdate(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	leases := "/apis/coordination.k8s.io/v1/namespaces/default/leases"

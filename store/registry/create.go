@@ -24,7 +24,7 @@ func (r *Resource) Create(ctx context.Context, namespace string, obj metav1.Obje
 		return nil, err
 	}
 	m := metav1.MetaOf(obj)
-	versioned := m.ResourceVersion != ""
+	versioned := m.ResourceVersion != "" && m.ResourceVersion != "0" // zero is no version, as in manifests
 	// Fields that only the server sets are cleared before they are recorded as owned by the client.
 	m.DeletionTimestamp, m.DeletionGracePeriodSeconds, m.SelfLink = nil, nil, ""
 	if r.def.Terminating {
