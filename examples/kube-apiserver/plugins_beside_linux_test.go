@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/store/admission"
 )
 
 // besidePlugins is what both servers start with: all optional plugins that refuse or change one thing.
@@ -317,4 +319,47 @@ func withoutTokens(v any) any {
 		}
 	}
 	return v
+}
+
+// TestPluginOrderBeside compares the names and the order of the plugins with what Kubernetes' server logs at
+// its start, by default and with all but AlwaysDeny, with which it does not start.
+func TestPluginOrderBeside(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "admission.yaml")
+	require.NoError(t, os.WriteFile(config, []byte(`apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: EventRateLimit
+  configuration: {apiVersion: eventratelimit.admission.k8s.io/v1alpha1, kind: Configuration, limits: [{type: Server, qps: 1000, burst: 1000}]}
+- name: ImagePolicyWebhook
+  configuration: {imagePolicy: {kubeConfigFile: "`+reviewServer(t, func(http.ResponseWriter, *http.Request) {})+`"}}
+`), 0o600))
+	loaded := regexp.MustCompile(`Loaded \d+ (mutating|validating) admission controller\(s\) successfully in the following order: ([A-Za-z,]+)`)
+	for _, all := range []bool{false, true} {
+		var want, enabled []string
+		for _, f := range admission.Factories() {
+			if f.Name != "AlwaysDeny" && (f.Default || all) {
+				want = append(want, f.Name)
+			}
+			if f.Name != "AlwaysDeny" && !f.Default {
+				enabled = append(enabled, f.Name)
+			}
+		}
+		flags := []string{"--admission-control-config-file=" + config}
+		if all {
+			flags = append(flags, "--enable-admission-plugins="+strings.Join(enabled, ","))
+		}
+		l := startUpstream(t, flags...)
+		require.NoError(t, l.cmd.Process.Kill())
+		<-l.ended
+		lists := loaded.FindAllStringSubmatch(l.log.String(), -1)
+		require.Len(t, lists, 2, "one list for each step")
+		var got []string
+		for _, list := range lists {
+			names := strings.Split(list[2], ",")
+			got = append(got, names...)
+			inOrder := slices.DeleteFunc(slices.Clone(want), func(name string) bool { return !slices.Contains(names, name) })
+			require.Equal(t, names, inOrder, list[1])
+		}
+		require.ElementsMatch(t, want, slices.Compact(slices.Sorted(slices.Values(got))))
+	}
 }
