@@ -11,6 +11,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/controllers/controllertest"
 )
 
 // A volume of huge pages needs a request that says which.
@@ -88,4 +89,17 @@ spec:
 		mounts, err := os.ReadFile("/proc/self/mountinfo")
 		return err == nil && !strings.Contains(string(mounts), uid)
 	}, patience, 100*time.Millisecond)
+}
+
+// Huge pages take of the memory that pods may have, whether they are used or not, as what is kept before
+// eviction does.
+func TestMemoryBesideHugePages(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.opts.Capacity = corev1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("4Gi"), "hugepages-2Mi": resource.MustParse("1Gi"), "hugepages-1Gi": resource.MustParse("2Gi")}
+	}, func(r *rig) {
+		time.Sleep(3 * time.Second)
+		node := controllertest.Get[*corev1.Node](r.c, "", "n1")
+		capacity, allocatable := node.Status.Capacity["memory"], node.Status.Allocatable["memory"]
+		require.Equal(t, "4Gi 924Mi", capacity.String()+" "+allocatable.String())
+	})
 }

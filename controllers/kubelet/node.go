@@ -7,6 +7,7 @@ import (
 	"maps"
 	goruntime "runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -103,6 +104,18 @@ func (n *node) allocatable() corev1.ResourceList {
 			}
 		}
 		out[name] = q
+	}
+	if memory, ok := out[corev1.ResourceMemory]; ok { // huge pages take of it whether they are used or not
+		memory = memory.DeepCopy()
+		for name, q := range n.k.opts.Capacity {
+			if strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
+				memory.Sub(q)
+			}
+		}
+		if memory.Sign() < 0 {
+			memory.Set(0)
+		}
+		out[corev1.ResourceMemory] = memory
 	}
 	maps.Copy(out, n.foreign())
 	_, healthy := n.k.devices.amounts()
