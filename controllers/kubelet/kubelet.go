@@ -54,23 +54,25 @@ type Kubelet struct {
 	probes    *probes
 	backoffs  *backoffs
 	mounts    mounter
-	cgroups   *cgroups
-	limits    *limits
-	status    *statuses
-	node      *node
-	devices   *devices // nil without plugins
-	claims    *claims  // nil without plugins, and without an API server
-	placer    *placer  // nil if no container has CPUs or memory for itself
-	ledger    *ledger
-	rotation  *rotation
-	stats     *stats
-	imageGC   *imageGC
-	evictor   *evictor
-	shutdown  *shutdown // nil if shutdowns of the machine are not delayed
-	metrics   *metrics
-	serving   *certificate.Manager // nil if the serving certificate is given
-	began     time.Time            // set by Run
-	progress  progress
+	// unshare takes the mount of the root directory away.
+	unshare  func()
+	cgroups  *cgroups
+	limits   *limits
+	status   *statuses
+	node     *node
+	devices  *devices // nil without plugins
+	claims   *claims  // nil without plugins, and without an API server
+	placer   *placer  // nil if no container has CPUs or memory for itself
+	ledger   *ledger
+	rotation *rotation
+	stats    *stats
+	imageGC  *imageGC
+	evictor  *evictor
+	shutdown *shutdown // nil if shutdowns of the machine are not delayed
+	metrics  *metrics
+	serving  *certificate.Manager // nil if the serving certificate is given
+	began    time.Time            // set by Run
+	progress progress
 
 	volumes *volume.Manager
 	csiNode *csiNode
@@ -148,7 +150,7 @@ func (k *Kubelet) makeParts() (err error) {
 	}
 	k.probes = newProbes(k)
 	k.backoffs = newBackoffs(min(restartBackoffInitial, opts.MaxRestartDelay), opts.MaxRestartDelay)
-	k.mounts = newMounter()
+	k.mounts, k.unshare = newMounter(), func() {}
 	k.cgroups = newCgroups(*opts)
 	if opts.MemoryQoS != nil && !k.cgroups.tree.V2 {
 		return errors.New("kubelet: Options.MemoryQoS needs cgroup v2, and this machine has version 1")
@@ -189,6 +191,7 @@ func (k *Kubelet) Name() string { return k.opts.NodeName }
 
 // Run runs the node until ctx ends and returns nil.
 func (k *Kubelet) Run(ctx context.Context) error {
+	defer func() { k.unshare() }()
 	defer k.rt.close()
 	k.began = time.Now()
 	parent := ctx
@@ -268,6 +271,13 @@ func (k *Kubelet) prepare(ctx context.Context) error {
 		if err := k.makeDir(dir); err != nil {
 			return err
 		}
+	}
+	if k.opts.SharedRoot {
+		end, err := k.mounts.share(k.opts.RootDir)
+		if err != nil {
+			return fmt.Errorf("root directory: %w", err)
+		}
+		k.unshare = end
 	}
 	version, err := k.waitRuntime(ctx)
 	if err != nil {

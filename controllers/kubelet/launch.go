@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -20,14 +21,17 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	podquota "github.com/keelson-dev/keelson/apimachinery/quota"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/eviction"
 )
 
-// hashOf changes when a container has to be replaced: its name or image is another one.
+// hashOf changes when a container has to be replaced: its name or image is another one. The real kubelet
+// computes the same, so that either may go on with the other's containers.
 func hashOf(c *corev1.Container) string {
+	text, _ := json.Marshal(map[string]string{"image": c.Image, "name": c.Name}) // strings can be encoded
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(c.Name + "\x00" + c.Image))
+	fmt.Fprintf(h, "([]uint8)%v", text)
 	return strconv.FormatUint(uint64(h.Sum32()), 16)
 }
 
@@ -258,13 +262,39 @@ func (w *worker) containerConfig(ctx context.Context, pod *corev1.Pod, c *corev1
 	if c.Lifecycle != nil && c.Lifecycle.StopSignal != nil {
 		config.StopSignal = stopSignal(*c.Lifecycle.StopSignal)
 	}
-	if pod.Spec.TerminationGracePeriodSeconds != nil {
-		config.Annotations[annotationGrace] = strconv.FormatInt(*pod.Spec.TerminationGracePeriodSeconds, 10)
+	if err := annotateForOthers(config.Annotations, pod, c); err != nil {
+		return nil, err
 	}
 	for _, e := range env {
 		config.Envs = append(config.Envs, &cri.KeyValue{Key: e.name, Value: []byte(e.value)})
 	}
 	return config, nil
+}
+
+// annotateForOthers notes at a container how it ends, as the real kubelet does, which reads that when the pod
+// has gone from the API server.
+func annotateForOthers(to map[string]string, pod *corev1.Pod, c *corev1.Container) error {
+	if g := pod.DeletionGracePeriodSeconds; g != nil {
+		to["io.kubernetes.pod.deletionGracePeriod"] = strconv.FormatInt(*g, 10)
+	}
+	if g := pod.Spec.TerminationGracePeriodSeconds; g != nil {
+		to[annotationGrace] = strconv.FormatInt(*g, 10)
+	}
+	if c.Lifecycle != nil && c.Lifecycle.PreStop != nil {
+		text, err := codec.Marshal(c.Lifecycle.PreStop)
+		if err != nil {
+			return err
+		}
+		to["io.kubernetes.container.preStopHandler"] = string(text)
+	}
+	if len(c.Ports) > 0 {
+		text, err := codec.Marshal(c.Ports)
+		if err != nil {
+			return err
+		}
+		to["io.kubernetes.container.ports"] = string(text)
+	}
+	return nil
 }
 
 // stopSignal converts a signal to CRI's, whose names have words for "+" and "-".

@@ -8,6 +8,9 @@ import (
 
 // mounter mounts file systems; tests and other systems than Linux use plain folders.
 type mounter interface {
+	// share makes dir a mount that passes mounts on to its peers, unless it is on one. end takes that mount
+	// away if nothing is mounted inside and no file of it is open.
+	share(dir string) (end func(), err error)
 	// tmpfs mounts a file system in memory at dir if none is mounted there; size 0 means half the memory. It
 	// fails with errNoMounts if this process may not mount.
 	tmpfs(dir string, size int64) error
@@ -33,6 +36,7 @@ var errNoMounts = errors.New("this process may not mount file systems")
 // folders mounts nothing.
 type folders struct{}
 
+func (folders) share(string) (func(), error)         { return func() {}, nil }
 func (folders) tmpfs(string, int64) error            { return errNoMounts }
 func (folders) hugePages(string, int64, int64) error { return errNoMounts }
 func (folders) bind(*os.File, string) error          { return errNoMounts }

@@ -40,15 +40,41 @@ func (m *kernelMounter) tmpfs(dir string, size int64) error {
 			return nil
 		}
 	}
-	options := "mode=0777"
+	var options []string
 	if size > 0 {
-		options += fmt.Sprintf(",size=%d", size)
+		options = []string{fmt.Sprintf("size=%d", size)}
 	}
-	err = unix.Mount("tmpfs", dir, "tmpfs", 0, options)
+	err = unix.Mount("tmpfs", dir, "tmpfs", 0, strings.Join(append(options, "noswap"), ","))
+	if errors.Is(err, unix.EINVAL) { // a kernel before 6.4
+		err = unix.Mount("tmpfs", dir, "tmpfs", 0, strings.Join(options, ","))
+	}
 	if errors.Is(err, unix.EPERM) {
 		return errNoMounts // root of a sandbox
 	}
 	return err
+}
+
+func (m *kernelMounter) share(dir string) (end func(), err error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, err
+	}
+	if shared, err := mountinfo.Shared(real); err != nil || shared {
+		return func() {}, err
+	}
+	// What is mounted inside stays visible.
+	if err := unix.Mount(real, real, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		if errors.Is(err, unix.EPERM) {
+			return func() {}, nil // root of a sandbox, which cannot mount volumes either
+		}
+		return nil, &os.PathError{Op: "mount", Path: real, Err: err}
+	}
+	end = func() { _ = unix.Unmount(real, unix.UMOUNT_NOFOLLOW) }
+	if err := unix.Mount("", real, "", unix.MS_SHARED|unix.MS_REC, ""); err != nil {
+		end()
+		return nil, &os.PathError{Op: "mount", Path: real, Err: err}
+	}
+	return end, nil
 }
 
 func (m *kernelMounter) hugePages(dir string, page, size int64) error {

@@ -107,6 +107,10 @@ type Options struct {
 	// if the process is not allowed to mount tmpfs, as in some sandboxes. Without it, pods with such volumes
 	// do not start there.
 	DiskForMemory bool
+	// SharedRoot makes RootDir a mount of its own that passes mounts on to those of containers, and from
+	// them, unless it is on such a mount: mount propagation of containers needs that. The mount is taken away
+	// when Run ends, unless volumes of pods are still mounted.
+	SharedRoot bool
 	// PullFallback uses an image that is present if a pull with the policy Always fails, for nodes without a
 	// registry.
 	PullFallback bool

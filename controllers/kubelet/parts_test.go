@@ -355,3 +355,26 @@ func TestSecretsOnDisk(t *testing.T) {
 	k.opts.DiskForMemory = true
 	require.NoError(t, k.inMemory(t.TempDir(), 0))
 }
+
+// The sums are those of Kubernetes 1.36.3, whose kubelet would restart containers with others.
+func TestHashOfContainers(t *testing.T) {
+	require.Equal(t, "470421b4", hashOf(&corev1.Container{Name: "web", Image: "busybox", Command: []string{"does not count"}}))
+	require.Equal(t, "c803af18", hashOf(&corev1.Container{Name: "a", Image: "r<>&/x:1"}))
+}
+
+func TestNotesForOthers(t *testing.T) {
+	pod := &corev1.Pod{}
+	c := &corev1.Container{}
+	notes := map[string]string{}
+	require.NoError(t, annotateForOthers(notes, pod, c))
+	require.Empty(t, notes)
+	pod.DeletionGracePeriodSeconds, pod.Spec.TerminationGracePeriodSeconds = new(int64(3)), new(int64(30))
+	c.Ports = []corev1.ContainerPort{{Name: "http", ContainerPort: 80, Protocol: corev1.ProtocolTCP}}
+	c.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"stop"}}}}
+	require.NoError(t, annotateForOthers(notes, pod, c))
+	require.Equal(t, map[string]string{
+		"io.kubernetes.pod.deletionGracePeriod": "3", "io.kubernetes.pod.terminationGracePeriod": "30",
+		"io.kubernetes.container.preStopHandler": `{"exec":{"command":["stop"]}}`,
+		"io.kubernetes.container.ports":          `[{"name":"http","containerPort":80,"protocol":"TCP"}]`,
+	}, notes)
+}

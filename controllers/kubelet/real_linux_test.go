@@ -20,6 +20,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,16 +32,21 @@ import (
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/cgroup"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/noderuntime"
+	"github.com/keelson-dev/keelson/store/aggregation"
 	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/builtin"
 	"github.com/keelson-dev/keelson/store/certs"
 	"github.com/keelson-dev/keelson/store/controlplane"
 	"github.com/keelson-dev/keelson/store/memory"
 )
 
-// TestReal runs the kubelet on a real containerd. All of it happens in a network namespace of its own, in a
-// second run of this test binary, so that pod and service addresses never meet those of the host.
-func TestReal(t *testing.T) {
+// TestReal runs the kubelet on a real containerd.
+func TestReal(t *testing.T) { inNamespace(t, testReal) }
+
+// inNamespace runs a test in a network namespace of its own, in a second run of this test binary, so that pod
+// and service addresses never meet those of the host.
+func inNamespace(t *testing.T, test func(*testing.T)) {
 	skip := func(why string) {
 		if os.Getenv("CI") == "true" {
 			t.Fatalf("CI must run this: %s", why)
@@ -51,7 +57,7 @@ func TestReal(t *testing.T) {
 		t.Skip("real containers: -short")
 	}
 	if os.Getenv("KEELSON_TEST_NETNS") != "" {
-		testReal(t)
+		test(t)
 		return
 	}
 	if why := noderuntime.Missing(); why != nil {
@@ -70,17 +76,14 @@ func TestReal(t *testing.T) {
 	defer func() { _ = exec.Command("ip", "netns", "delete", name).Run() }()
 	out, err = exec.Command("ip", "-n", name, "link", "set", "lo", "up").CombinedOutput()
 	require.NoError(t, err, string(out))
-	only := "^TestReal$"
+	only := "^" + t.Name() + "$"
 	if _, parts, ok := strings.Cut(flag.Lookup("test.run").Value.String(), "/"); ok {
 		only += "/" + parts
 	}
 	cmd := exec.CommandContext(t.Context(), "nsenter", "--net=/run/netns/"+name, os.Args[0], "-test.run="+only, "-test.v", "-test.timeout="+(10*time.Minute*slowness()).String())
 	cmd.Env = append(os.Environ(), "KEELSON_TEST_NETNS="+name)
-	out, err = cmd.CombinedOutput()
-	if err != nil || testing.Verbose() {
-		t.Logf("%s", out)
-	}
-	require.NoError(t, err, "in the namespace")
+	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
+	require.NoError(t, cmd.Run(), "in the namespace")
 }
 
 // realNode is a control plane, a containerd and a kubelet.
@@ -122,11 +125,16 @@ func startReal(t *testing.T) *realNode {
 
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
+	front := n.pki.kubelet.TLS()
+	authority := func() []byte { return n.pki.ca.CertPEM() }
 	cp, err := controlplane.New(controlplane.Options{
 		Server: apiserver.Options{Store: memory.New(memory.Options{}), Builtin: builtin.Options{ServiceCIDR: "10.96.0.0/16"},
 			AdvertiseAddress: "127.0.0.1", AdvertisePort: l.Addr().(*net.TCPAddr).Port,
 			Nodes: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: n.pki.pool, Certificates: []tls.Certificate{n.pki.kubelet.TLS()}}}},
-		ClientCAs: func() *x509.CertPool { return n.pki.pool }, ServiceAccountKeys: []any{n.pki.admin.Key},
+		ClientCAs: func() *x509.CertPool { return n.pki.pool }, ServiceAccountKeys: []any{n.pki.admin.Key}, ClientCAFile: authority,
+		RequestHeader: &authn.RequestHeaderOptions{ClientCAs: func() *x509.CertPool { return n.pki.pool }, AllowedNames: []string{"apiserver-kubelet-client"},
+			UsernameHeaders: []string{"X-Remote-User"}, GroupHeaders: []string{"X-Remote-Group"}, ExtraPrefixes: []string{"X-Remote-Extra-"}},
+		RequestHeaderCAFile: authority, Aggregation: aggregation.Options{Certificate: func() *tls.Certificate { return &front }},
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -179,7 +187,7 @@ func (n *realNode) startKubelet(stopPods bool) (stop func()) {
 	k, err := kubelet.New(n.conn, kubelet.Options{
 		NodeName: "node1", NodeIP: netip.MustParseAddr("127.0.0.1"), RootDir: filepath.Join(n.dir, "kubelet"), LogDir: filepath.Join(n.dir, "logs"),
 		RuntimeEndpoint: n.runtime.Endpoint(), RuntimeDial: n.gate.dial, Plugins: &kubelet.PluginOptions{}, StaticPodDir: n.static, ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: "cluster.local",
-		CgroupRoot: n.cgroup(), SystemdCgroups: systemdCgroups, PodPIDs: realPIDs, PullFallback: true, Listener: l, TLS: &tls.Config{Certificates: []tls.Certificate{n.pki.node.TLS()}, ClientCAs: n.pki.pool},
+		CgroupRoot: n.cgroup(), SystemdCgroups: systemdCgroups, SharedRoot: true, PodPIDs: realPIDs, PullFallback: true, Listener: l, TLS: &tls.Config{Certificates: []tls.Certificate{n.pki.node.TLS()}, ClientCAs: n.pki.pool},
 		StopPods: stopPods, SyncInterval: 2 * time.Second, Logger: log,
 		Placement: kubelet.PlacementPolicy{StaticCPUs: true, ReservedCPUs: "0"}, IPTables: kubelet.SystemIPTables{},
 		// The machine may be short of anything.
@@ -238,8 +246,11 @@ func (n *realNode) kubectl(args ...string) string {
 	return out
 }
 
+// apply creates what a manifest describes. Probes take as long as everything else does.
 func (n *realNode) apply(manifest string) {
 	n.t.Helper()
+	slow := int(slowness())
+	manifest = strings.NewReplacer("periodSeconds: 1,", fmt.Sprintf("periodSeconds: %d,", slow), "timeoutSeconds: 20", fmt.Sprintf("timeoutSeconds: %d", 20*slow)).Replace(manifest)
 	cmd := exec.Command("kubectl", "--kubeconfig", n.kubeconfig, "apply", "-f", "-")
 	cmd.Stdin = strings.NewReader(manifest)
 	out, err := cmd.CombinedOutput()
@@ -250,7 +261,7 @@ func (n *realNode) apply(manifest string) {
 func (n *realNode) until(what string, ok func(string) bool, args ...string) string {
 	n.t.Helper()
 	var out, complaints string
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond * slowness()) {
 		var err error
 		if out, complaints, err = n.try(args...); err == nil && ok(out) {
 			return out
@@ -320,6 +331,7 @@ func testReal(t *testing.T) {
 	n.stop()
 	n.endRuntime()
 	require.NoError(t, n.runtime.Close())
+	_ = syscall.Unmount(filepath.Join(n.dir, "kubelet"), 0) // SharedRoot's, unless volumes are mounted inside
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	require.NoError(t, err)
 	require.NotContains(t, string(mounts), n.dir, "mounts are left")

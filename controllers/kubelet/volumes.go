@@ -13,6 +13,8 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 )
 
 // The kinds of volumes, as their folders name them.
@@ -30,7 +32,7 @@ const (
 // Those that need a driver are made by the manager of volumes meanwhile; ready is false until they are there,
 // and the worker is woken when one is.
 func (w *worker) setUpVolumes(ctx context.Context, pod *corev1.Pod) (ready bool, err error) {
-	if err := os.MkdirAll(w.k.podDir(pod.UID), 0o750); err != nil {
+	if err := os.MkdirAll(filepath.Join(w.k.podDir(pod.UID), "volumes"), 0o750); err != nil {
 		return false, err
 	}
 	var theirs []*corev1.Volume
@@ -106,21 +108,22 @@ func (k *Kubelet) setUpVolume(ctx context.Context, pod *corev1.Pod, v *corev1.Vo
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return renew, err
 		}
+		mode := fs.FileMode(0o777)
 		if v.EmptyDir.Medium == corev1.StorageMediumMemory {
-			size := int64(0)
-			if v.EmptyDir.SizeLimit != nil {
-				size = v.EmptyDir.SizeLimit.Value()
-			}
-			if err := k.inMemory(dir, size); err != nil {
+			if err := k.inMemory(dir, k.memorySize(pod, v.EmptyDir.SizeLimit)); err != nil {
 				return renew, err
 			}
+			mode |= fs.ModeSticky
 		}
 		if isHugePages(v.EmptyDir.Medium) {
 			if err := k.inHugePages(pod, v.EmptyDir, dir); err != nil {
 				return renew, err
 			}
 		}
-		return renew, ownBy(dir, pod, 0o777)
+		if err := ownBy(dir, pod, mode); err != nil {
+			return renew, err
+		}
+		return renew, k.noteMade(pod.UID, v.Name)
 	case v.HostPath != nil:
 		return renew, checkHostPath(v.HostPath)
 	case v.Image != nil:
@@ -311,12 +314,17 @@ func (k *Kubelet) writePayload(pod *corev1.Pod, kind, name string, files map[str
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
+		mode := fs.FileMode(0o777)
 		if secret {
-			if err := k.mounts.tmpfs(dir, 0); err != nil {
+			if err := k.inMemory(dir, k.memorySize(pod, nil)); err != nil {
 				return err
 			}
+			mode |= fs.ModeSticky
 		}
-		if err := ownBy(dir, pod, 0o777); err != nil {
+		if err := ownBy(dir, pod, mode); err != nil {
+			return err
+		}
+		if err := k.noteMade(pod.UID, "wrapped_"+name); err != nil {
 			return err
 		}
 	}
@@ -325,6 +333,37 @@ func (k *Kubelet) writePayload(pod *corev1.Pod, kind, name string, files map[str
 		group = int(*sec.FSGroup)
 	}
 	return swapFiles(dir, files, group)
+}
+
+// noteMade lets the real kubelet, in the place of this one, find that the folder of a volume is made. It
+// would mount another file system over it.
+func (k *Kubelet) noteMade(uid types.UID, name string) error {
+	dir := filepath.Join(k.podDir(uid), "plugins", "kubernetes.io~"+kindEmptyDir, name)
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "ready"), os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// memorySize is how many bytes a volume in memory may hold: what all pods may have, or the memory limit of
+// the pod or the limit of the volume, if that is less.
+func (k *Kubelet) memorySize(pod *corev1.Pod, limit *resource.Quantity) int64 {
+	all := k.node.allocatable()[corev1.ResourceMemory]
+	size := all.Value()
+	least := func(n int64) {
+		if n > 0 && (size <= 0 || n < size) {
+			size = n
+		}
+	}
+	least(k.limits.pod(pod).GetMemoryLimitInBytes())
+	if limit != nil {
+		least(limit.Value())
+	}
+	return size
 }
 
 // inMemory makes a folder one in memory. Where this process may not mount, that fails unless the options

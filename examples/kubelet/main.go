@@ -257,7 +257,7 @@ func options(o *flags, c *kubeletconfig.Configuration) (kubelet.Options, error) 
 	if err != nil {
 		return ko, err
 	}
-	ko.Plugins, ko.KernelLog = &kubelet.PluginOptions{}, kubelet.KernelLog
+	ko.Plugins, ko.KernelLog, ko.SharedRoot = &kubelet.PluginOptions{}, kubelet.KernelLog, true
 	ko.NodeName, ko.RootDir, ko.NodeLabels, ko.PullFallback, ko.CertDir = o.hostname, o.rootDir, o.labels, o.pullFallback, o.certDir
 	if ko.NodeName == "" {
 		host, err := os.Hostname()

@@ -10,6 +10,38 @@ import (
 
 // Points returns the mount points in the order in which they were mounted. It works on Linux only.
 func Points() ([]string, error) {
+	all, err := read()
+	var points []string
+	for _, m := range all {
+		points = append(points, m.point)
+	}
+	return points, err
+}
+
+// Shared reports whether the mount that a path without symbolic links is on passes mounts on to its peers, as
+// those of containers are. It works on Linux only.
+func Shared(path string) (bool, error) {
+	all, err := read()
+	return shared(all, path), err
+}
+
+func shared(all []mount, path string) bool {
+	var on mount
+	for _, m := range all {
+		inside := m.point == "/" || path == m.point || strings.HasPrefix(path, m.point+"/")
+		if inside && len(m.point) >= len(on.point) { // of two at one point, the later one is above
+			on = m
+		}
+	}
+	return on.shared
+}
+
+type mount struct {
+	point  string
+	shared bool
+}
+
+func read() ([]mount, error) {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
 		return nil, err
@@ -18,16 +50,25 @@ func Points() ([]string, error) {
 	return parse(f)
 }
 
-func parse(r io.Reader) ([]string, error) {
-	var points []string
+func parse(r io.Reader) ([]mount, error) {
+	var all []mount
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, 1<<20)
 	for s.Scan() {
-		if f := strings.Fields(s.Text()); len(f) > 4 {
-			points = append(points, escapes.Replace(f[4]))
+		f := strings.Fields(s.Text())
+		if len(f) <= 4 {
+			continue
 		}
+		m := mount{point: escapes.Replace(f[4])}
+		for _, option := range f[5:] { // the optional ones end with a hyphen
+			if option == "-" {
+				break
+			}
+			m.shared = m.shared || strings.HasPrefix(option, "shared:")
+		}
+		all = append(all, m)
 	}
-	return points, s.Err()
+	return all, s.Err()
 }
 
 // escapes are the characters that the kernel writes in octal.
