@@ -134,6 +134,9 @@ func (o *options) readResolvConf() (err error) {
 // serve runs the server until ctx ends.
 func (o *options) serve(ctx context.Context, log *slog.Logger) error {
 	var s *clusterdns.Server
+	if o.publication == nil {
+		o.LeaderElect = false // answering needs no lease, only the publication does
+	}
 	o.Ready = map[string]health.Check{"dns": func(ctx context.Context) error { return s.Ready(ctx) }}
 	return o.Run(ctx, log, func(_ client.Conn, m *manager.Manager) (err error) {
 		if measured, ok := m.Monitor().(*metrics.Metrics); ok {

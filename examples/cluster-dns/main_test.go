@@ -18,6 +18,7 @@ import (
 	"github.com/miekg/dns"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
 	"github.com/keelson-dev/keelson/controllers/clusterdns"
@@ -131,6 +132,15 @@ func TestProgram(t *testing.T) {
 		_, text := p.get("/metrics")
 		return strings.Contains(text, `clusterdns_responses_total{rcode="NOERROR",type="A"} 2`)
 	})
+	require.NoError(t, p.stop())
+}
+
+// A server that publishes nothing needs no lease, and what is in its manifest is accepted by an API server.
+func TestServerOfADeployment(t *testing.T) {
+	c := controllertest.Start(t, controllertest.Options{Manifests: os.DirFS(".")})
+	require.Equal(t, "10.96.0.10", controllertest.Get[*corev1.Service](c, "kube-system", "kube-dns").Spec.ClusterIP)
+	p := start(t, "--kubeconfig="+c.Kubeconfig(), "--resolv-conf=")
+	require.Empty(t, controllertest.List[*coordinationv1.Lease](c, "kube-system"))
 	require.NoError(t, p.stop())
 }
 

@@ -14,17 +14,10 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
-	"github.com/keelson-dev/keelson/examples/internal/component"
+	"github.com/keelson-dev/keelson/examples/internal/flagtest"
 	"github.com/keelson-dev/keelson/store/certs"
 	"github.com/keelson-dev/keelson/store/memory"
 )
-
-// upstreamFlags are the names of the flags of kube-apiserver 1.36.3.
-func upstreamFlags(t *testing.T) []string {
-	text, err := os.ReadFile("testdata/flags-1.36.txt")
-	require.NoError(t, err)
-	return strings.Fields(string(text))
-}
 
 func flagSet(t *testing.T) *pflag.FlagSet {
 	gates, err := features()
@@ -34,15 +27,7 @@ func flagSet(t *testing.T) *pflag.FlagSet {
 
 // Every flag of kube-apiserver is known, and docs/kube-apiserver-flags.md says what becomes of it.
 func TestEveryFlagIsKnown(t *testing.T) {
-	page, unknown := component.FlagTable(flagSet(t), upstreamFlags(t), "KEELSON_UPDATE=1 go test ./examples/kube-apiserver -run TestEveryFlagIsKnown")
-	require.Empty(t, unknown)
-	const file = "../../docs/kube-apiserver-flags.md"
-	if os.Getenv("KEELSON_UPDATE") != "" {
-		require.NoError(t, os.WriteFile(file, []byte(page), 0o644))
-	}
-	have, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, page, string(have))
+	flagtest.Check(t, flagSet(t))
 }
 
 // The command line that kubeadm 1.36 writes into the manifest of kube-apiserver makes a server.

@@ -51,10 +51,6 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.version {
-		_, err := fmt.Println("Kubernetes v" + release.String() + ".0")
-		return err
-	}
 	if o.contention && o.profiling {
 		runtime.SetBlockProfileRate(1)
 		runtime.SetMutexProfileFraction(1)

@@ -85,9 +85,6 @@ func parse(args []string) (*options, error) {
 	if err := component.Parse(o.flagSet(), "Serves the Kubernetes API from etcd, or from memory.", args); err != nil {
 		return nil, err
 	}
-	if o.version {
-		return o, nil
-	}
 	return o, o.check()
 }
 
@@ -99,7 +96,6 @@ func newOptions(gates *featuregate.Gate) *options {
 func (o *options) flagSet() *pflag.FlagSet {
 	f := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
 	o.given, o.set = f.Changed, f
-	f.BoolVar(&o.version, "version", false, "print the version, and exit")
 	o.servingFlags(f)
 	o.authentication.flags(f)
 	o.authorization.flags(f)

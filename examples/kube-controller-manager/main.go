@@ -160,7 +160,7 @@ func parse(args []string) (*options, error) {
 
 func run(args []string) error {
 	o, err := parse(args)
-	if err != nil || o.PrintVersion(os.Stdout) {
+	if err != nil {
 		return err
 	}
 	if err := o.complete(); err != nil {

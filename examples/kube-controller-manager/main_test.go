@@ -21,26 +21,16 @@ import (
 	"github.com/keelson-dev/keelson/controllers/builtin"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/manager"
-	"github.com/keelson-dev/keelson/examples/internal/component"
+	"github.com/keelson-dev/keelson/examples/internal/flagtest"
 	"github.com/keelson-dev/keelson/store/certs"
 )
 
 // Every flag of kube-controller-manager is known, and docs/kube-controller-manager-flags.md says what becomes
 // of it.
 func TestEveryFlagIsKnown(t *testing.T) {
-	upstream, err := os.ReadFile("testdata/flags-1.36.txt")
-	require.NoError(t, err)
 	_, f, err := newOptions()
 	require.NoError(t, err)
-	page, unknown := component.FlagTable(f, strings.Fields(string(upstream)), "KEELSON_UPDATE=1 go test ./examples/kube-controller-manager -run TestEveryFlagIsKnown")
-	require.Empty(t, unknown)
-	const file = "../../docs/kube-controller-manager-flags.md"
-	if os.Getenv("KEELSON_UPDATE") != "" {
-		require.NoError(t, os.WriteFile(file, []byte(page), 0o644))
-	}
-	have, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, page, string(have))
+	flagtest.Check(t, f)
 }
 
 // completed parses a command line and reads the files that it names.
@@ -108,14 +98,6 @@ func TestFlags(t *testing.T) {
 		_, err := completed(strings.Fields(args)...)
 		require.ErrorContains(t, err, why, args)
 	}
-}
-
-func TestVersionIsPrinted(t *testing.T) {
-	o, err := parse([]string{"--version"})
-	require.NoError(t, err)
-	var b strings.Builder
-	require.True(t, o.PrintVersion(&b))
-	require.Equal(t, "Kubernetes v1.36.0\n", b.String())
 }
 
 // The program that runs against an API server has a health check for each of its controllers.

@@ -16,8 +16,8 @@ import (
 
 // flags are those that are not part of the configuration.
 type flags struct {
-	config, writeTo, master    string
-	cleanup, initOnly, version bool
+	config, writeTo, master string
+	cleanup, initOnly       bool
 
 	set *pflag.FlagSet
 }
@@ -31,7 +31,6 @@ func (o *flags) register(c *configuration) *pflag.FlagSet {
 	f.StringVar(&o.master, "master", "", "address of the API server, instead of the kubeconfig's")
 	f.BoolVar(&o.cleanup, "cleanup", false, "remove all rules of the proxy, of every mode, and exit")
 	f.BoolVar(&o.initOnly, "init-only", false, "set the kernel parameters, which takes all privileges of root, and exit; with CAP_NET_ADMIN the proxy runs then")
-	f.BoolVar(&o.version, "version", false, "print the version, and exit")
 	c.flags(f)
 	component.Refuse(f, refusedFlags)
 	return f

@@ -39,11 +39,7 @@ func run(args []string) error {
 	ctx, stop := component.Context()
 	defer stop()
 	log := component.Logger(c.Logging.Verbosity)
-	switch {
-	case o.version:
-		fmt.Println(version())
-		return nil
-	case o.writeTo != "":
+	if o.writeTo != "" {
 		return c.write(o.writeTo)
 	}
 	kernel, err := proxy.NewKernel("")

@@ -51,9 +51,6 @@ func run(args []string) error {
 	if err := component.Parse(f, "Gives pods nodes.", args); err != nil {
 		return err
 	}
-	if o.PrintVersion(os.Stdout) {
-		return nil
-	}
 	opts, err := o.complete(f)
 	if err != nil {
 		return err

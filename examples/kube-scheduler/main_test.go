@@ -15,6 +15,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/controllers/scheduler"
 	"github.com/keelson-dev/keelson/examples/internal/component"
+	"github.com/keelson-dev/keelson/examples/internal/flagtest"
 )
 
 // read parses flags and then a configuration with the given fields.
@@ -30,18 +31,7 @@ func read(t *testing.T, fields string, args ...string) (options, scheduler.Optio
 
 // Every flag of kube-scheduler is known, and docs/kube-scheduler-flags.md says what becomes of it.
 func TestEveryFlagIsKnown(t *testing.T) {
-	upstream, err := os.ReadFile("testdata/flags-1.36.txt")
-	require.NoError(t, err)
-	page, unknown := component.FlagTable(newFlags(&options{Options: component.Options{Name: "kube-scheduler"}}), strings.Fields(string(upstream)),
-		"KEELSON_UPDATE=1 go test ./examples/kube-scheduler -run TestEveryFlagIsKnown")
-	require.Empty(t, unknown)
-	const file = "../../docs/kube-scheduler-flags.md"
-	if os.Getenv("KEELSON_UPDATE") != "" {
-		require.NoError(t, os.WriteFile(file, []byte(page), 0o644))
-	}
-	have, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, page, string(have))
+	flagtest.Check(t, newFlags(&options{Options: component.Options{Name: "kube-scheduler"}}))
 }
 
 // The command line that kubeadm 1.36 writes into the manifest of kube-scheduler is accepted; what has another

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/keelson-dev/keelson/controllers/kubelet/kubeletconfig"
+	"github.com/keelson-dev/keelson/examples/internal/component"
 )
 
 // The flags of the kubelet of Kubernetes 1.36. Most are fields of the configuration file too,
@@ -20,6 +20,18 @@ func bind(f *pflag.FlagSet, c *kubeletconfig.Configuration) {
 	bindResources(f, c)
 	bindPods(f, c)
 	bindEviction(f, c)
+	component.Limit(f, map[string]component.Fixed{
+		"anonymous-auth":                    {Values: []string{"false"}, Why: "the kubelet API requires authentication"},
+		"streaming-connection-idle-timeout": {Values: []string{"4h"}, Why: "other times are not supported"},
+		"runonce":                           {Values: []string{"false"}, Why: "removed from Kubernetes"},
+		"protect-kernel-defaults":           {Values: []string{"false"}, Why: "kernel parameters of the machine are neither changed nor checked"},
+		"kubelet-cgroups":                   {Values: []string{""}, Why: "no processes are moved between cgroups: use the system's service manager"},
+		"system-cgroups":                    {Values: []string{""}, Why: "no processes are moved between cgroups: use the system's service manager"},
+		"qos-reserved":                      {Values: []string{""}, Why: "an alpha feature that this kubelet does not have"},
+		"enable-controller-attach-detach":   {Values: []string{"true"}, Why: "this kubelet attaches no volumes"},
+		"volume-plugin-dir":                 {Values: []string{c.VolumePluginDir}, Why: "flexVolume plugins are not supported"},
+		"kernel-memcg-notification":         {Values: []string{"false"}, Why: "memory is measured periodically"},
+	})
 }
 
 func bindSources(f *pflag.FlagSet, c *kubeletconfig.Configuration) {
@@ -52,7 +64,7 @@ func bindServers(f *pflag.FlagSet, c *kubeletconfig.Configuration) {
 	f.StringVar(&c.TLSMinVersion, "tls-min-version", c.TLSMinVersion, "VersionTLS12 or VersionTLS13")
 	f.BoolVar(&c.RotateCertificates, "rotate-certificates", c.RotateCertificates, "renew the client certificate through the API server")
 	f.BoolVar(&c.ServerTLSBootstrap, "rotate-server-certificates", c.ServerTLSBootstrap, "request the serving certificate from the API server and renew it in time")
-	f.BoolVar(c.Authentication.Anonymous.Enabled, "anonymous-auth", *c.Authentication.Anonymous.Enabled, "must be false: the kubelet API requires authentication")
+	f.BoolVar(c.Authentication.Anonymous.Enabled, "anonymous-auth", *c.Authentication.Anonymous.Enabled, "")
 	f.StringVar(&c.Authentication.X509.ClientCAFile, "client-ca-file", c.Authentication.X509.ClientCAFile, "authorities of client certificates; empty: client certificates are not accepted")
 	webhook, rights := &c.Authentication.Webhook, &c.Authorization
 	f.BoolVar(webhook.Enabled, "authentication-token-webhook", *webhook.Enabled, "accept bearer tokens that the API server accepts in a TokenReview")
@@ -62,7 +74,7 @@ func bindServers(f *pflag.FlagSet, c *kubeletconfig.Configuration) {
 	duration(&rights.Webhook.CacheUnauthorizedTTL.Duration, "authorization-webhook-cache-unauthorized-ttl", "how long a denying SubjectAccessReview is cached")
 	f.BoolVar(c.EnableDebuggingHandlers, "enable-debugging-handlers", *c.EnableDebuggingHandlers, "serve logs, commands and port forwarding of pods")
 	f.BoolVar(&c.EnableContentionProfiling, "contention-profiling", c.EnableContentionProfiling, "profile waiting for locks")
-	duration(&c.StreamingConnectionIdleTimeout.Duration, "streaming-connection-idle-timeout", "how long port forwarding may be idle; only 4h is supported")
+	duration(&c.StreamingConnectionIdleTimeout.Duration, "streaming-connection-idle-timeout", "")
 }
 
 func bindNode(f *pflag.FlagSet, c *kubeletconfig.Configuration) {
@@ -84,9 +96,9 @@ func bindNode(f *pflag.FlagSet, c *kubeletconfig.Configuration) {
 	f.Int64Var(&c.MaxOpenFiles, "max-open-files", c.MaxOpenFiles, "most files this process may open")
 	f.BoolVar(c.FailSwapOn, "fail-swap-on", *c.FailSwapOn, "do not start while swap is enabled")
 	f.BoolVar(c.FailCgroupV1, "fail-cgroupv1", *c.FailCgroupV1, "do not start on a machine with cgroup v1")
-	f.BoolVar(&c.RunOnce, "runonce", c.RunOnce, "not supported: removed from Kubernetes")
+	f.BoolVar(&c.RunOnce, "runonce", c.RunOnce, "")
 	f.BoolVar(c.MakeIPTablesUtilChains, "make-iptables-util-chains", *c.MakeIPTablesUtilChains, "make the iptables chains by which other components find the variant of iptables, and KUBE-FIREWALL")
-	f.BoolVar(&c.ProtectKernelDefaults, "protect-kernel-defaults", c.ProtectKernelDefaults, "not supported: check kernel parameters")
+	f.BoolVar(&c.ProtectKernelDefaults, "protect-kernel-defaults", c.ProtectKernelDefaults, "")
 	f.StringVar(&c.HairpinMode, "hairpin-mode", c.HairpinMode, "accepted for compatibility: the network plugin decides it")
 	f.Var(&gates{to: &c.FeatureGates}, "feature-gates", "features, as Name=true,...; those this kubelet has cannot be turned off, nor others on")
 }
@@ -95,8 +107,8 @@ func bindResources(f *pflag.FlagSet, c *kubeletconfig.Configuration) {
 	f.StringVar(&c.CgroupRoot, "cgroup-root", c.CgroupRoot, "cgroup above those of pods")
 	f.BoolVar(c.CgroupsPerQOS, "cgroups-per-qos", *c.CgroupsPerQOS, "make cgroups per quality of service and pod")
 	f.StringVar(&c.CgroupDriver, "cgroup-driver", c.CgroupDriver, "how cgroups are named: cgroupfs or systemd; a runtime that says which it uses is followed")
-	f.StringVar(&c.KubeletCgroups, "kubelet-cgroups", c.KubeletCgroups, "not supported: cgroup of this process")
-	f.StringVar(&c.SystemCgroups, "system-cgroups", c.SystemCgroups, "not supported: cgroup of other processes")
+	f.StringVar(&c.KubeletCgroups, "kubelet-cgroups", c.KubeletCgroups, "")
+	f.StringVar(&c.SystemCgroups, "system-cgroups", c.SystemCgroups, "")
 	f.StringSliceVar(&c.EnforceNodeAllocatable, "enforce-node-allocatable", c.EnforceNodeAllocatable, "what is limited: pods, system-reserved, kube-reserved, or the latter two with -compressible for CPU time only; or none")
 	f.Var(&pairs{to: &c.KubeReserved, sep: "="}, "kube-reserved", "resources kept from pods for Kubernetes, as cpu=100m,memory=100Mi")
 	f.Var(&pairs{to: &c.SystemReserved, sep: "="}, "system-reserved", "resources kept from pods for the system")
@@ -111,7 +123,7 @@ func bindResources(f *pflag.FlagSet, c *kubeletconfig.Configuration) {
 	f.StringVar(&c.TopologyManagerScope, "topology-manager-scope", c.TopologyManagerScope, "what must be near each other: the resources of a container, or of a pod")
 	f.Var(&pairs{to: &c.TopologyManagerPolicyOptions, sep: "="}, "topology-manager-policy-options", "prefer-closest-numa-nodes=true, max-allowable-numa-nodes=N")
 	f.Var(&reservations{to: &c.ReservedMemory}, "reserved-memory", "memory of NUMA nodes that is not given to containers, as 0:memory=1Gi,hugepages-1Gi=2Gi;1:memory=2Gi")
-	f.Var(&pairs{to: &c.QOSReserved, sep: "="}, "qos-reserved", "not supported: an alpha feature")
+	f.Var(&pairs{to: &c.QOSReserved, sep: "="}, "qos-reserved", "")
 	f.BoolVar(c.CPUCFSQuota, "cpu-cfs-quota", *c.CPUCFSQuota, "enforce CPU limits")
 	f.DurationVar(&c.CPUCFSQuotaPeriod.Duration, "cpu-cfs-quota-period", c.CPUCFSQuotaPeriod.Duration, "period of CPU limits; another one than 100ms needs the feature gate CustomCPUCFSQuotaPeriod")
 }
@@ -129,8 +141,8 @@ func bindPods(f *pflag.FlagSet, c *kubeletconfig.Configuration) {
 	f.Int32Var(c.ImageGCHighThresholdPercent, "image-gc-high-threshold", *c.ImageGCHighThresholdPercent, "percentage of the disk's use from which on unused images are removed")
 	f.Int32Var(c.ImageGCLowThresholdPercent, "image-gc-low-threshold", *c.ImageGCLowThresholdPercent, "percentage of the disk's use down to which they are")
 	f.DurationVar(&c.VolumeStatsAggPeriod.Duration, "volume-stats-agg-period", c.VolumeStatsAggPeriod.Duration, "how often the disk use of pods is measured")
-	f.BoolVar(c.EnableControllerAttachDetach, "enable-controller-attach-detach", *c.EnableControllerAttachDetach, "only true is supported")
-	f.StringVar(&c.VolumePluginDir, "volume-plugin-dir", c.VolumePluginDir, "not supported: folder of flexVolume plugins")
+	f.BoolVar(c.EnableControllerAttachDetach, "enable-controller-attach-detach", *c.EnableControllerAttachDetach, "")
+	f.StringVar(&c.VolumePluginDir, "volume-plugin-dir", c.VolumePluginDir, "")
 }
 
 func bindEviction(f *pflag.FlagSet, c *kubeletconfig.Configuration) {
@@ -140,37 +152,34 @@ func bindEviction(f *pflag.FlagSet, c *kubeletconfig.Configuration) {
 	f.Var(&pairs{to: &c.EvictionMinimumReclaim, sep: "="}, "eviction-minimum-reclaim", "how much more than the threshold has to be available, as imagefs.available=2Gi,...")
 	f.DurationVar(&c.EvictionPressureTransitionPeriod.Duration, "eviction-pressure-transition-period", c.EvictionPressureTransitionPeriod.Duration, "how long a pressure condition outlives its cause")
 	f.Int32Var(&c.EvictionMaxPodGracePeriod, "eviction-max-pod-grace-period", c.EvictionMaxPodGracePeriod, "most seconds a pod gets to end at a soft threshold")
-	f.BoolVar(&c.KernelMemcgNotification, "kernel-memcg-notification", c.KernelMemcgNotification, "not supported: memory is measured periodically")
+	f.BoolVar(&c.KernelMemcgNotification, "kernel-memcg-notification", c.KernelMemcgNotification, "")
 	f.BoolVar(c.LocalStorageCapacityIsolation, "local-storage-capacity-isolation", *c.LocalStorageCapacityIsolation, "evict pods that use more disk space than their limits")
 }
 
-// refused are upstream's flags without a field, and why this kubelet does not have them. The value is what
-// they may be set to all the same.
-var refused = []struct{ name, neutral, why string }{
-	{"lock-file", "", "an alpha feature"},
-	{"exit-on-lock-contention", "false", "an alpha feature"},
-	{"runtime-cgroups", "", "this kubelet moves no processes between cgroups"},
-	{"experimental-mounter-path", "", "removed from Kubernetes"},
-	{"experimental-allocatable-ignore-eviction", "false", "hard eviction thresholds are never allocatable"},
-	{"minimum-container-ttl-duration", "0s", "deprecated; ended containers beyond the newest are removed at once"},
-	{"maximum-dead-containers-per-container", "1", "deprecated; one ended run of each container is kept"},
-	{"maximum-dead-containers", "-1", "deprecated; one ended run of each container is kept"},
-}
+// cadvisor is why flags of cAdvisor, which upstream's kubelet carries along, are refused.
+const cadvisor = "a flag of cAdvisor, which is no part of this kubelet: the runtime says what containers use"
 
-func bindRefused(f *pflag.FlagSet) (check func() error) {
-	values := make([]string, len(refused))
-	for i, r := range refused {
-		f.StringVar(&values[i], r.name, r.neutral, "not supported: "+r.why)
-		if r.neutral == "false" {
-			f.Lookup(r.name).NoOptDefVal = "true"
-		}
-	}
-	return func() error {
-		for i, r := range refused {
-			if values[i] != r.neutral {
-				return fmt.Errorf("--%s=%s: %s", r.name, values[i], r.why)
-			}
-		}
-		return nil
+// bindOthers registers upstream's flags without a field: what they may be set to, or why not.
+func bindOthers(f *pflag.FlagSet) {
+	component.Fix(f, map[string]component.Fixed{
+		"exit-on-lock-contention":                  {Values: []string{"false"}, Why: "an alpha feature that this kubelet does not have"},
+		"experimental-allocatable-ignore-eviction": {Values: []string{"false"}, Why: "hard eviction thresholds are never allocatable"},
+		"minimum-container-ttl-duration":           {Values: []string{"0s"}, Why: "deprecated; ended containers beyond the newest are removed at once"},
+		"maximum-dead-containers-per-container":    {Values: []string{"1"}, Why: "deprecated; one ended run of each container is kept"},
+		"maximum-dead-containers":                  {Values: []string{"-1"}, Why: "deprecated; one ended run of each container is kept"},
+	})
+	component.Refuse(f, map[string]string{
+		"lock-file":                 "an alpha feature that this kubelet does not have",
+		"runtime-cgroups":           "this kubelet moves no processes between cgroups",
+		"experimental-mounter-path": "removed from Kubernetes",
+		"boot-id-file":              "the ID of the boot is read from /proc/sys/kernel/random/boot_id",
+		"machine-id-file":           "the ID of the machine is read from /etc/machine-id",
+	})
+	for _, name := range []string{"application-metrics-count-limit", "container-hints", "containerd", "containerd-namespace",
+		"enable-load-reader", "event-storage-age-limit", "event-storage-event-limit", "global-housekeeping-interval",
+		"housekeeping-interval", "log-cadvisor-usage", "storage-driver-buffer-duration", "storage-driver-db",
+		"storage-driver-host", "storage-driver-password", "storage-driver-secure", "storage-driver-table",
+		"storage-driver-user"} {
+		component.Refuse(f, map[string]string{name: cadvisor})
 	}
 }

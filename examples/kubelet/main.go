@@ -40,7 +40,7 @@ type flags struct {
 	pullFallback                                                                        bool
 	providers, providerDir                                                              string
 	private                                                                             private
-	verbosity                                                                           int
+	logging                                                                             component.Logging
 	// set has the flags of the command line.
 	set *pflag.FlagSet
 }
@@ -59,20 +59,14 @@ func (o *flags) bind(f *pflag.FlagSet) {
 	f.BoolVar(&o.pullFallback, "pull-fallback", false, "use an image that is present when it cannot be pulled as its policy says (for nodes without a registry)")
 	f.StringVar(&o.providers, "image-credential-provider-config", "", "CredentialProviderConfig (kubelet.config.k8s.io/v1), or a folder of such, of the programs that give credentials for images")
 	f.StringVar(&o.providerDir, "image-credential-provider-bin-dir", "", "folder of the programs that give credentials for images")
-	f.IntVarP(&o.verbosity, "v", "v", 0, "log verbosity: 0 warnings, 2 information, 4 debugging")
+	o.logging.Flags(f)
 	o.private.flags(f)
 }
 
 // parse reads flags and configuration files; flags win over files.
 func parse(args []string) (*flags, *kubeletconfig.Configuration, error) {
-	set := func(o *flags, c *kubeletconfig.Configuration) (*pflag.FlagSet, func() error) {
-		f := pflag.NewFlagSet("kubelet", pflag.ContinueOnError)
-		o.bind(f)
-		bind(f, c)
-		return f, bindRefused(f)
-	}
 	o, c := &flags{}, kubeletconfig.Default()
-	f, check := set(o, c)
+	f := flagSet(o, c)
 	if err := component.Parse(f, "Runs the pods of one node.", args); err != nil {
 		return nil, nil, err
 	}
@@ -82,16 +76,28 @@ func parse(args []string) (*flags, *kubeletconfig.Configuration, error) {
 			return nil, nil, err
 		}
 		o = &flags{}
-		f, check = set(o, c)
+		f = flagSet(o, c)
 		if err := f.Parse(args); err != nil { // once more, over the files
 			return nil, nil, err
 		}
 	}
 	o.set = f
 	if !f.Changed("v") {
-		o.verbosity = int(c.Logging.Verbosity)
+		o.logging.Verbosity = int(c.Logging.Verbosity)
 	}
-	return o, c, errors.Join(check(), c.Check(), checkTracing(c), checkAlone(o, c))
+	if !f.Changed("logging-format") {
+		o.logging.Format = c.Logging.Format
+	}
+	return o, c, errors.Join(o.logging.Validate(), c.Check(), checkTracing(c), checkAlone(o, c))
+}
+
+// flagSet returns the flags, which set o and c.
+func flagSet(o *flags, c *kubeletconfig.Configuration) *pflag.FlagSet {
+	f := pflag.NewFlagSet("kubelet", pflag.ContinueOnError)
+	o.bind(f)
+	bind(f, c)
+	bindOthers(f)
+	return f
 }
 
 // checkAlone refuses what needs an API server where there is none.
@@ -123,7 +129,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	log, level := logger(o, c)
+	log, setVerbosity := o.logging.Adjustable()
 	if err := prepareProcess(c); err != nil {
 		return err
 	}
@@ -149,7 +155,13 @@ func run(ctx context.Context, args []string) error {
 	}
 	ko.Logger = log
 	if *c.EnableDebugFlagsHandler {
-		ko.SetVerbosity = level
+		ko.SetVerbosity = func(text string) error {
+			n, err := strconv.Atoi(text)
+			if err == nil {
+				setVerbosity(n)
+			}
+			return err
+		}
 	}
 	ko.ClientCertificate = conn.manager()
 	if ko.TLS, err = serving(o, c, ko.NodeName, ko.NodeIP, log); err != nil {
@@ -183,35 +195,6 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	return runWith(ctx, rt, start)
-}
-
-// logger logs to standard error. The function sets its verbosity.
-func logger(o *flags, c *kubeletconfig.Configuration) (*slog.Logger, func(string) error) {
-	level := &slog.LevelVar{}
-	set := func(verbosity int) {
-		switch {
-		case verbosity >= 4:
-			level.Set(slog.LevelDebug)
-		case verbosity >= 2:
-			level.Set(slog.LevelInfo)
-		default:
-			level.Set(slog.LevelWarn)
-		}
-	}
-	set(o.verbosity)
-	opts := &slog.HandlerOptions{Level: level}
-	log := slog.New(slog.NewTextHandler(os.Stderr, opts))
-	if c.Logging.Format == "json" {
-		log = slog.New(slog.NewJSONHandler(os.Stderr, opts))
-	}
-	return log, func(text string) error {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return err
-		}
-		set(n)
-		return nil
-	}
 }
 
 // pages are what the kubelet says about itself.

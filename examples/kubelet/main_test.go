@@ -18,7 +18,10 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/controllers/kubelet"
 	"github.com/keelson-dev/keelson/controllers/kubelet/fakecri"
+	"github.com/keelson-dev/keelson/controllers/kubelet/kubeletconfig"
 	"github.com/keelson-dev/keelson/examples/internal/collector"
+	"github.com/keelson-dev/keelson/examples/internal/component"
+	"github.com/keelson-dev/keelson/examples/internal/flagtest"
 )
 
 func TestFlagsWinOverTheFile(t *testing.T) {
@@ -74,7 +77,7 @@ func TestWhatIsRefused(t *testing.T) {
 	_, _, err := parse([]string{"--kubeconfig=x", "--no-such-flag"})
 	require.ErrorContains(t, err, "unknown flag")
 	_, _, err = parse([]string{"--kubeconfig=x", "--lock-file=/run/lock"})
-	require.ErrorContains(t, err, "--lock-file=/run/lock: an alpha feature")
+	require.ErrorContains(t, err, `"--lock-file" flag: an alpha feature`)
 	o, c, err := parse([]string{"--kubeconfig=x", "--minimum-container-ttl-duration=0s", "--cloud-provider=external"})
 	require.NoError(t, err)
 	ko, err := options(o, c)
@@ -83,6 +86,30 @@ func TestWhatIsRefused(t *testing.T) {
 	o.cloud = "aws"
 	_, err = options(o, c)
 	require.EqualError(t, err, "--cloud-provider=aws: cloud providers are programs of their own; set it to external")
+}
+
+// Every flag of the kubelet is known, and docs/kubelet-flags.md says what becomes of it.
+func TestEveryFlagIsKnown(t *testing.T) {
+	flagtest.Check(t, flagSet(&flags{}, kubeletconfig.Default()))
+}
+
+// The command line wins over the file, and what has another effect here is refused with the reason.
+func TestFlagsOfTheLog(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nlogging: {format: json, verbosity: 2}\n"), 0o600))
+	for args, want := range map[string]component.Logging{
+		"":                          {Format: "json", Verbosity: 2},
+		"-v=4":                      {Format: "json", Verbosity: 4},
+		"--logging-format=text -v0": {Format: "text"},
+	} {
+		o, _, err := parse(append(strings.Fields(args), "--config="+file, "--kubeconfig=x"))
+		require.NoError(t, err)
+		require.Equal(t, want, o.logging, args)
+	}
+	for flag, why := range map[string]string{"--housekeeping-interval=1s": "cAdvisor", "--maximum-dead-containers=3": "one ended run", "--logging-format=xml": "want text or json"} {
+		_, _, err := parse([]string{flag, "--kubeconfig=x"})
+		require.ErrorContains(t, err, why, flag)
+	}
 }
 
 // Programs for credentials are those of a file and a folder, which exist.

@@ -97,8 +97,12 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 }
 
 // Parse parses the arguments; an unknown flag or a stray argument is an error that names the closest known
-// flag and points to --help, which prints all flags.
+// flag and points to --help, which prints all flags. It adds the flag --version, which prints the version.
+// After both of them the error is [pflag.ErrHelp], and the program has nothing to do.
 func Parse(f *pflag.FlagSet, what string, args []string) error {
+	if f.Lookup("version") == nil { // f is parsed for the first time
+		f.Bool("version", false, "print the version, and exit")
+	}
 	f.SortFlags = true
 	f.Usage = func() {
 		fmt.Fprintf(os.Stdout, "%s\n\nUsage: %s [flags]\n\n%s", what, f.Name(), f.FlagUsages())
@@ -110,6 +114,10 @@ func Parse(f *pflag.FlagSet, what string, args []string) error {
 	}
 	if f.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q; see --help", f.Arg(0))
+	}
+	if version, _ := f.GetBool("version"); version {
+		fmt.Fprintf(os.Stdout, "Kubernetes v%s.0\n", release)
+		return pflag.ErrHelp
 	}
 	return nil
 }
@@ -259,14 +267,14 @@ func (o *Options) pages(ctx context.Context, log *slog.Logger, m *manager.Manage
 	}
 	h.Handle("GET /metrics", measured)
 	h.Handle("GET /debug/queues", measured.Queues())
-	pages := Pages{Name: o.Name, Version: version, Flags: o.flags, Config: o.Configz, Profiles: !o.NoProfiling,
+	pages := Pages{Name: o.Name, Version: release, Flags: o.flags, Config: o.Configz, Profiles: !o.NoProfiling,
 		Paths: []string{"/debug/queues", "/healthz", "/livez", "/metrics", "/readyz"}}
 	pages.Register(h.Handle)
 	return h, nil
 }
 
-// version is the release of Kubernetes that the programs are for.
-const version = "1.36"
+// release is the version of Kubernetes that the programs are for.
+const release = "1.36"
 
 // open reports whether every caller may read all pages: those of this machine may if no API server decides.
 func (o *Options) open() bool {

@@ -40,6 +40,14 @@ func TestParse(t *testing.T) {
 	require.EqualError(t, component.Parse(f, "A component.", []string{"--nope"}), "unknown flag: --nope; see --help")
 	require.ErrorContains(t, component.Parse(f, "A component.", []string{"stray"}), "see --help")
 
+	text := printed(t, f, "--help")
+	require.Contains(t, text, "A component.\n\nUsage: a-component [flags]\n\n")
+	require.Contains(t, text, "--leader-elect ")
+	require.Equal(t, "Kubernetes v1.36.0\n", printed(t, f, "--version"), "as kubeadm reads it")
+}
+
+// printed returns what Parse prints because of a flag.
+func printed(t *testing.T, f *pflag.FlagSet, flag string) string {
 	read, write, err := os.Pipe()
 	require.NoError(t, err)
 	stdout := os.Stdout
@@ -47,14 +55,13 @@ func TestParse(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		defer write.Close()
-		done <- component.Parse(f, "A component.", []string{"--help"})
+		done <- component.Parse(f, "A component.", []string{flag})
 	}()
-	text, readErr := io.ReadAll(read)
+	text, err := io.ReadAll(read)
 	os.Stdout = stdout
-	require.NoError(t, readErr)
+	require.NoError(t, err)
 	require.ErrorIs(t, <-done, pflag.ErrHelp)
-	require.Contains(t, string(text), "A component.\n\nUsage: a-component [flags]\n\n")
-	require.Contains(t, string(text), "--leader-elect ")
+	return string(text)
 }
 
 // A program whose own port is authenticated by an API server shows its pages to those who may read them

@@ -16,8 +16,8 @@ func FlagTable(f *pflag.FlagSet, upstream []string, test string) (page string, u
 		"```sh norun\n%[2]s\n```\n\n| flag | |\n|---|---|\n", f.Name(), test)
 	for _, name := range upstream {
 		switch flag := f.Lookup(name); {
-		case name == "help":
-			b.WriteString("| `--help` | works |\n")
+		case name == "help" || name == "version": // Parse adds them
+			fmt.Fprintf(&b, "| `--%s` | works |\n", name)
 		case flag == nil:
 			unknown = append(unknown, name)
 		default:
@@ -41,7 +41,11 @@ func fate(f *pflag.Flag) string {
 		return "no effect: " + why
 	}
 	if fixed, ok := FixedValue(f); ok {
-		return "only `" + strings.Join(slices.DeleteFunc(slices.Clone(fixed.Values), func(v string) bool { return v == "" }), "`, `") + "`: " + fixed.Why
+		values := slices.DeleteFunc(slices.Clone(fixed.Values), func(v string) bool { return v == "" })
+		if len(values) == 0 {
+			return "refused: " + fixed.Why
+		}
+		return "only `" + strings.Join(values, "`, `") + "`: " + fixed.Why
 	}
 	return "works"
 }

@@ -43,16 +43,26 @@ func (l *Logging) Validate() error {
 }
 
 // Logger logs to standard error.
-func (l *Logging) Logger() *slog.Logger { return l.logger(os.Stderr) }
+func (l *Logging) Logger() *slog.Logger { return l.logger(os.Stderr, levelOf(l.Verbosity)) }
 
-func (l *Logging) logger(w io.Writer) *slog.Logger {
-	level := slog.LevelWarn
+// Adjustable logs to standard error as well. set changes the verbosity, and may be called at any time.
+func (l *Logging) Adjustable() (log *slog.Logger, set func(verbosity int)) {
+	level := &slog.LevelVar{}
+	level.Set(levelOf(l.Verbosity))
+	return l.logger(os.Stderr, level), func(verbosity int) { level.Set(levelOf(verbosity)) }
+}
+
+func levelOf(verbosity int) slog.Level {
 	switch {
-	case l.Verbosity >= 4:
-		level = slog.LevelDebug
-	case l.Verbosity >= 2:
-		level = slog.LevelInfo
+	case verbosity >= 4:
+		return slog.LevelDebug
+	case verbosity >= 2:
+		return slog.LevelInfo
 	}
+	return slog.LevelWarn
+}
+
+func (l *Logging) logger(w io.Writer, level slog.Leveler) *slog.Logger {
 	if l.Format != "json" {
 		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 	}

@@ -18,7 +18,7 @@ func TestLogging(t *testing.T) {
 	require.NoError(t, f.Parse([]string{"--logging-format=json", "-v2", "--log-flush-frequency=5s"}))
 	require.NoError(t, l.Validate())
 	var out strings.Builder
-	log := l.logger(&out)
+	log := l.logger(&out, levelOf(l.Verbosity))
 	log.Debug("left out")
 	log.Info("pod started", "name", "a", "v", "kept")
 	log.Error("start pod failed", "err", errors.New("no image"))

@@ -1,8 +1,6 @@
 package component
 
 import (
-	"fmt"
-	"io"
 	"runtime"
 	"strconv"
 
@@ -10,7 +8,7 @@ import (
 )
 
 // process are the flags that all programs share and that are not about their work.
-type process struct{ version, contention, noHTTP2 bool }
+type process struct{ contention, noHTTP2 bool }
 
 // switchOff is a flag that is on unless it is set to false.
 type switchOff struct{ off *bool }
@@ -40,7 +38,6 @@ const (
 )
 
 func (o *Options) processFlags(f *pflag.FlagSet) {
-	f.BoolVar(&o.process.version, "version", false, "print the version, and exit")
 	f.BoolVar(&o.process.contention, "contention-profiling", false, "with --profiling, profile how long goroutines wait for locks and channels too, which takes CPU time")
 	f.BoolVar(&o.process.noHTTP2, "disable-http2-serving", false, "serve the program's own pages by HTTP/1.1 only")
 	OnUnless(f, &o.NoProfiling, "profiling", "serve profiles at /debug/pprof/ of the program's own port")
@@ -59,15 +56,6 @@ func (o *Options) processFlags(f *pflag.FlagSet) {
 		"disabled-metrics":                "metrics cannot be disabled: drop those you do not want when you scrape",
 		"show-hidden-metrics-for-version": "no metrics are hidden",
 	})
-}
-
-// PrintVersion writes the version to w if the flag --version is set, and reports whether it is: the program
-// ends then.
-func (o *Options) PrintVersion(w io.Writer) bool {
-	if o.process.version {
-		_, _ = fmt.Fprintf(w, "Kubernetes v%s.0\n", version)
-	}
-	return o.process.version
 }
 
 // profile turns on what is profiled beside the use of CPU and memory.

@@ -77,8 +77,27 @@ func (x *Fixed) Set(text string) error {
 	return nil
 }
 
+// Limit says in the help and in the table of flags which values of registered flags are accepted, where
+// others are refused by the check of what they set, such as the fields of a configuration.
+func Limit(f *pflag.FlagSet, flags map[string]Fixed) {
+	for name, fixed := range flags {
+		flag := f.Lookup(name)
+		flag.Value = limited{flag.Value, fixed}
+		flag.Usage, flag.Hidden = "only "+strings.Join(fixed.Values, ", ")+": "+fixed.Why, true
+	}
+}
+
+// limited is a flag that sets something which accepts certain values only.
+type limited struct {
+	pflag.Value
+	to Fixed
+}
+
 // FixedValue returns what the flag accepts; false if it may have other values.
 func FixedValue(f *pflag.Flag) (*Fixed, bool) {
+	if limited, ok := f.Value.(limited); ok {
+		return &limited.to, true
+	}
 	x, ok := f.Value.(*Fixed)
 	return x, ok
 }
