@@ -1,6 +1,7 @@
 package api
 
 import (
+	"github.com/keelson-dev/keelson/apimachinery/api/apiserverinternalv1alpha1"
 	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1beta1"
 	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1beta1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1alpha3"
@@ -23,6 +24,7 @@ type Gated struct {
 // AllGated returns all kinds that can be switched on.
 func AllGated() []Gated {
 	return []Gated{
+		{apiserverinternalv1alpha1.GroupVersion, "StorageVersionAPI", apiserverinternalv1alpha1.AddToScheme, apiserverinternalv1alpha1.AddRules},
 		{certificatesv1beta1.GroupVersion, "ClusterTrustBundle", certificatesv1beta1.AddToScheme, certificatesv1beta1.AddRules},
 		{certificatesv1beta1.GroupVersion, "PodCertificateRequest", certificatesv1beta1.AddRequests, certificatesv1beta1.AddRequestRules},
 		{coordinationv1beta1.GroupVersion, "CoordinatedLeaderElection", coordinationv1beta1.AddToScheme, coordinationv1beta1.AddRules},

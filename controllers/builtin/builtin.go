@@ -48,6 +48,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/builtin/serviceaccount"
 	"github.com/keelson-dev/keelson/controllers/builtin/servicecidr"
 	"github.com/keelson-dev/keelson/controllers/builtin/statefulset"
+	"github.com/keelson-dev/keelson/controllers/builtin/storageversiongc"
 	"github.com/keelson-dev/keelson/controllers/builtin/storageversionmigrator"
 	"github.com/keelson-dev/keelson/controllers/builtin/tainteviction"
 	"github.com/keelson-dev/keelson/controllers/builtin/ttlafterfinished"
@@ -262,6 +263,12 @@ var all = []entry{
 		}
 		return podgroupprotection.Add(m)
 	}},
+	{"storageversion-garbage-collector-controller", "storage-version-garbage-collector", func(m *manager.Manager, o *Options, _ int) error {
+		if !o.serves("StorageVersionAPI") {
+			return nil
+		}
+		return storageversiongc.Add(m)
+	}},
 	{"storage-version-migrator-controller", "storage-version-migrator-controller", func(m *manager.Manager, o *Options, _ int) error {
 		if !o.serves("StorageVersionMigrator") {
 			return nil
@@ -309,6 +316,7 @@ var aliases = map[string]string{
 	"pvc-protection":                       "persistentvolumeclaim-protection-controller",
 	"resource-claim-controller":            "resourceclaim-controller",
 	"root-ca-cert-publisher":               "root-ca-certificate-publisher-controller",
+	"storage-version-gc":                   "storageversion-garbage-collector-controller",
 	"tokencleaner":                         "token-cleaner-controller",
 }
 

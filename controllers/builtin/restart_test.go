@@ -20,10 +20,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
+	"github.com/keelson-dev/keelson/apimachinery/api/apiserverinternalv1alpha1"
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/autoscalingv2"
 	"github.com/keelson-dev/keelson/apimachinery/api/batchv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1beta1"
+	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
@@ -483,6 +485,24 @@ var restarts = []restart{
 		state: func(c *controllertest.Cluster) []string {
 			return append(list(c, "default", func(p *corev1.Pod) any { return len(p.Status.Conditions) }),
 				list(c, "", func(r *resourcev1beta2.DeviceTaintRule) any { return r.Status.Conditions[0].Status })...)
+		}},
+	{controller: "storageversion-garbage-collector-controller",
+		before: func(c *controllertest.Cluster) {
+			lease := &coordinationv1.Lease{ObjectMeta: controllertest.Name("kube-system", "runs")}
+			lease.Labels = map[string]string{"apiserver.kubernetes.io/identity": "kube-apiserver"}
+			controllertest.Create(c, lease)
+			for i, servers := range [][]string{{"runs", "ended"}, {"ended"}, {"runs"}} {
+				name := fmt.Sprint("core.r", i)
+				controllertest.Create(c, &apiserverinternalv1alpha1.StorageVersion{ObjectMeta: controllertest.Name("", name)})
+				controllertest.UpdateStatus(c, "", name, func(v *apiserverinternalv1alpha1.StorageVersion) {
+					for _, id := range servers {
+						v.Report(apiserverinternalv1alpha1.ServerStorageVersion{APIServerID: id, EncodingVersion: "v1", DecodableVersions: []string{"v1"}}, metav1.Now().Truncated())
+					}
+				})
+			}
+		},
+		state: func(c *controllertest.Cluster) []string {
+			return list(c, "", func(v *apiserverinternalv1alpha1.StorageVersion) any { return len(v.Status.StorageVersions) })
 		}},
 	{controller: "resourcepoolstatusrequest-controller",
 		before: func(c *controllertest.Cluster) {

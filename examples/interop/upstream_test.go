@@ -8,6 +8,7 @@ import (
 
 	fuzz "github.com/google/gofuzz"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apiserverinternalv1alpha1 "k8s.io/api/apiserverinternal/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -51,7 +52,7 @@ func upstreamScheme(t testing.TB) *runtime.Scheme {
 		coordinationv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme,
 		flowcontrolv1.AddToScheme, networkingv1.AddToScheme, nodev1.AddToScheme, policyv1.AddToScheme, rbacv1.AddToScheme,
 		resourcev1.AddToScheme, schedulingv1.AddToScheme, storagev1.AddToScheme, apiextensionsv1.AddToScheme,
-		coordinationv1beta1.AddToScheme, resourcev1alpha3.AddToScheme, resourcev1beta2.AddToScheme, schedulingv1alpha2.AddToScheme, storagemigrationv1beta1.AddToScheme,
+		coordinationv1beta1.AddToScheme, apiserverinternalv1alpha1.AddToScheme, resourcev1alpha3.AddToScheme, resourcev1beta2.AddToScheme, schedulingv1alpha2.AddToScheme, storagemigrationv1beta1.AddToScheme,
 	} {
 		require.NoError(t, add(s))
 	}

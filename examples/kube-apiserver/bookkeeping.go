@@ -45,8 +45,8 @@ func (b *bookkeeping) validate(advertise, serviceCIDR string) error {
 }
 
 // apply sets the options of the control plane. The lease of the server is named after the host.
-func (b *bookkeeping) apply(co *controlplane.Options, identity bool) (err error) {
-	co.Bookkeeping = controlplane.BookkeepingOptions{Endpoints: controlplane.EndpointsMode(b.endpoints), Servers: b.servers}
+func (b *bookkeeping) apply(co *controlplane.Options, identity, versions bool) (err error) {
+	co.Bookkeeping = controlplane.BookkeepingOptions{Endpoints: controlplane.EndpointsMode(b.endpoints), Servers: b.servers, StorageVersions: versions}
 	if identity {
 		if co.Bookkeeping.Hostname, err = os.Hostname(); err != nil {
 			return fmt.Errorf("the name of the host, after which the server's lease is named: %w", err)

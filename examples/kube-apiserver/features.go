@@ -16,13 +16,16 @@ const (
 	detectInconsistency    featuregate.Feature = "DetectCacheInconsistency"
 	cborServingAndStorage  featuregate.Feature = "CBORServingAndStorage"
 	watchList              featuregate.Feature = "WatchList"
+	storageVersions        featuregate.Feature = "StorageVersionAPI"
 	genericWorkload        featuregate.Feature = "GenericWorkload"
 	gangScheduling         featuregate.Feature = "GangScheduling"
 	topologyConstraints    featuregate.Feature = "TopologyAwareWorkloadScheduling"
 )
 
 // needs are the features that others are of no use without.
-var needs = map[featuregate.Feature][]featuregate.Feature{gangScheduling: {genericWorkload}, topologyConstraints: {genericWorkload}}
+var needs = map[featuregate.Feature][]featuregate.Feature{
+	gangScheduling: {genericWorkload}, topologyConstraints: {genericWorkload}, storageVersions: {apiServerIdentity},
+}
 
 // features returns the features of Kubernetes that this server has. A feature that Kubernetes can disable and
 // this server cannot is locked here, and one that this server does not have is unknown: a setting is either
@@ -55,6 +58,7 @@ func features() (*featuregate.Gate, error) {
 		"CoordinatedLeaderElection": {alpha(31), off(beta(33))},
 		"DRADeviceTaintRules":       {alpha(35), off(beta(36))},
 		"DRAResourcePoolStatus":     {alpha(36)},
+		storageVersions:             {alpha(20)},
 		"StorageVersionMigrator":    {alpha(30), off(beta(35))},
 		genericWorkload:             {alpha(35)},
 		topologyConstraints:         {alpha(36)}, // a field of PodGroup and Workload

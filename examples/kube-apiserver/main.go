@@ -202,7 +202,9 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 	for _, apply := range []func() error{
 		func() error { return o.proxies.apply(&co, log) },
 		func() error { return o.aggregation.apply(&co, log) },
-		func() error { return o.bookkeeping.apply(&co, o.features.Enabled(apiServerIdentity)) },
+		func() error {
+			return o.bookkeeping.apply(&co, o.features.Enabled(apiServerIdentity), o.features.Enabled(storageVersions))
+		},
 		func() error { return o.peering.apply(&co, o, metrics, log) },
 		func() error { metrics.Identify(co.Bookkeeping.IdentityName()); return nil },
 		func() error { return o.authentication.apply(&co, metrics, log) },

@@ -135,6 +135,7 @@ var features = map[featuregate.Feature][]featuregate.Spec{
 	"DRADeviceTaintRules": {
 		{Since: featuregate.MajorMinor(1, 35), Stage: featuregate.Alpha}, {Since: featuregate.MajorMinor(1, 36), Stage: featuregate.Beta},
 	},
+	"StorageVersionAPI":     {{Since: featuregate.MajorMinor(1, 20), Stage: featuregate.Alpha}},
 	"DRAResourcePoolStatus": {{Since: featuregate.MajorMinor(1, 36), Stage: featuregate.Alpha}},
 	"StorageVersionMigrator": {
 		{Since: featuregate.MajorMinor(1, 30), Stage: featuregate.Alpha}, {Since: featuregate.MajorMinor(1, 35), Stage: featuregate.Beta},

@@ -30,6 +30,9 @@ func (s *Server) dispatch(r *request) {
 		r.fail(apierrors.NewServiceUnavailable("the server is still starting"))
 		return
 	}
+	if !s.writable(r) {
+		return
+	}
 	if to, host := s.backend(r); to != nil {
 		s.serveElsewhere(r, to, host)
 		return

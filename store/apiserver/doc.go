@@ -33,6 +33,7 @@
 //	   |  timeout                       filter_timeout.go
 //	   v
 //	Server.dispatch                     dispatch.go; the routes are in routes.go
+//	   |  what cannot be written yet    filter_writable.go
 //	   v
 //	Server.create                       verb_create.go
 //	   |  negotiate the response        response_negotiate.go

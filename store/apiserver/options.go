@@ -13,6 +13,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/admission"
@@ -109,6 +110,11 @@ type Options struct {
 	AdvertiseAddress string
 	// AdvertisePort is the port beside it; zero means 6443.
 	AdvertisePort int
+	// Writable, if set, is called before each request that writes a resource; while it returns an error the
+	// request is refused with it, as unavailable. It must not block, and may be called concurrently. Storage
+	// versions, the leases in kube-system and namespaces that a server creates are always writable, because
+	// what Writable waits for may need them.
+	Writable func(schema.GroupResource) error
 	// StartHook is work beside serving requests, such as keeping the objects every cluster has, see
 	// controlplane.Bookkeeping. Nil means none.
 	StartHook StartHook

@@ -120,6 +120,8 @@ var gated = map[string]struct {
 	"certificates.k8s.io:podcertificaterequests": {"podcertificaterequestcleaner", on(verbs("delete,get,list,watch"), "certificates.k8s.io:podcertificaterequests")},
 	trustBundles: {"kube-apiserver-serving-clustertrustbundle-publisher", rules(named(on(verbs("attest"), "certificates.k8s.io:signers"), "kubernetes.io/kube-apiserver-serving"),
 		on(verbs("create,update,delete,list,watch"), trustBundles))},
+	"internal.apiserver.k8s.io:storageversions": {"storage-version-garbage-collector", rules(on(read, "coordination.k8s.io:leases"),
+		on(verbs("delete,get,list,patch,update,watch"), "internal.apiserver.k8s.io:storageversions"), on(verbs("get,patch,update"), "internal.apiserver.k8s.io:storageversions/status"))},
 	"resource.k8s.io:resourcepoolstatusrequests": {"resourcepoolstatusrequest-controller", rules(on(verbs("delete,get,list,watch"), "resource.k8s.io:resourcepoolstatusrequests"),
 		on(verbs("patch,update"), "resource.k8s.io:resourcepoolstatusrequests/status"), on(read, "resource.k8s.io:resourceslices,resourceclaims"))},
 	podGroups: {"podgroup-protection-controller", rules(on(verbs("get,list,update,watch"), podGroups), on(verbs("get,list,watch"), ":pods"))},

@@ -67,7 +67,7 @@ func rows(s *scheme.Scheme) []registry.Definition {
 	for _, group := range []func(*scheme.Scheme) []registry.Definition{
 		core, apps, batch, autoscaling, policy, networking, discovery, rbac, coordination, storage, scheduling,
 		node, certificates, flowcontrol, resources, admissionregistration, apiextensions, apiregistration,
-		storagemigration,
+		storagemigration, apiserverinternal,
 	} {
 		out = append(out, group(s)...)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/admissionregistrationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/apiregistrationv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/apiserverinternalv1alpha1"
 	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/coordinationv1beta1"
 	"github.com/keelson-dev/keelson/apimachinery/api/flowcontrolv1"
@@ -142,6 +143,15 @@ var deviceTaintRuleTable = columns.Of(func(r *resourcev1beta2.DeviceTaintRule, n
 	return []any{r.Name, t.Key, t.Value, string(t.Effect), added, columns.AgeOf(r, now)}
 }, columns.Name(), columns.Text("Key", "Key of the taint."), columns.Text("Value", "Value of the taint."), columns.Text("Effect", "Effect of the taint."),
 	columns.Text("TimeAdded", "Time since the taint has this effect."), columns.Age())
+
+var storageVersionTable = columns.Of(func(v *apiserverinternalv1alpha1.StorageVersion, now time.Time) []any {
+	var servers []string
+	for _, s := range v.Status.StorageVersions {
+		servers = append(servers, s.APIServerID+"="+s.EncodingVersion)
+	}
+	return []any{v.Name, orElse(value(v.Status.CommonEncodingVersion), unset), orElse(few(servers, 3, ","), unset), columns.AgeOf(v, now)}
+}, columns.Name(), columns.Text("CommonEncodingVersion", "Version in which all servers store objects."),
+	columns.Text("StorageVersions", "Version in which each server stores objects."), columns.Age())
 
 var poolStatusRequestTable = columns.Of(func(r *resourcev1alpha3.ResourcePoolStatusRequest, now time.Time) []any {
 	row := []any{r.Name, r.Spec.Driver, "-", "-", "-", "-", "-", int64(0), "Pending", none}

@@ -48,6 +48,11 @@ type BookkeepingOptions struct {
 	// kubernetes.io/peer-advertise-address of its lease, and in a key of the store that expires. It needs a
 	// Hostname and a store that servers share. Empty means none.
 	PeerAddress string
+	// StorageVersions makes the server report, once it has that lease, in which versions it stores and serves
+	// each built-in resource, in StorageVersions of internal.apiserver.k8s.io/v1alpha1. Until it has, writes
+	// of these resources are refused and /readyz fails. It has no effect without a Hostname, or if the server
+	// does not serve StorageVersions.
+	StorageVersions bool
 }
 
 // IdentityName is the name of the server's lease; empty without a Hostname.
@@ -70,6 +75,7 @@ type bookkeeping struct {
 	// are served at the start.
 	written, agree bool
 	services       apiServices
+	versions       *storageVersions // nil if they are not reported
 }
 
 // newBookkeeping returns the hook of a server that begins with an image, which may be nil.
@@ -78,7 +84,11 @@ func newBookkeeping(o BookkeepingOptions, from *Image) *bookkeeping {
 		o.Endpoints = EndpointsLease
 	}
 	o.Servers = max(o.Servers, 1)
-	return &bookkeeping{opts: o, written: from != nil, agree: from != nil && from.agree}
+	b := &bookkeeping{opts: o, written: from != nil, agree: from != nil && from.agree}
+	if o.StorageVersions && o.Hostname != "" {
+		b.versions = &storageVersions{}
+	}
+	return b
 }
 
 // Start implements apiserver.StartHook: it writes the objects that are missing, in one transaction, and
@@ -91,6 +101,9 @@ func (b *bookkeeping) Start(ctx context.Context, s *apiserver.Server) error {
 		return fmt.Errorf("controlplane: bootstrap: %w", err)
 	}
 	b.services.server = s
+	if b.versions != nil {
+		b.versions.init(s, identityName(b.opts.Hostname))
+	}
 	if !b.written {
 		if err := s.Registry().Seed(ctx, clusterObjects(s)...); err != nil {
 			return fmt.Errorf("controlplane: bootstrap: %w", err)
@@ -118,6 +131,9 @@ func (b *bookkeeping) Run(ctx context.Context, s *apiserver.Server) {
 	}
 	if b.opts.Hostname != "" {
 		tasks.Go(func() { newIdentity(s, b.opts).run(ctx) })
+	}
+	if b.versions != nil {
+		tasks.Go(func() { b.versions.run(ctx) })
 	}
 	tasks.Wait()
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -164,6 +165,14 @@ func New(o Options) (*ControlPlane, error) {
 	so := o.Server
 	c.bookkeeping = newBookkeeping(o.Bookkeeping, o.Image)
 	so.WebhookDial, so.StartHook = o.WebhookDial, c.bookkeeping
+	if v := c.bookkeeping.versions; v != nil {
+		so.Writable = v.writable
+		so.ReadyChecks = maps.Clone(so.ReadyChecks)
+		if so.ReadyChecks == nil {
+			so.ReadyChecks = map[string]func(context.Context) error{}
+		}
+		so.ReadyChecks["poststarthook/built-in-resources-storage-version-updater"] = v.ready
+	}
 	so.Secure = func(a registry.Access) (apiserver.Security, error) {
 		bound.access = a
 		return c.secure(&o, bound, plugins)
