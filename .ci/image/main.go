@@ -2,10 +2,12 @@
 //
 //	go run ./.ci/image FILE.tar
 //	go run ./.ci/image FILE.tar NAME:TAG
+//	go run ./.ci/image FILE.tar NAME:TAG PROGRAM...
 //
 // The first is the host's static busybox, with a wget of our own in it, because Debian's static busybox
 // cannot look up names. The second is examples/operator, as its Dockerfile builds it, with the tag as its
-// version.
+// version. The third has each PROGRAM in /usr/local/bin: one of this repository, as ./examples/kube-proxy, or
+// one of the host with its libraries, as nft.
 package main
 
 import (
@@ -22,13 +24,15 @@ import (
 func main() {
 	var image noderuntime.Image
 	var err error
-	switch len(os.Args) {
-	case 2:
+	switch n := len(os.Args); {
+	case n == 2:
 		image, err = walk()
-	case 3:
+	case n == 3:
 		image, err = operator(os.Args[2])
+	case n > 3:
+		image, err = programs(os.Args[2], os.Args[3:])
 	default:
-		fmt.Fprintln(os.Stderr, "usage: image FILE.tar [NAME:TAG]")
+		fmt.Fprintln(os.Stderr, "usage: image FILE.tar [NAME:TAG [PROGRAM...]]")
 		os.Exit(2)
 	}
 	if err == nil {
@@ -57,6 +61,47 @@ func operator(name string) (noderuntime.Image, error) {
 	_, version, _ := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], ":")
 	program, err := build("./examples/operator", "-s -w -X main.version="+version)
 	return noderuntime.Image{Name: name, Arch: runtime.GOARCH, Files: map[string][]byte{"operator": program}, Entrypoint: []string{"/operator"}}, err
+}
+
+func programs(name string, names []string) (noderuntime.Image, error) {
+	image := noderuntime.Image{Name: name, Arch: runtime.GOARCH, Files: map[string][]byte{}, Env: []string{"PATH=/usr/local/bin"}}
+	for _, program := range names {
+		to := "usr/local/bin/" + filepath.Base(program)
+		var err error
+		if strings.HasPrefix(program, "./") {
+			image.Files[to], err = build(program, "-s -w")
+		} else {
+			err = installed(image.Files, program, to)
+		}
+		if err != nil {
+			return image, fmt.Errorf("%s: %w", program, err)
+		}
+	}
+	return image, nil
+}
+
+// installed adds a program of the host to files, and the libraries that ldd lists.
+func installed(files map[string][]byte, program, to string) error {
+	path, err := exec.LookPath(program)
+	if err == nil {
+		files[to], err = os.ReadFile(path)
+	}
+	if err != nil {
+		return err
+	}
+	out, err := exec.Command("ldd", path).Output()
+	if err != nil {
+		return nil // it is static
+	}
+	for field := range strings.FieldsSeq(string(out)) {
+		if !strings.HasPrefix(field, "/") {
+			continue
+		}
+		if files[field[1:]], err = os.ReadFile(field); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // build returns a static program.
