@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/store/admission"
@@ -101,4 +103,74 @@ func TestOwnAdmission(t *testing.T) {
 	})
 	require.Greater(t, builtin, 10)
 	require.NoError(t, planetest.TryCreate(t, p.Admin(), &corev1.ConfigMap{ObjectMeta: planetest.Meta("no-such-namespace", "x")}), "NamespaceLifecycle does not run")
+}
+
+// ownPlugin is an embedder's: it labels config maps, and refuses those with what it forbids.
+type ownPlugin struct{}
+
+func (ownPlugin) Name() string                        { return "Own" }
+func (ownPlugin) Handles(op admission.Operation) bool { return op == admission.Create }
+
+func (ownPlugin) Admit(_ context.Context, a *admission.Attributes) error {
+	if m, ok := a.Object.(*corev1.ConfigMap); ok {
+		m.Labels = map[string]string{"seen-by": a.User.Name}
+	}
+	return nil
+}
+
+func (ownPlugin) Validate(_ context.Context, a *admission.Attributes) error {
+	m, ok := a.Object.(*corev1.ConfigMap)
+	switch {
+	case !ok || a.Subresource != "":
+		return nil
+	case m.Labels["seen-by"] != a.User.Name:
+		return errors.New("it was not mutated before it is validated")
+	case m.Data["teapot"] != "":
+		return apierrors.New(http.StatusTeapot, "Teapot", "no coffee in "+a.Namespace)
+	case m.Data["forbidden"] != "":
+		return errors.New("the house does not allow it")
+	}
+	return nil
+}
+
+// A client sees why an embedder's plugin, authenticator or authorizer has refused a request, as it sees the
+// refusals of the built-in ones.
+func TestOwnRefusals(t *testing.T) {
+	p := planetest.Start(t, func(o *controlplane.Options) {
+		o.Plugins = []admission.Plugin{ownPlugin{}}
+		o.AuthorizationModes = []string{"Mine", "AlwaysAllow"}
+		o.Authorizers = map[string]authz.Authorizer{"Mine": authz.Func(func(_ context.Context, a authz.Attributes) (authz.Decision, string, error) {
+			if a.User.Name == "bob" {
+				return authz.Deny, "bob is on holiday", nil
+			}
+			return authz.NoOpinion, "", nil
+		})}
+		o.Authenticator = func(builtin authn.Authenticator) authn.Authenticator {
+			return authn.Union(authn.Func(func(r *http.Request) (*authn.Response, bool, error) {
+				if r.Header.Get("Authorization") == "Bearer stolen" {
+					return nil, false, errors.New("this token was stolen")
+				}
+				return nil, false, nil
+			}), builtin)
+		}
+	})
+	create := func(conn client.Conn, data map[string]string) (*corev1.ConfigMap, error) {
+		return client.For[*corev1.ConfigMap](conn).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: planetest.Meta("default", "m"), Data: data})
+	}
+	_, err := create(p.Token("ann-token"), map[string]string{"forbidden": "x"})
+	require.True(t, apierrors.IsForbidden(err), err)
+	require.EqualError(t, err, `configmaps "m" is forbidden: the house does not allow it`)
+	_, err = create(p.Token("ann-token"), map[string]string{"teapot": "x"})
+	require.Equal(t, http.StatusTeapot, apierrors.CodeOf(err))
+	require.Equal(t, metav1.StatusReason("Teapot"), apierrors.ReasonOf(err))
+	require.EqualError(t, err, "no coffee in default")
+	_, err = create(p.Token("bob-token"), nil)
+	require.True(t, apierrors.IsForbidden(err), err)
+	require.EqualError(t, err, `configmaps is forbidden: User "bob" cannot create resource "configmaps" in API group "" in the namespace "default": bob is on holiday`)
+	_, err = create(p.Token("stolen"), nil)
+	require.True(t, apierrors.IsUnauthorized(err), err)
+	require.NotContains(t, err.Error(), "stolen", "the reason is logged, and not for who holds the token")
+	made, err := create(p.Token("ann-token"), map[string]string{"k": "v"})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"seen-by": "ann"}, made.Labels)
 }
