@@ -510,6 +510,7 @@ var restarts = []restart{
 			s.Spec.Driver, s.Spec.AllNodes, s.Spec.Devices = "example.com", new(true), []resourcev1.Device{{Name: "gpu-0"}}
 			s.Spec.Pool = resourcev1.ResourcePool{Name: "a", Generation: 1, ResourceSliceCount: 1}
 			controllertest.Create(c, s)
+			c.Settle() // the controller reads copies of slices
 			for _, name := range []string{"one", "two"} {
 				controllertest.Create(c, &resourcev1alpha3.ResourcePoolStatusRequest{ObjectMeta: controllertest.Name("", name), Spec: resourcev1alpha3.ResourcePoolStatusRequestSpec{Driver: "example.com"}})
 			}

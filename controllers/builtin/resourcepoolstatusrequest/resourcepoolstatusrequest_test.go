@@ -65,7 +65,9 @@ func allocate(c *controllertest.Cluster, name, driver string, pools ...string) {
 	})
 }
 
+// order creates a request when the controller has every slice and claim, which it reads from copies.
 func order(c *controllertest.Cluster, name string, spec resourcev1alpha3.ResourcePoolStatusRequestSpec) {
+	c.Settle()
 	spec.Driver = driver
 	controllertest.Create(c, &request{ObjectMeta: controllertest.Name("", name), Spec: spec})
 }
