@@ -19,6 +19,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/scheduler"
 	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/builtin"
 )
 
 type podGroup = schedulingv1alpha2.PodGroup
@@ -37,7 +38,7 @@ func servesGroups(t testing.TB, opts controllertest.Options) controllertest.Opti
 	require.NoError(t, schedulingv1alpha2.AddRules(served))
 	known := api.Scheme().Clone()
 	require.NoError(t, schedulingv1alpha2.AddToScheme(known))
-	opts.Scheme, opts.Server.Scheme, opts.Server.Builtin.TopologyConstraints = known, served, true
+	opts.Scheme, opts.Server.Scheme, opts.Server.Builtin = known, served, builtin.Options{TopologyConstraints: true, GroupPriority: true}
 	return opts
 }
 
@@ -328,5 +329,34 @@ func TestAGroupPreemptsAsAWhole(t *testing.T) {
 		require.Equal(t, "a", get(c, "x2").Spec.NodeName)
 		group := controllertest.Get[*podGroup](c, "default", "g")
 		require.Contains(t, events(c, "x0"), fmt.Sprintf("Normal Preempted: Preempted by podgroup %s on node cluster", group.UID))
+	})
+}
+
+// With WorkloadAwarePreemption a group has a priority of its own, by which it preempts, whatever those of its
+// pods are, and groups that are disrupted as a whole are ended as a whole or not at all.
+func TestGroupsPreemptByTheirOwnPriority(t *testing.T) {
+	withGroups(t, scheduler.Options{PodGroupPreemption: true}, func(t *testing.T, c *controllertest.Cluster) {
+		priorities(c, map[string]int32{"low": -10, "middle": 5, "high": 10})
+		addNode(c, "a", "4", "10")
+		with := func(name string, minCount int32, class string, mode schedulingv1alpha2.DisruptionMode) {
+			g := newGroup(name, minCount)
+			g.Spec.PriorityClassName, g.Spec.DisruptionMode = class, &mode
+			controllertest.Create(c, g)
+			createMembers(c, name, int(minCount), "1")
+			c.Sleep(30 * time.Second)
+		}
+		with("whole", 2, "low", schedulingv1alpha2.DisruptionModePodGroup)
+		with("middle", 2, "middle", schedulingv1alpha2.DisruptionModePodGroup)
+		require.Equal(t, []int{2, 2}, []int{boundMembers(c, "whole"), boundMembers(c, "middle")})
+		kubelets(c, time.Second)
+
+		// Its pods are of no higher priority than those of the others: it is the group's that counts.
+		with("same", 1, "low", schedulingv1alpha2.DisruptionModePod)
+		require.Equal(t, []int{0, 2, 2}, []int{boundMembers(c, "same"), boundMembers(c, "whole"), boundMembers(c, "middle")})
+		deleteNow(c, "same-0")
+		with("one", 1, "high", schedulingv1alpha2.DisruptionModePodGroup)
+		require.Equal(t, []int{1, 0, 2}, []int{boundMembers(c, "one"), boundMembers(c, "whole"), boundMembers(c, "middle")})
+		with("two", 2, "high", schedulingv1alpha2.DisruptionModePod)
+		require.Equal(t, []int{1, 2, 0}, []int{boundMembers(c, "one"), boundMembers(c, "two"), boundMembers(c, "middle")})
 	})
 }

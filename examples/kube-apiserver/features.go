@@ -20,11 +20,12 @@ const (
 	genericWorkload        featuregate.Feature = "GenericWorkload"
 	gangScheduling         featuregate.Feature = "GangScheduling"
 	topologyConstraints    featuregate.Feature = "TopologyAwareWorkloadScheduling"
+	groupPriority          featuregate.Feature = "WorkloadAwarePreemption"
 )
 
 // needs are the features that others are of no use without.
 var needs = map[featuregate.Feature][]featuregate.Feature{
-	gangScheduling: {genericWorkload}, topologyConstraints: {genericWorkload}, storageVersions: {apiServerIdentity},
+	gangScheduling: {genericWorkload}, topologyConstraints: {genericWorkload}, groupPriority: {gangScheduling}, storageVersions: {apiServerIdentity},
 }
 
 // features returns the features of Kubernetes that this server has. A feature that Kubernetes can disable and
@@ -62,6 +63,7 @@ func features() (*featuregate.Gate, error) {
 		"StorageVersionMigrator":    {alpha(30), off(beta(35))},
 		genericWorkload:             {alpha(35)},
 		topologyConstraints:         {alpha(36)}, // a field of PodGroup and Workload
+		groupPriority:               {alpha(36)}, // three fields of both
 		gangScheduling:              {alpha(35)}, // concerns the scheduler only, also in Kubernetes
 
 		"AuthorizeWithSelectors":                   {alpha(31), beta(32), ga(34)},

@@ -164,3 +164,31 @@ func TestPodGroupRules(t *testing.T) {
 	_, body = do(http.MethodPost, "workloads", workload(`"podGroupTemplates":[{"name":"t",`+gang+`,"schedulingConstraints":{"topology":[{"key":"zone"}]}}]`))
 	require.NotContains(t, body, `"topology"`)
 }
+
+// With the feature WorkloadAwarePreemption a PodGroup has a mode of disruption, and a priority, which is that
+// of its class.
+func TestGroupPriority(t *testing.T) {
+	const gang = `"schedulingPolicy":{"gang":{"minCount":4}}`
+	do := groupServer(t, servesGroups, "--feature-gates=GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true")
+	group := func(fields string) string { return `{"metadata":{"generateName":"g"},"spec":{` + gang + fields + `}}` }
+	status, body := do(http.MethodPost, "/apis/scheduling.k8s.io/v1/priorityclasses", `{"metadata":{"name":"high"},"value":1000}`)
+	require.Equal(t, http.StatusCreated, status, body)
+	for _, c := range []struct {
+		fields string
+		status int
+		want   string
+	}{
+		{``, 201, `"disruptionMode":"Pod","priority":0}`},
+		{`,"priorityClassName":"high","disruptionMode":"PodGroup"`, 201, `"disruptionMode":"PodGroup","priorityClassName":"high","priority":1000}`},
+		{`,"priorityClassName":"high","priority":5`, 403, "priority set in the pod group (5) must match the priority computed (1000) based on the priority class set in the spec"},
+		{`,"priorityClassName":"none"`, 403, "no PriorityClass with name none was found"},
+		{`,"disruptionMode":"X"`, 422, `spec.disruptionMode: Unsupported value: "X": supported values: "Pod", "PodGroup"`},
+		{`,"priorityClassName":"system-node-critical"`, 422, "spec.priority: Invalid value: 2000001000: must be less than or equal to 1000000000"},
+	} {
+		status, body := do(http.MethodPost, "podgroups", group(c.fields))
+		require.Equal(t, c.status, status, "%s: %s", c.fields, body)
+		require.Contains(t, body, c.want)
+	}
+	_, err := parse([]string{"--storage-backend=memory", "--feature-gates=GenericWorkload=true,WorkloadAwarePreemption=true"})
+	require.ErrorContains(t, err, "depends on features that are disabled: [GangScheduling]")
+}

@@ -43,7 +43,7 @@ func newGroupsWorld(t *testing.T) *groupsWorld {
 	known := api.Scheme().Clone()
 	require.NoError(t, schedulingv1alpha2.AddToScheme(known))
 	opts := controllertest.Options{Scheme: known, Server: apiserver.Options{Scheme: served}}
-	opts.Server.Builtin.TopologyConstraints = true
+	opts.Server.Builtin.TopologyConstraints, opts.Server.Builtin.GroupPriority = true, true
 	return &groupsWorld{t: t, c: controllertest.Start(t, opts)}
 }
 
@@ -234,4 +234,67 @@ func TestGroupsBeside(t *testing.T) {
 		}
 	}
 	require.Len(t, worlds[1].log, len(worlds[0].log))
+}
+
+// priority creates a group of a priority class, with its pods.
+func (w *groupsWorld) priority(name string, minCount int32, class string, mode schedulingv1alpha2.DisruptionMode) {
+	g := &schedulingv1alpha2.PodGroup{ObjectMeta: controllertest.Name("default", name)}
+	g.Spec.SchedulingPolicy.Gang = &schedulingv1alpha2.GangSchedulingPolicy{MinCount: minCount}
+	g.Spec.PriorityClassName, g.Spec.DisruptionMode = class, &mode
+	controllertest.Create(w.c, g)
+	w.pods(name, int(minCount), "")
+}
+
+// TestGroupPreemptionBeside runs both with WorkloadAwarePreemption: groups preempt by their own priority, and
+// are ended as their mode of disruption says. Pods end without kubelets, as soon as they are to.
+func TestGroupPreemptionBeside(t *testing.T) {
+	dir := os.Getenv("KEELSON_PEERS")
+	if dir == "" {
+		t.Skip("KEELSON_PEERS names no folder with Kubernetes' own components: .ci/explore peers")
+	}
+	gates := "--feature-gates=GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"
+	worlds := []*groupsWorld{newGroupsWorld(t), newGroupsWorld(t)}
+	worlds[0].upstream(filepath.Join(dir, "kube-scheduler"), gates)
+	worlds[1].ours(gates)
+	done := make(chan struct{})
+	for _, w := range worlds {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			w.preempt()
+		}()
+	}
+	for range worlds {
+		<-done
+	}
+	require.Equal(t, strings.Join(worlds[0].log, "\n"), strings.Join(worlds[1].log, "\n"))
+}
+
+func (w *groupsWorld) preempt() {
+	for name, v := range map[string]int32{"low": -10, "middle": 5, "high": 10} {
+		controllertest.Create(w.c, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: v})
+	}
+	w.node("a", "4", "r1")
+	const together, singly = schedulingv1alpha2.DisruptionModePodGroup, schedulingv1alpha2.DisruptionModePod
+	step := func(name string) {
+		w.settle(name)
+		for _, p := range controllertest.List[*corev1.Pod](w.c, "default") {
+			if p.DeletionTimestamp != nil {
+				w.end(p.Name)
+			}
+		}
+		w.settle(name + ", when victims are gone")
+	}
+	w.priority("whole", 2, "low", together)
+	step("room")
+	w.priority("middle", 2, "middle", together)
+	step("room too")
+	w.priority("same", 1, "low", singly)
+	step("of the same priority")
+	w.end("same-0")
+	w.priority("one", 1, "high", together)
+	step("of a higher one")
+	w.priority("two", 2, "high", singly)
+	step("two of a higher one")
+	w.priority("three", 3, "high", together)
+	step("pods that are disrupted singly")
 }

@@ -65,6 +65,8 @@ type Options struct {
 	Authorize AuthorizeFunc
 	// Configuration is that of the plugins which have one.
 	Configuration Configuration
+	// GroupPriority lets Priority resolve the classes of PodGroups, see builtin.Options.GroupPriority.
+	GroupPriority bool
 	// Draw returns random numbers for names, as registry.Options.Draw; nil means any.
 	Draw func(purpose string) uint64
 	// Metrics are the hooks of webhooks and policies; Step and Plugin are not used here.
@@ -97,7 +99,7 @@ func Factories() []Factory {
 		{"ImagePolicyWebhook", false, newImagePolicy},
 		{"PodSecurity", true, newPodSecurity},
 		{"PodNodeSelector", false, newNodeSelectors},
-		{"Priority", true, withoutOptions(newPriority)},
+		{"Priority", true, withOptions(newPriority)},
 		{"DefaultTolerationSeconds", true, withoutOptions(newDefaultTolerations)},
 		{"PodTolerationRestriction", false, newTolerationRestriction},
 		{"EventRateLimit", false, newEventLimits},

@@ -8,6 +8,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/nodev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1alpha2"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/types"
@@ -123,15 +124,19 @@ func (p *defaultTolerations) Admit(_ context.Context, a *Attributes) error {
 type priority struct {
 	named
 	access Access
+	groups bool
 }
 
-func newPriority(access Access) Plugin {
-	return &priority{named{"Priority", []Operation{Create, Update}}, access}
+func newPriority(access Access, o Options) Plugin {
+	return &priority{named{"Priority", []Operation{Create, Update}}, access, o.GroupPriority}
 }
 
 var priorityClasses = resource("scheduling.k8s.io", "v1", "priorityclasses")
 
 func (p *priority) Admit(ctx context.Context, a *Attributes) error {
+	if g, ok := a.Object.(*schedulingv1alpha2.PodGroup); ok && p.groups && a.Operation == Create && a.Subresource == "" {
+		return p.admitGroup(ctx, a, g)
+	}
 	pod, ok := podOf(a)
 	if !ok {
 		return nil
@@ -146,11 +151,8 @@ func (p *priority) Admit(ctx context.Context, a *Attributes) error {
 		}
 		return nil
 	}
-	class, err := p.classFor(ctx, pod.Spec.PriorityClassName)
+	class, err := p.classOf(ctx, a, pod.Spec.PriorityClassName)
 	if err != nil {
-		if apierrors.IsNotFound(err) {
-			return apierrors.NewForbidden(core("pods").GroupResource(), pod.Name, fmt.Errorf("no PriorityClass with name %s was found", pod.Spec.PriorityClassName))
-		}
 		return err
 	}
 	value, policy := int32(0), corev1.PreemptLowerPriority
@@ -168,6 +170,32 @@ func (p *priority) Admit(ctx context.Context, a *Attributes) error {
 	}
 	pod.Spec.Priority, pod.Spec.PreemptionPolicy = &value, &policy
 	return nil
+}
+
+// admitGroup resolves the class of a new group.
+func (p *priority) admitGroup(ctx context.Context, a *Attributes, g *schedulingv1alpha2.PodGroup) error {
+	class, err := p.classOf(ctx, a, g.Spec.PriorityClassName)
+	if err != nil {
+		return err
+	}
+	value := int32(0)
+	if class != nil {
+		g.Spec.PriorityClassName, value = class.Name, class.Value
+	}
+	if given := g.Spec.Priority; given != nil && *given != value {
+		return forbid(a, "priority set in the pod group (%d) must match the priority computed (%d) based on the priority class set in the spec", *given, value)
+	}
+	g.Spec.Priority = &value
+	return nil
+}
+
+// classOf is classFor of a request, which is refused if there is no such class.
+func (p *priority) classOf(ctx context.Context, a *Attributes, name string) (*schedulingv1.PriorityClass, error) {
+	class, err := p.classFor(ctx, name)
+	if apierrors.IsNotFound(err) {
+		return nil, forbid(a, "no PriorityClass with name %s was found", name)
+	}
+	return class, err
 }
 
 // Validate refuses a second global default.

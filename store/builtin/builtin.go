@@ -28,6 +28,10 @@ type Options struct {
 	// TopologyConstraints keeps spec.schedulingConstraints of PodGroups, and those of the templates of
 	// Workloads: the feature TopologyAwareWorkloadScheduling of Kubernetes. Otherwise new objects lose it.
 	TopologyConstraints bool
+	// GroupPriority keeps disruptionMode, priorityClassName and priority of PodGroups, and those of the
+	// templates of Workloads: the feature WorkloadAwarePreemption of Kubernetes. Otherwise new objects lose
+	// them.
+	GroupPriority bool
 	// Logger receives what cannot be returned. Nil discards.
 	Logger *slog.Logger
 }
@@ -41,11 +45,12 @@ type Kinds struct {
 	addresses *addressAllocator
 	ports     *portAllocator
 	topology  bool // Options.TopologyConstraints
+	priority  bool // Options.GroupPriority
 }
 
 // New returns the built-in kinds for r, which serves none of them before [registry.Registry.Add].
 func New(r *registry.Registry, opts Options) (*Kinds, error) {
-	k := &Kinds{registry: r, logger: opts.Logger, eventTTL: opts.EventTTL, topology: opts.TopologyConstraints}
+	k := &Kinds{registry: r, logger: opts.Logger, eventTTL: opts.EventTTL, topology: opts.TopologyConstraints, priority: opts.GroupPriority}
 	if k.logger == nil {
 		k.logger = slog.New(slog.DiscardHandler)
 	}

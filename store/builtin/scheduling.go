@@ -16,8 +16,8 @@ func scheduling(s *scheme.Scheme) []registry.Definition {
 }
 
 // groups returns the kinds about groups of pods, whose rules depend on the server's options. The fields of
-// features that this server does not have are removed from new objects, as Kubernetes does where a feature is
-// off; they cannot be set later, because the spec of both kinds cannot be changed.
+// features that this server does not have are removed, as Kubernetes does where a feature is off, except from
+// objects that have them; the spec of both kinds cannot be changed.
 func (k *Kinds) groups(s *scheme.Scheme) []registry.Definition {
 	gv := schedulingv1alpha2.GroupVersion
 	return []registry.Definition{{
@@ -29,7 +29,23 @@ func (k *Kinds) groups(s *scheme.Scheme) []registry.Definition {
 			if k.topology {
 				g.Spec.SchedulingConstraints = was.SchedulingConstraints
 			}
+			if k.priority {
+				g.Spec.DisruptionMode, g.Spec.PriorityClassName, g.Spec.Priority = was.DisruptionMode, was.PriorityClassName, was.Priority
+			}
 			schedulingv1alpha2.DefaultPodGroup(g)
+		}), PrepareUpdate: onBoth(func(g, old *schedulingv1alpha2.PodGroup) {
+			if !k.topology && old.Spec.SchedulingConstraints == nil {
+				g.Spec.SchedulingConstraints = nil
+			}
+			if !k.priority && old.Spec.PriorityClassName == "" {
+				g.Spec.PriorityClassName = ""
+			}
+			if !k.priority && old.Spec.Priority == nil {
+				g.Spec.Priority = nil
+			}
+			if len(old.Spec.ResourceClaims) == 0 {
+				g.Spec.ResourceClaims = nil
+			}
 		})},
 	}, {
 		Info: kind[*schedulingv1alpha2.Workload](s, gv), Table: workloadTable,
@@ -39,6 +55,9 @@ func (k *Kinds) groups(s *scheme.Scheme) []registry.Definition {
 				*t = schedulingv1alpha2.PodGroupTemplate{Name: was.Name, SchedulingPolicy: was.SchedulingPolicy}
 				if k.topology {
 					t.SchedulingConstraints = was.SchedulingConstraints
+				}
+				if k.priority {
+					t.DisruptionMode, t.PriorityClassName, t.Priority = was.DisruptionMode, was.PriorityClassName, was.Priority
 				}
 			}
 		})},

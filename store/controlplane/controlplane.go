@@ -253,7 +253,7 @@ func (c *ControlPlane) secure(o *Options, bound *boundObjects, plugins []admissi
 func (c *ControlPlane) admission(o *Options, access pluginAccess, factories []admission.Factory) ([]admission.Plugin, error) {
 	var all []admission.Plugin
 	for _, f := range factories {
-		plugin, err := f.New(access, admission.Options{WebhookDial: o.WebhookDial, Loopback: (*loopback)(c), Authorize: authorizeExpressions(c.authorization), Configuration: o.AdmissionConfiguration, Metrics: o.Server.Metrics.Admission, Draw: o.Server.Registry.Draw})
+		plugin, err := f.New(access, admission.Options{WebhookDial: o.WebhookDial, Loopback: (*loopback)(c), Authorize: authorizeExpressions(c.authorization), Configuration: o.AdmissionConfiguration, Metrics: o.Server.Metrics.Admission, Draw: o.Server.Registry.Draw, GroupPriority: o.Server.Builtin.GroupPriority})
 		if err != nil {
 			return nil, err
 		}

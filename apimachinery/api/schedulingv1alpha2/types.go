@@ -32,11 +32,12 @@ type PodGroupSpec struct {
 	SchedulingConstraints *PodGroupSchedulingConstraints `json:"schedulingConstraints,omitempty" protobuf:"bytes,3,opt,name=schedulingConstraints"`
 	// Resource claims that the pods of the group share; no server of this module has the field.
 	ResourceClaims []PodGroupResourceClaim `json:"resourceClaims,omitempty" patchStrategy:"merge,retainKeys" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,4,rep,name=resourceClaims"`
-	// Whether pods of the group are preempted singly or together. Servers of this module have Pod only.
+	// Whether pods of the group are preempted singly or together. A server has this and the following fields
+	// only with the feature WorkloadAwarePreemption; otherwise it is Pod.
 	DisruptionMode *DisruptionMode `json:"disruptionMode,omitempty" default:"Pod" protobuf:"bytes,5,opt,name=disruptionMode" openapi:"enum=Pod|PodGroup"`
-	// Priority class of the group; no server of this module has the field.
+	// Priority class of the group.
 	PriorityClassName string `json:"priorityClassName,omitempty" protobuf:"bytes,6,opt,name=priorityClassName"`
-	// Priority of the group; no server of this module has the field.
+	// Priority of the group, which the server sets from its class.
 	Priority *int32 `json:"priority,omitempty" protobuf:"varint,7,opt,name=priority"`
 }
 
@@ -170,11 +171,11 @@ type PodGroupTemplate struct {
 	SchedulingConstraints *PodGroupSchedulingConstraints `json:"schedulingConstraints" protobuf:"bytes,3,opt,name=schedulingConstraints"`
 	// Resource claims that the pods of a group share; no server of this module has the field.
 	ResourceClaims []PodGroupResourceClaim `json:"resourceClaims,omitempty" patchStrategy:"merge,retainKeys" patchMergeKey:"name" listType:"map" listMapKey:"name" protobuf:"bytes,4,rep,name=resourceClaims"`
-	// Whether pods of a group are preempted singly or together; no server of this module has the field.
+	// Whether pods of a group are preempted singly or together; see PodGroupSpec.
 	DisruptionMode *DisruptionMode `json:"disruptionMode,omitempty" protobuf:"bytes,5,opt,name=disruptionMode" openapi:"enum=Pod|PodGroup"`
-	// Priority class of the groups; no server of this module has the field.
+	// Priority class of the groups; see PodGroupSpec.
 	PriorityClassName string `json:"priorityClassName,omitempty" protobuf:"bytes,6,opt,name=priorityClassName"`
-	// Priority of the groups; no server of this module has the field.
+	// Priority of the groups; see PodGroupSpec.
 	Priority *int32 `json:"priority,omitempty" protobuf:"varint,7,opt,name=priority"`
 }
 

@@ -29,6 +29,7 @@ func ValidatePodGroup(g *PodGroup) validation.ErrorList {
 	}
 	validatePolicy(&r, s.SchedulingPolicy, p.Child("schedulingPolicy"))
 	validateConstraints(&r, s.SchedulingConstraints, p.Child("schedulingConstraints"))
+	validatePriority(&r, p, s.DisruptionMode, s.PriorityClassName, s.Priority)
 	return r.List()
 }
 
@@ -60,6 +61,21 @@ func validateConstraints(r *check.Report, s *PodGroupSchedulingConstraints, p *c
 	}
 }
 
+// maxPriority is the highest that users may give.
+const maxPriority = 1000000000
+
+func validatePriority(r *check.Report, p *check.Path, mode *DisruptionMode, class string, priority *int32) {
+	if mode != nil {
+		check.OneOf(r, p.Child("disruptionMode"), *mode, DisruptionModePod, DisruptionModePodGroup)
+	}
+	if class != "" {
+		r.Name(p.Child("priorityClassName"), class, validation.NameIsSubdomain)
+	}
+	if priority != nil {
+		r.If(*priority > maxPriority, p.Child("priority"), *priority, "must be less than or equal to 1000000000")
+	}
+}
+
 // ValidatePodGroupUpdate checks a change of a group: its spec stays.
 func ValidatePodGroupUpdate(g, old *PodGroup) validation.ErrorList {
 	var r check.Report
@@ -76,7 +92,9 @@ func ValidatePodGroupUpdate(g, old *PodGroup) validation.ErrorList {
 		{"priorityClassName", s.PriorityClassName, was.PriorityClassName},
 		{"priority", s.Priority, was.Priority},
 	} {
-		check.Immutable(&r, p.Child(f.name), f.now, f.before)
+		if !check.Same(f.now, f.before) {
+			r.Invalid(p.Child(f.name), nil, validation.ImmutableText)
+		}
 	}
 	return r.List()
 }
@@ -122,6 +140,7 @@ func ValidateWorkload(w *Workload) validation.ErrorList {
 		r.Name(of.Child("name"), t.Name, validation.NameIsLabel)
 		validatePolicy(&r, t.SchedulingPolicy, of.Child("schedulingPolicy"))
 		validateConstraints(&r, t.SchedulingConstraints, of.Child("schedulingConstraints"))
+		validatePriority(&r, of, t.DisruptionMode, t.PriorityClassName, t.Priority)
 	}
 	return r.List()
 }
@@ -130,7 +149,11 @@ func ValidateWorkload(w *Workload) validation.ErrorList {
 func ValidateWorkloadUpdate(w, old *Workload) validation.ErrorList {
 	var r check.Report
 	p := validation.NewPath("spec")
-	check.Immutable(&r, p.Child("controllerRef"), w.Spec.ControllerRef, old.Spec.ControllerRef)
-	check.Immutable(&r, p.Child("podGroupTemplates"), w.Spec.PodGroupTemplates, old.Spec.PodGroupTemplates)
+	if !check.Same(w.Spec.ControllerRef, old.Spec.ControllerRef) {
+		r.Invalid(p.Child("controllerRef"), nil, validation.ImmutableText)
+	}
+	if !check.Same(w.Spec.PodGroupTemplates, old.Spec.PodGroupTemplates) {
+		r.Invalid(p.Child("podGroupTemplates"), nil, validation.ImmutableText)
+	}
 	return r.List()
 }
