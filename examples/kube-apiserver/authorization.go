@@ -114,7 +114,7 @@ func (a *authorization) ofFlags(log *slog.Logger) (map[string]authz.Authorizer, 
 		}
 	}
 	if a.webhookFile != "" {
-		review, err := accessReviewer(a.webhookVersion, kubeconfig.Options{Path: a.webhookFile}, a.metrics.AccessReviews(), log)
+		review, err := accessReviewer(a.webhookVersion, kubeconfig.Options{Path: a.webhookFile}, a.metrics.Requests(), log)
 		if err != nil {
 			return nil, fmt.Errorf("--authorization-webhook-config-file: %w", err)
 		}
@@ -162,7 +162,7 @@ func authorizers(c *authz.Configuration, m *apimetrics.Metrics, log *slog.Logger
 		if f := a.Webhook.ConnectionInfo.KubeConfigFile; f != nil {
 			from = kubeconfig.Options{Path: *f}
 		}
-		review, err := accessReviewer(a.Webhook.SubjectAccessReviewVersion, from, m.AccessReviews(), log)
+		review, err := accessReviewer(a.Webhook.SubjectAccessReviewVersion, from, m.Requests(), log)
 		if err != nil {
 			return nil, nil, fmt.Errorf("authorizer %s: %w", a.Name, err)
 		}

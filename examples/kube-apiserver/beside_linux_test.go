@@ -67,7 +67,7 @@ func startUpstreamAs(t *testing.T, hostname string, flags ...string) *live {
 	l := &live{t: t, host: freeAddress(t)}
 	_, port, err := net.SplitHostPort(l.host)
 	require.NoError(t, err)
-	if !slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--authorization-mode=") }) {
+	if !slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--authorization-") }) {
 		flags = append(flags, "--authorization-mode=AlwaysAllow")
 	}
 	var under []string

@@ -63,7 +63,7 @@ func startLive(t *testing.T, flags ...string) *live {
 	crt, key := filepath.Join(dir, "crt"), filepath.Join(dir, "key")
 	require.NoError(t, os.WriteFile(crt, pair.CertPEM(), 0o600))
 	require.NoError(t, os.WriteFile(key, pair.KeyPEM(), 0o600))
-	if !slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--authorization-mode=") }) {
+	if !slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--authorization-") }) {
 		flags = append(flags, "--authorization-mode=AlwaysAllow")
 	}
 	l.cmd = exec.Command(os.Args[0], append([]string{"--storage-backend=memory", "--bind-address=127.0.0.1", "--secure-port=" + port, "--token-auth-file=" + tokens,

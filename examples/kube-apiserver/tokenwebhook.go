@@ -43,7 +43,7 @@ func (w *tokenWebhook) apply(o *controlplane.Options, m *apimetrics.Metrics, log
 	if w.file == "" {
 		return nil
 	}
-	review, err := reviewer[authenticationv1.TokenReview](kubeconfig.Options{Path: w.file}, m.TokenReviews(), log)
+	review, err := reviewer[authenticationv1.TokenReview](kubeconfig.Options{Path: w.file}, m.Requests(), log)
 	if err != nil {
 		return fmt.Errorf("--authentication-token-webhook-config-file: %w", err)
 	}

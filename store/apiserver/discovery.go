@@ -111,7 +111,12 @@ func (s *Server) serveAggregated(r *request, d *discovery, core bool, version, p
 			doc, list = &all.aggregated, func() *apidiscoveryv2.APIGroupDiscoveryList { return all.peers.merge(d.aggregatedList(false)) }
 		}
 	}
-	body, etag, err := doc.encoded(list)
+	body, etag, err := doc.encoded(func() *apidiscoveryv2.APIGroupDiscoveryList {
+		if hook := s.opts.Metrics.Aggregated; hook != nil {
+			hook()
+		}
+		return list()
+	})
 	if err != nil {
 		r.fail(apierrors.NewInternalError(err))
 		return

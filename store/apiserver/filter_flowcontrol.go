@@ -29,6 +29,11 @@ func (s *Server) acquireSeat(r *request, a *authz.Attributes) bool {
 	}
 	var err error
 	if r.seat, err = s.flows.Acquire(r.Context(), flow, seats); err == nil {
+		if hook := s.opts.Metrics.Changing; hook != nil && a.ResourceRequest && r.flight() == flightWriting {
+			if rt := s.table().route(r.info.GVR); rt != nil { // a client cannot name what is not served
+				hook(flow.Schema, flow.Level, r.info.GVR.GroupResource())
+			}
+		}
 		return true
 	}
 	s.reject(r)

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +41,14 @@ type Metrics struct {
 	InFlight func(mutating bool, delta int)
 	// LongRunning is called with +1 and -1 as watches, logs and streams begin and end.
 	LongRunning func(m Measurement, delta int)
+	// Changing is called when a request that changes a resource has been admitted, with the names of its flow
+	// schema and priority level.
+	Changing func(schema, level string, resource schema.GroupResource)
+	// Aggregated is called when the aggregated form of discovery has been made, for its first reader after a
+	// change of what is served.
+	Aggregated func()
+	// Aborted is called when the connection of a request is closed because its response cannot be completed.
+	Aborted func(m Measurement)
 	// Rejected is called when a request is rejected with 429 because the server is overloaded.
 	Rejected func(m Measurement)
 	// Flows are the hooks of priority and fairness.
@@ -120,6 +129,10 @@ type Measurement struct {
 	Scope string
 	// DryRun is All or empty.
 	DryRun string
+	// FieldValidation is Ignore, Warn, Strict, empty, or invalid for anything else.
+	FieldValidation string
+	// Self says that the caller is the server itself: system:apiserver.
+	Self bool
 
 	// Code is the HTTP status, Elapsed the time until the last byte was written, of which Waited was spent
 	// queued and in admission webhooks, Bytes the size of the response, and BodyBytes that of the request's
@@ -132,12 +145,20 @@ type Measurement struct {
 // measurement describes the request.
 func (r *request) measurement() Measurement {
 	m := Measurement{Verb: r.metricVerb()}
+	if u := authn.UserFrom(r.Context()); u != nil {
+		m.Self = u.Name == authn.APIServerUser
+	}
 	if !r.info.Resource {
 		m.Subresource = r.handler
 		return m
 	}
 	if d := r.query["dryRun"]; len(d) > 0 && d[0] == "All" {
 		m.DryRun = d[0]
+	}
+	if v := r.query["fieldValidation"]; len(v) > 0 {
+		if m.FieldValidation = v[0]; !slices.Contains(fieldValidations, v[0]) {
+			m.FieldValidation = "invalid"
+		}
 	}
 	switch {
 	case r.info.Name != "" || r.info.Verb == "create":
@@ -156,6 +177,9 @@ func (r *request) measurement() Measurement {
 	}
 	return m
 }
+
+// fieldValidations are the values of the parameter fieldValidation.
+var fieldValidations = []string{"", "Ignore", "Warn", "Strict"}
 
 // metricVerb names what the request does.
 func (r *request) metricVerb() string {

@@ -74,7 +74,16 @@ func TestServiceAddressesInARace(t *testing.T) {
 // Allocations that were changed by hand are repaired.
 func TestServiceAllocationsAreRepaired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := startCluster(t, apiserver.Options{})
+		var mu sync.Mutex
+		faults := map[string]int{}
+		s := startCluster(t, apiserver.Options{Builtin: builtin.Options{Metrics: builtin.Metrics{
+			Repaired: func(ports bool, f builtin.Fault) {
+				mu.Lock()
+				defer mu.Unlock()
+				faults[fmt.Sprint(ports, " ", f)]++
+			},
+			Unrepaired: func(bool) { t.Error("unrepaired") },
+		}}})
 		o := s.do("POST", "/api/v1/namespaces/default/services", `{"metadata":{"name":"s"},"spec":{"type":"NodePort","ports":[{"port":80}]}}`).ok(201)
 		addresses := "/apis/networking.k8s.io/v1/ipaddresses"
 		s.do("DELETE", addresses+"/"+o.str("spec.clusterIP"), nil).ok(200)
@@ -86,5 +95,6 @@ func TestServiceAllocationsAreRepaired(t *testing.T) {
 		port := o["spec"].(map[string]any)["ports"].([]any)[0].(map[string]any)["nodePort"]
 		s.do("POST", "/api/v1/namespaces/default/services", fmt.Sprintf(`{"metadata":{"name":"clash"},"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":%v}]}}`, port)).ok(422)
 		s.stop()
+		require.Equal(t, map[string]int{"false repair": 1, "false leak": 1, "true repair": 1}, faults)
 	})
 }

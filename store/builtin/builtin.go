@@ -32,6 +32,8 @@ type Options struct {
 	// templates of Workloads: the feature WorkloadAwarePreemption of Kubernetes. Otherwise new objects lose
 	// them.
 	GroupPriority bool
+	// Metrics are called as addresses and ports of services are allocated and repaired.
+	Metrics Metrics
 	// Logger receives what cannot be returned. Nil discards.
 	Logger *slog.Logger
 }
@@ -42,6 +44,7 @@ type Kinds struct {
 	registry  *registry.Registry
 	logger    *slog.Logger
 	eventTTL  time.Duration
+	metrics   Metrics
 	addresses *addressAllocator
 	ports     *portAllocator
 	topology  bool // Options.TopologyConstraints
@@ -50,7 +53,7 @@ type Kinds struct {
 
 // New returns the built-in kinds for r, which serves none of them before [registry.Registry.Add].
 func New(r *registry.Registry, opts Options) (*Kinds, error) {
-	k := &Kinds{registry: r, logger: opts.Logger, eventTTL: opts.EventTTL, topology: opts.TopologyConstraints, priority: opts.GroupPriority}
+	k := &Kinds{registry: r, logger: opts.Logger, metrics: opts.Metrics, eventTTL: opts.EventTTL, topology: opts.TopologyConstraints, priority: opts.GroupPriority}
 	if k.logger == nil {
 		k.logger = slog.New(slog.DiscardHandler)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -42,6 +43,7 @@ type serviceAllocation struct {
 	ops      []store.Op
 	ports    *portMap
 	errs     validation.ErrorList
+	reports  []func() // see done
 }
 
 func (a *serviceAllocation) run(ctx context.Context) (registry.Reservation, error) {
@@ -73,7 +75,7 @@ func (a *serviceAllocation) run(ctx context.Context) (registry.Reservation, erro
 		}
 		a.ops = append(a.ops, op)
 	}
-	return registry.Reservation{Ops: a.ops, Undo: undo}, nil
+	return registry.Reservation{Ops: a.ops, Undo: undo, Done: a.done}, nil
 }
 
 // usesAddresses reports whether cluster IPs are allocated to a service.
@@ -188,10 +190,18 @@ func (a *serviceAllocation) allocateAddresses(ctx context.Context) error {
 			if slices.Contains(before, s.ClusterIPs[i]) {
 				continue
 			}
+			began := time.Now()
 			op, err = a.kinds.addresses.take(ctx, a.svc, s.ClusterIPs[i])
+			a.addressed(a.kinds.addresses.rangeOf(ctx, s.ClusterIPs[i]), true, began, err)
 		default:
 			var ip string
+			began := time.Now()
 			ip, op, err = a.kinds.addresses.pick(ctx, a.svc, f)
+			from := ip
+			if err != nil {
+				from = a.kinds.addresses.first(f)
+			}
+			a.addressed(a.kinds.addresses.rangeOf(ctx, from), false, began, err)
 			s.ClusterIPs = append(s.ClusterIPs[:i:i], ip)
 		}
 		switch {
@@ -263,7 +273,8 @@ func (a *serviceAllocation) allocateWanted(m *portMap, before []int32, needsHeal
 		if slices.Contains(taken, port) {
 			return // already allocated to the service, or the same port for another protocol
 		}
-		if err := m.take(port); err != nil {
+		err := m.take(port)
+		if a.ported(true, err); err != nil {
 			a.errs = append(a.errs, validation.Invalid(at, port, err.Error()))
 			return
 		}
@@ -294,7 +305,7 @@ func (a *serviceAllocation) allocateWanted(m *portMap, before []int32, needsHeal
 		}
 	}
 	if needsHealth && s.HealthCheckNodePort == 0 {
-		port, err := m.pick()
+		port, err := a.pickPort(m)
 		if err != nil {
 			return fmt.Errorf("failed to allocate a healthCheckNodePort: %w", err)
 		}
@@ -320,7 +331,13 @@ func (a *serviceAllocation) portFor(m *portMap, i int) (int32, error) {
 			}
 		}
 	}
-	return m.pick()
+	return a.pickPort(m)
+}
+
+func (a *serviceAllocation) pickPort(m *portMap) (int32, error) {
+	port, err := m.pick()
+	a.ported(false, err)
+	return port, err
 }
 
 func familyOfText(ip string) (corev1.IPFamily, bool) {

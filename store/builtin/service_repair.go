@@ -33,7 +33,8 @@ func (k *Kinds) RepairServices(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(k.repairMissing(ctx, svcs, addrs), k.repairLeaked(ctx, svcs, addrs), k.repairPorts(ctx, svcs))
+	found := errors.Join(k.repairMissing(ctx, svcs, addrs), k.repairLeaked(ctx, svcs, addrs))
+	return errors.Join(k.unrepaired(false, found), k.unrepaired(true, k.repairPorts(ctx, svcs)))
 }
 
 // stored is an object with the key and the revision it was read at.
@@ -67,6 +68,7 @@ func (k *Kinds) repairMissing(ctx context.Context, services map[types.Namespaced
 			if err != nil || addresses[types.NamespacedName{Name: ip.String()}] != nil {
 				continue
 			}
+			k.repaired(false, Missing)
 			op, err := k.addresses.op(ctx, svc.obj, ip)
 			if err == nil {
 				_, err = k.registry.Store().Txn(ctx, []store.Op{op}, []store.Guard{{Key: svc.key, Revision: svc.revision}})
@@ -93,6 +95,7 @@ func (k *Kinds) repairLeaked(ctx context.Context, services map[types.NamespacedN
 			}
 			guard.Revision = svc.revision
 		}
+		k.repaired(false, Leaked)
 		_, err := k.registry.Store().Txn(ctx, []store.Op{store.DeleteOp(addr.key, addr.revision)}, []store.Guard{guard})
 		errs = append(errs, ignoreRace(err))
 	}
@@ -119,6 +122,7 @@ func (k *Kinds) repairPorts(ctx context.Context, services map[types.NamespacedNa
 		for _, port := range nodePortsOf(svc.obj) {
 			if err := want.take(port); err != nil && !errors.Is(err, errPortTaken) {
 				k.logger.Warn("a service has a node port outside of the range", "namespace", svc.obj.Namespace, "name", svc.obj.Name, "port", port)
+				k.repaired(true, OutOfRange)
 			}
 		}
 	}
@@ -137,6 +141,15 @@ func (k *Kinds) repairPorts(ctx context.Context, services map[types.NamespacedNa
 	again, err := readAll[*corev1.Service](ctx, k.registry.Resource(servicesGVR))
 	if err != nil || !sameRevisions(services, again) {
 		return err
+	}
+	for i := range int(m.ports.Last-m.ports.First) + 1 {
+		switch now := want.bits.Bit(i); {
+		case now == m.bits.Bit(i):
+		case now == 1:
+			k.repaired(true, Missing)
+		default:
+			k.repaired(true, Leaked)
+		}
 	}
 	_, err = k.registry.Store().Txn(ctx, []store.Op{op}, nil)
 	return ignoreRace(err)

@@ -297,9 +297,16 @@ func (c *Controller) serve(d *definition) error {
 	}
 	for _, gvr := range gone {
 		c.documents.Remove(gvr)
+		c.documented(d.Name, gvr, DocumentRemoved)
 	}
+	known := old.gvrs()
 	for _, doc := range next.documents {
 		c.documents.Set(doc)
+		change := DocumentAdded
+		if slices.Contains(known, doc.GVR) {
+			change = DocumentUpdated
+		}
+		c.documented(d.Name, doc.GVR, change)
 	}
 	c.setServed(d.Name, next)
 	return nil
@@ -335,6 +342,12 @@ func (s *servedResources) without(next *servedResources) []schema.GroupVersionRe
 	return slices.DeleteFunc(s.gvrs(), func(gvr schema.GroupVersionResource) bool { return slices.Contains(kept, gvr) })
 }
 
+func (c *Controller) documented(name string, of schema.GroupVersionResource, change DocumentChange) {
+	if hook := c.options.Metrics.Documented; hook != nil {
+		hook(name, of.GroupVersion(), change)
+	}
+}
+
 // stopServing removes the resources of a definition from the server.
 func (c *Controller) stopServing(name string) {
 	c.mu.Lock()
@@ -346,6 +359,7 @@ func (c *Controller) stopServing(name string) {
 	c.registry.Remove(old.gvrs()...)
 	for _, gvr := range old.gvrs() {
 		c.documents.Remove(gvr)
+		c.documented(name, gvr, DocumentRemoved)
 	}
 	c.setServed(name, nil)
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/openapi"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 )
 
 // Metrics are hooks for measurements, which must be fast and safe for concurrent use. Nil functions are
@@ -11,9 +12,21 @@ import (
 type Metrics struct {
 	// Rules are those of the rules in schemas.
 	Rules openapi.RuleMetrics
+	// Documented is called when the OpenAPI documents of a version of a definition have changed.
+	Documented func(definition string, of schema.GroupVersion, c DocumentChange)
 	// Converted is called after each conversion by a webhook.
 	Converted func(Conversion)
 }
+
+// DocumentChange is how a document has changed.
+type DocumentChange string
+
+// The changes.
+const (
+	DocumentAdded   DocumentChange = "add"
+	DocumentUpdated DocumentChange = "update"
+	DocumentRemoved DocumentChange = "remove"
+)
 
 // Conversion is a conversion of objects by the webhook of a definition.
 type Conversion struct {

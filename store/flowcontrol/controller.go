@@ -34,6 +34,11 @@ type Metrics struct {
 	// Waiting is called with +1 and the seats a request will take when it begins to wait, and with both
 	// negative when its wait ends.
 	Waiting func(schema, level string, requests, seats int)
+	// WaitingKind is called with +1 and -1 at the same times, with whether the request changes something.
+	WaitingKind func(mutating bool, delta int)
+	// Queued is called when a request has been assigned to a queue, with the number of requests that wait
+	// there, itself included.
+	Queued func(schema, level string, length int)
 	// Started is called when a request may run, with the seats it takes and the time it waited, which is
 	// negative where requests never wait.
 	Started func(schema, level string, seats int, waited time.Duration)
@@ -68,6 +73,7 @@ type Flow struct {
 
 	level         *level
 	watch         bool
+	mutating      bool
 	hash          uint64
 	distinguisher string
 }
@@ -133,6 +139,9 @@ func (c *Controller) Configure(schemas []*flowcontrolv1.FlowSchema, levels []*fl
 		l := old.levels[p.Name]
 		if l == nil || l.exempt != (p.Spec.Limited == nil) {
 			l = &level{name: p.Name, exempt: p.Spec.Limited == nil}
+			if !l.exempt {
+				l.usage = newUsage()
+			}
 		}
 		l.configure(p, c.options.Seats, total)
 		next.levels[p.Name] = l
@@ -178,7 +187,7 @@ func (c *Controller) Classify(a *authz.Attributes) Flow {
 	if i := slices.IndexFunc(cfg.schemas, func(s schemaEntry) bool { return matches(s.FlowSchema, a) }); i >= 0 {
 		entry = cfg.schemas[i]
 	}
-	f := Flow{Schema: entry.Name, SchemaUID: string(entry.UID), Level: entry.level.name, LevelUID: entry.level.uid.Load().(string), level: entry.level, watch: a.ResourceRequest && a.Verb == "watch"}
+	f := Flow{Schema: entry.Name, SchemaUID: string(entry.UID), Level: entry.level.name, LevelUID: entry.level.uid.Load().(string), level: entry.level, watch: a.ResourceRequest && a.Verb == "watch", mutating: a.Verb != "get" && a.Verb != "list" && a.Verb != "watch"}
 	if !f.Exempt() {
 		f.distinguisher = distinguisher(entry.FlowSchema, a)
 		f.hash = hashOf(entry.FlowSchema, f.distinguisher)
@@ -239,7 +248,9 @@ func (c *Controller) wait(ctx context.Context, s *Seat) *RejectedError {
 			l.begin(s.queue, s.seats)
 		}
 		l.enter(s)
+		length := min(1, l.size)
 		c.mu.Unlock()
+		c.queued(s, length)
 		return nil
 	}
 	if l.size == 0 {
@@ -248,13 +259,18 @@ func (c *Controller) wait(ctx context.Context, s *Seat) *RejectedError {
 		return &RejectedError{ConcurrencyLimit}
 	}
 	seats := s.seats // a new configuration may change them while it waits
-	w := l.enqueue(s)
+	w, length := l.enqueue(s)
 	if w == nil {
 		l.counts.rejected++
 	}
 	c.mu.Unlock()
 	if w == nil {
 		return &RejectedError{QueueFull}
+	}
+	c.queued(s, length)
+	if hook := c.options.Metrics.WaitingKind; hook != nil {
+		hook(s.flow.mutating, 1)
+		defer hook(s.flow.mutating, -1)
 	}
 	if hook := c.options.Metrics.Waiting; hook != nil {
 		hook(s.flow.Schema, s.flow.Level, 1, seats)
@@ -285,6 +301,14 @@ func (c *Controller) wait(ctx context.Context, s *Seat) *RejectedError {
 	return &RejectedError{reason}
 }
 
+// queued reports a request that has been assigned to a queue, in which it is one of length that wait; zero if
+// there is no queue.
+func (c *Controller) queued(s *Seat, length int) {
+	if hook := c.options.Metrics.Queued; hook != nil && length > 0 {
+		hook(s.flow.Schema, s.flow.Level, length)
+	}
+}
+
 // Waited returns how long the request waited before it started.
 func (s *Seat) Waited() time.Duration {
 	if s == nil || s.arrived.IsZero() {
@@ -303,8 +327,10 @@ func (s *Seat) Release() {
 	if hook := c.options.Metrics.Executing; hook != nil {
 		hook(s.flow.Schema, s.flow.Level, -1, -s.seats)
 	}
+	now := time.Now()
+	ran := now.Sub(s.started)
 	if hook := c.options.Metrics.Finished; hook != nil {
-		hook(s.flow.Schema, s.flow.Level, s.flow.watch, time.Since(s.started))
+		hook(s.flow.Schema, s.flow.Level, s.flow.watch, ran)
 	}
 	if l.exempt {
 		return
@@ -313,9 +339,10 @@ func (s *Seat) Release() {
 	defer c.mu.Unlock()
 	if s.queue != nil {
 		s.queue.running--
-		s.queue.start += float64(s.seats) * (time.Since(s.started) - expectedTime).Seconds()
+		s.queue.start += float64(s.seats) * (ran - expectedTime).Seconds()
 	}
 	l.exit(s)
 	c.put(l, s.seats)
+	l.changed(now)
 	c.dispatch()
 }

@@ -3,6 +3,7 @@ package flowcontrol_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -327,4 +328,98 @@ func TestMetrics(t *testing.T) {
 		seat.Release()
 		require.Equal(t, []time.Duration{0, 2 * time.Second, -1}, waits)
 	})
+}
+
+// Levels are measured over time: how many seats are used and demanded, the demand of the last ten seconds,
+// and the virtual times of fair queueing.
+func TestUsageOverTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var lengths []int
+		kinds := map[bool]int{}
+		note := func(f func()) { mu.Lock(); defer mu.Unlock(); f() }
+		c := flowcontrol.New(flowcontrol.Options{Seats: 10, Wait: time.Minute, Metrics: flowcontrol.Metrics{
+			Queued:      func(_, _ string, length int) { note(func() { lengths = append(lengths, length) }) },
+			WaitingKind: func(mutating bool, delta int) { note(func() { kinds[mutating] += delta }) },
+		}})
+		one(c, 10, 1, 1, 20)
+		nominal := state(t, c, "all").Nominal
+		require.Equal(t, 10, nominal)
+		began := time.Now()
+		flow := c.Classify(&authz.Attributes{User: user("ann"), Verb: "update", ResourceRequest: true, Resource: "pods"})
+		var running []*flowcontrol.Seat
+		for range nominal {
+			s, err := c.Acquire(t.Context(), flow, 1)
+			require.NoError(t, err)
+			running = append(running, s)
+		}
+		done := make(chan struct{})
+		for range nominal { // as many wait
+			go func() {
+				s, err := c.Acquire(t.Context(), flow, 1)
+				if err == nil {
+					s.Release()
+				}
+				done <- struct{}{}
+			}()
+			synctest.Wait()
+		}
+		require.Equal(t, []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, lengths)
+		require.Equal(t, map[bool]int{true: 10}, kinds)
+		waits := state(t, c, "all")
+		require.Equal(t, waits.Latest, waits.Clock)
+		require.Positive(t, waits.Next.Low)
+		require.Equal(t, waits.Next.Low, waits.Next.High, "there is one queue")
+		require.InDelta(t, waits.Next.Low-0.030, waits.Discounted.Low, 1e-9, "ten seats, of three milliseconds each")
+		time.Sleep(4 * time.Second)
+		for _, s := range running {
+			s.Release()
+		}
+		for range nominal {
+			<-done
+		}
+		require.Equal(t, map[bool]int{true: 0}, kinds)
+		time.Sleep(16 * time.Second) // ten seconds are summed up, and the next ones
+		got := state(t, c, "all")
+		require.Equal(t, 20*time.Second, time.Since(began))
+		total := func(h flowcontrol.Histogram) (sum time.Duration) {
+			for _, d := range h.Times {
+				sum += d
+			}
+			return sum
+		}
+		// Twenty seats are demanded of ten for four seconds, and none for sixteen.
+		for name, h := range map[string]flowcontrol.Histogram{"demand": got.DemandedSeats, "seats": got.UsedSeats, "waiting": got.WaitingRequests, "executing": got.ExecutingRequests} {
+			require.Equal(t, 20*time.Second, total(h), name)
+			require.Equal(t, 16*time.Second, h.Times[0], name)
+		}
+		require.Equal(t, 4*time.Second, got.DemandedSeats.Times[slices.Index(got.DemandedSeats.Bounds, 2)])
+		require.Equal(t, float64(8*time.Second), got.DemandedSeats.Sum)
+		require.Equal(t, 4*time.Second, got.UsedSeats.Times[slices.Index(got.UsedSeats.Bounds, 1)])
+		require.Equal(t, 4*time.Second, got.WaitingRequests.Times[slices.Index(got.WaitingRequests.Bounds, 0.5)], "ten of twenty places")
+		require.Equal(t, 4*time.Second, got.ExecutingRequests.Times[slices.Index(got.ExecutingRequests.Bounds, 1)])
+		envelope := 8 + math.Sqrt(20*20*0.4-8*8) // of the first ten seconds
+		require.Zero(t, got.Demand.High)
+		require.Zero(t, got.Demand.Average)
+		require.InDelta(t, envelope*0.977, got.Demand.Smoothed, 1e-9, "it falls slowly")
+		time.Sleep(100 * time.Second)
+		require.InDelta(t, envelope*math.Pow(0.977, 11), state(t, c, "all").Demand.Smoothed, 1e-9)
+		idle := state(t, c, "all")
+		require.Equal(t, flowcontrol.Bounds{Low: idle.Clock, High: idle.Clock}, idle.Next, "when the next one would start")
+	})
+}
+
+// The seats available to a level are what it has and what others lend now.
+func TestAvailableSeats(t *testing.T) {
+	c := flowcontrol.New(flowcontrol.Options{Seats: 600})
+	before := state(t, c, "workload-low")
+	require.Greater(t, before.Available, before.Nominal, "others lend")
+	flow := c.Classify(get(user("system:serviceaccount:kube-system:x"), "configmaps", "a")) // workload-high
+	for range state(t, c, "workload-high").Nominal {
+		_, err := c.Acquire(t.Context(), flow, 1)
+		require.NoError(t, err)
+	}
+	after := state(t, c, "workload-low")
+	high := state(t, c, "workload-high")
+	require.Equal(t, before.Available-(high.Nominal-high.Guaranteed), after.Available, "one of them uses what it would lend")
 }

@@ -22,12 +22,16 @@ type level struct {
 	guaranteed     int // seats that no other level uses
 	limit          int // seats it may have at most, with borrowed ones
 	used           int
-	waiting        int
+	waiting        int      // requests
+	waitingSeats   int      // that they wait for
+	executing      int      // requests
 	size           int      // how many queues it has; 0 if requests do not wait
 	queues         []*queue // nil until the first request, as is each queue
 	hand           int
 	maxQueueLength int
 	clock          float64 // virtual time: the start of the request that started last
+	latest         float64 // that start, which is lower if a queue is behind
+	usage          *usage  // nil of an exempt level
 	running        *Seat   // running requests: a list in no order
 	counts         counts
 }
@@ -80,15 +84,19 @@ func (l *level) configure(p *flowcontrolv1.PriorityLevelConfiguration, seats, to
 	if spec.LimitResponse.Type != flowcontrolv1.LimitResponseTypeQueue || q == nil {
 		l.release()
 		l.size, l.queues = 0, nil
+		l.changed(time.Now())
 		return
 	}
 	l.hand, l.maxQueueLength = max(1, int(q.HandSize)), int(q.QueueLengthLimit)
 	l.resize(max(1, int(q.Queues)))
+	l.waitingSeats = 0
 	for _, q := range l.begun() {
 		for _, w := range q.waiters {
 			w.seat.seats = min(w.seat.seats, l.maxSeats())
+			l.waitingSeats += w.seat.seats
 		}
 	}
+	l.changed(time.Now())
 }
 
 // resize changes the number of queues; the waiters of removed queues move to the others.
@@ -166,6 +174,7 @@ func (q *queue) length() int {
 
 // begin accounts for a request of the queue that starts.
 func (l *level) begin(q *queue, seats int) {
+	l.latest = q.start
 	l.clock = max(l.clock, q.start)
 	q.running++
 	q.start += float64(seats) * expectedTime.Seconds()
@@ -174,14 +183,17 @@ func (l *level) begin(q *queue, seats int) {
 // enter and exit maintain the list of running requests.
 func (l *level) enter(s *Seat) {
 	l.counts.dispatched++
+	l.executing++
 	s.started = time.Now()
 	if s.next = l.running; s.next != nil {
 		s.next.prev = s
 	}
 	l.running = s
+	l.changed(s.started)
 }
 
 func (l *level) exit(s *Seat) {
+	l.executing--
 	if s.next != nil {
 		s.next.prev = s.prev
 	}
@@ -193,17 +205,19 @@ func (l *level) exit(s *Seat) {
 	s.next, s.prev = nil, nil
 }
 
-// enqueue puts a request into the queue of its flow; nil if that is full.
-func (l *level) enqueue(s *Seat) *waiter {
+// enqueue puts a request into the queue of its flow, and returns its length then; nil if that is full.
+func (l *level) enqueue(s *Seat) (w *waiter, length int) {
 	q := l.pick(s.flow.hash)
 	if len(q.waiters) >= l.maxQueueLength {
-		return nil
+		return nil, len(q.waiters)
 	}
-	w := &waiter{seat: s, queue: q, ready: make(chan struct{})}
+	w = &waiter{seat: s, queue: q, ready: make(chan struct{})}
 	s.queue = q
 	q.waiters = append(q.waiters, w)
 	l.waiting++
-	return w
+	l.waitingSeats += s.seats
+	l.changed(s.arrived)
+	return w, len(q.waiters)
 }
 
 // remove removes a waiter that gave up.
@@ -212,6 +226,8 @@ func (l *level) remove(w *waiter) {
 		if other == w {
 			w.queue.waiters = append(w.queue.waiters[:i:i], w.queue.waiters[i+1:]...)
 			l.waiting--
+			l.waitingSeats -= w.seat.seats
+			l.changed(time.Now())
 			break
 		}
 	}
@@ -238,6 +254,7 @@ func (l *level) startNext(q *queue) {
 	q.waiters[0] = nil
 	q.waiters = q.waiters[1:]
 	l.waiting--
+	l.waitingSeats -= w.seat.seats
 	l.begin(q, w.seat.seats)
 	l.enter(w.seat)
 	w.queue = nil

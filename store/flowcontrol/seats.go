@@ -76,6 +76,32 @@ type LevelState struct {
 	// that were started, rejected at once, rejected after too long a wait, and cancelled while waiting. Those
 	// of exempt levels are not counted.
 	Executing, Dispatched, Rejected, TimedOut, Cancelled int
+
+	// What follows is empty for exempt levels. Available are the seats that the level may have now: what it
+	// uses, what is left of its guarantee, and what others lend at this time.
+	Available int
+	Demand    Demand
+	// DemandedSeats and UsedSeats are distributions over the time since the level was created of the seats
+	// that it uses and its requests wait for, and of those that it uses, relative to the nominal ones.
+	// WaitingRequests and ExecutingRequests are those of requests, relative to the places in its queues and
+	// to its nominal seats.
+	DemandedSeats, UsedSeats, WaitingRequests, ExecutingRequests Histogram
+	// Clock is the virtual time of fair queueing, in seat-seconds, and Latest that at which the request that
+	// was dispatched last has started. Next are the lowest and the highest one at which requests start that
+	// are first in their queues, Discounted the same without the work of their queues that is in progress;
+	// Clock if none waits.
+	Clock, Latest    float64
+	Next, Discounted Bounds
+}
+
+// Bounds are the lowest and the highest of some values.
+type Bounds struct{ Low, High float64 }
+
+func (b *Bounds) add(v float64, first bool) {
+	if first {
+		*b = Bounds{v, v}
+	}
+	b.Low, b.High = min(b.Low, v), max(b.High, v)
 }
 
 // Levels returns the state of all levels, ordered by name.
@@ -97,9 +123,42 @@ func (c *Controller) Levels() []LevelState {
 				s.ActiveQueues++
 			}
 		}
+		if !l.exempt {
+			c.measure(&s, l)
+		}
 		out = append(out, s)
 	}
 	return out
+}
+
+// measure fills what is measured of a level.
+func (c *Controller) measure(s *LevelState, l *level) {
+	now := time.Now()
+	l.changed(now)
+	s.Available = min(l.limit, max(l.guaranteed, l.used)+max(0, c.pool-c.lent))
+	u := l.usage
+	s.Demand = u.demand.Demand
+	s.DemandedSeats, s.UsedSeats = u.demanded.At(now), u.seats.At(now)
+	s.WaitingRequests, s.ExecutingRequests = u.waiting.At(now), u.executing.At(now)
+	s.Clock, s.Latest = l.clock, l.latest
+	s.Next, s.Discounted = Bounds{l.clock, l.clock}, Bounds{l.clock, l.clock}
+	seats, first := l.seatsByQueue(), true
+	for _, q := range l.begun() {
+		if len(q.waiters) > 0 {
+			s.Next.add(q.start, first)
+			s.Discounted.add(q.start-float64(seats[q])*expectedTime.Seconds(), first)
+			first = false
+		}
+	}
+}
+
+// seatsByQueue returns the seats that the running requests of each queue use.
+func (l *level) seatsByQueue() map[*queue]int {
+	seats := map[*queue]int{}
+	for s := l.running; s != nil; s = s.next {
+		seats[s.queue] += s.seats
+	}
+	return seats
 }
 
 // QueueState is the state of a queue of a level at one time.
@@ -124,10 +183,7 @@ func (c *Controller) Queues() []QueueState {
 	var out []QueueState
 	for _, name := range sortedNames(all) {
 		l := all[name]
-		seats := map[*queue]int{}
-		for s := l.running; s != nil; s = s.next {
-			seats[s.queue] += s.seats
-		}
+		seats := l.seatsByQueue()
 		for i := range l.size {
 			q := &queue{start: l.clock}
 			if l.queues != nil && l.queues[i] != nil {

@@ -152,6 +152,7 @@ func (r *Resource) insert(ctx context.Context, obj metav1.Object, w Write) error
 		setTypeMeta(obj, r.info.GVK)
 		if err == nil {
 			obj.SetResourceVersion(strconv.FormatInt(revision, 10))
+			res.done()
 			return nil
 		}
 		res.undo()
@@ -214,6 +215,12 @@ func (r *Resource) reserve(ctx context.Context, obj, old metav1.Object) (Reserva
 func (res Reservation) undo() {
 	if res.Undo != nil {
 		res.Undo()
+	}
+}
+
+func (res Reservation) done() {
+	if res.Done != nil {
+		res.Done()
 	}
 }
 

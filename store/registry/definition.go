@@ -140,8 +140,8 @@ const (
 // Reservation is the set of operations that commit together with a write.
 type Reservation struct {
 	Ops []store.Op
-	// Undo, if set, is called when the write failed.
-	Undo func()
+	// Undo, if set, is called when the write failed, and Done when it was committed; neither for a dry run.
+	Undo, Done func()
 }
 
 // Fields are field selectors beyond metadata.name and metadata.namespace.

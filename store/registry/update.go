@@ -395,6 +395,7 @@ func (r *Resource) replace(ctx context.Context, key types.NamespacedName, cur *s
 		revision, err := r.commit(ctx, op, res.Ops)
 		if err == nil {
 			obj.SetResourceVersion(strconv.FormatInt(revision, 10))
+			res.done()
 			return obj, false, nil
 		}
 		res.undo()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -18,7 +19,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/apiserver"
-	"github.com/keelson-dev/keelson/store/flowcontrol"
 )
 
 // Metrics holds the metrics of one server. Measure sets the hooks in the server's options, Watch adds metrics
@@ -42,7 +42,10 @@ type Metrics struct {
 	logRefusals            prometheus.Counter
 	health                 *prometheus.GaugeVec
 	healthTotal            *prometheus.CounterVec
-	flows                  flows
+	flows                  *flows
+	selves, aborted        *prometheus.CounterVec
+	aggregated             prometheus.Counter
+	validated              *prometheus.HistogramVec
 	caches                 caches
 	stored                 *requests
 	access                 *access
@@ -54,32 +57,23 @@ type Metrics struct {
 	impersonations         *impersonations
 	customs                *customs
 	reviews                *reviews
+	services               *services
 	keyServices            *keyServices
 	peers                  *peerings
 
 	requestSeries *memo[apiserver.Measurement, requestSeries]
 }
 
-// flows holds the metrics of priority and fairness.
-type flows struct {
-	executing, seats    *prometheus.GaugeVec
-	queued, queuedSeats *prometheus.GaugeVec
-	dispatched, refused *prometheus.CounterVec
-	waits, runs, widths *prometheus.HistogramVec
-	series              *memo[flow, flowSeries]
-}
-
 var (
 	durationBuckets = []float64{0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60}
 	sliBuckets      = durationBuckets[2:]
-	flowBuckets     = []float64{0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30}
 	about           = []string{"verb", "group", "version", "resource", "subresource", "scope", "component"}
 )
 
 // New returns metrics with those of the Go runtime and the process.
 func New() *Metrics {
 	r := prometheus.NewRegistry()
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.MustRegister(collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll)), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	slis := prometheus.NewRegistry()
 	m := &Metrics{
 		registry: r, sliRegistry: slis, queues: newQueues(r), client: newClient(r),
@@ -105,25 +99,17 @@ func New() *Metrics {
 		handshakes:  counter(r, "apiserver_tls_handshake_errors_total", "Connections that were given up before TLS was agreed on.").WithLabelValues(),
 		health:      gauge(slis, "kubernetes_healthcheck", "Outcome of the last health check: 1 is good.", "name", "type"),
 		healthTotal: counter(slis, "kubernetes_healthchecks_total", "Health checks by outcome.", "name", "type", "status"),
-		flows: flows{
-			executing:  gauge(r, "apiserver_flowcontrol_current_executing_requests", "Requests that run.", "flow_schema", "priority_level"),
-			seats:      gauge(r, "apiserver_flowcontrol_current_executing_seats", "Seats in use.", "flow_schema", "priority_level"),
-			queued:     gauge(r, "apiserver_flowcontrol_current_inqueue_requests", "Requests that wait.", "flow_schema", "priority_level"),
-			dispatched: counter(r, "apiserver_flowcontrol_dispatched_requests_total", "Requests that were let run.", "flow_schema", "priority_level"),
-			refused:    counter(r, "apiserver_flowcontrol_rejected_requests_total", "Requests that were turned away.", "flow_schema", "priority_level", "reason"),
-			waits: histogram(r, "apiserver_flowcontrol_request_wait_duration_seconds", "Time that requests waited to run.",
-				flowBuckets, "flow_schema", "priority_level", "execute"),
-			queuedSeats: gauge(r, "apiserver_flowcontrol_current_inqueue_seats", "Seats that requests wait for.", "flow_schema", "priority_level"),
-			runs:        histogram(r, "apiserver_flowcontrol_request_execution_seconds", "Time that requests had their seats.", flowBuckets, "flow_schema", "priority_level", "type"),
-			widths: histogram(r, "apiserver_flowcontrol_work_estimated_seats", "Seats that requests took.",
-				[]float64{1, 2, 4, 8, 16, 32, 64, 100}, "flow_schema", "priority_level"),
-		},
+		flows:       newFlows(r),
+		aggregated:  counter(r, "aggregator_discovery_aggregation_count_total", "Times that the aggregated form of discovery was made.").WithLabelValues(),
+		selves:      counter(r, "apiserver_selfrequest_total", "Requests of this server to itself.", "verb", "group", "resource", "subresource"),
+		aborted:     counter(r, "apiserver_request_aborts_total", "Requests whose connection was closed in the middle of the response.", "verb", "group", "version", "resource", "subresource", "scope"),
+		validated:   histogram(r, "field_validation_request_duration_seconds", "Time of writes by how unknown fields are treated.", sliBuckets, "field_validation"),
 	}
 	m.caches, m.stored, m.access, m.admissions, m.audits = newCaches(r), newRequests(r), newAccess(r), newAdmissions(r), newAudits(r)
-	m.tokens, m.impersonations, m.customs, m.reviews = newTokens(r), newImpersonations(r), newCustoms(r), newReviews(r, &m.client)
+	m.tokens, m.impersonations, m.customs, m.reviews = newTokens(r), newImpersonations(r), newCustoms(r), newReviews(r)
+	m.services = newServices(r)
 	m.aggregations, m.keyServices, m.peers = newAggregations(r), newKeyServices(r), newPeerings(r)
 	m.requestSeries = newMemo(m.seriesOf)
-	m.flows.series = newMemo(m.flows.seriesOf)
 	return m
 }
 
@@ -143,17 +129,12 @@ func (m *Metrics) seriesOf(a apiserver.Measurement) requestSeries {
 	}
 	if verb := bodyVerbs[a.Verb]; verb != "" && a.Resource != "" {
 		s.bodies = m.bodies.WithLabelValues(a.Group, a.Resource, verb)
+		s.validated = m.validated.WithLabelValues(a.FieldValidation)
+	}
+	if a.Self {
+		s.self = m.selves.WithLabelValues(a.Verb, a.Group, a.Resource, a.Subresource)
 	}
 	return s
-}
-
-func (f *flows) seriesOf(k flow) flowSeries {
-	return flowSeries{
-		executing: f.executing.WithLabelValues(k.schema, k.level), seats: f.seats.WithLabelValues(k.schema, k.level), queued: f.queued.WithLabelValues(k.schema, k.level),
-		dispatched: f.dispatched.WithLabelValues(k.schema, k.level), waited: f.waits.WithLabelValues(k.schema, k.level, "true"),
-		queuedSeats: f.queuedSeats.WithLabelValues(k.schema, k.level), estimated: f.widths.WithLabelValues(k.schema, k.level),
-		ran: f.runs.WithLabelValues(k.schema, k.level, "regular"), watched: f.runs.WithLabelValues(k.schema, k.level, "watch"),
-	}
 }
 
 func counter(r *prometheus.Registry, name, help string, labels ...string) *prometheus.CounterVec {
@@ -174,7 +155,7 @@ func (m *Metrics) Measure(o *apiserver.Options) {
 	if o.Store != nil {
 		o.Store = m.Store(o.Store)
 	}
-	o.Registry.CacheMetrics, o.Metrics = m.Cache, m.Hooks()
+	o.Registry.CacheMetrics, o.Metrics, o.Builtin.Metrics = m.Cache, m.Hooks(), m.services.hooks()
 	o.Handlers = maps.Clone(o.Handlers)
 	if o.Handlers == nil {
 		o.Handlers = map[string]http.Handler{}
@@ -215,9 +196,17 @@ func (m *Metrics) Hooks() apiserver.Metrics {
 			} else {
 				reading.Add(float64(delta))
 			}
+			m.flows.executing(mutating, delta)
 		},
 		LongRunning: func(a apiserver.Measurement, delta int) {
 			m.longRunning.WithLabelValues(labelsOf(a)...).Add(float64(delta))
+			if a.Verb == "WATCH" {
+				m.flows.watching(schema.GroupResource{Group: a.Group, Resource: a.Resource}, delta)
+			}
+		},
+		Changing: m.flows.changing, Aggregated: m.aggregated.Inc,
+		Aborted: func(a apiserver.Measurement) {
+			m.aborted.WithLabelValues(a.Verb, a.Group, a.Version, a.Resource, a.Subresource, a.Scope).Inc()
 		},
 		Rejected: func(a apiserver.Measurement) {
 			m.terminated.WithLabelValues(append(labelsOf(a), strconv.Itoa(http.StatusTooManyRequests))...).Inc()
@@ -267,6 +256,12 @@ func (m *Metrics) request(a apiserver.Measurement) {
 	if s.bodies != nil && body > 0 {
 		s.bodies.Observe(body)
 	}
+	if s.validated != nil {
+		s.validated.Observe(elapsed)
+	}
+	if s.self != nil {
+		s.self.Inc()
+	}
 }
 
 func (m *Metrics) checked(path, name string, err error) {
@@ -276,40 +271,6 @@ func (m *Metrics) checked(path, name string, err error) {
 	}
 	m.health.WithLabelValues(name, path).Set(good)
 	m.healthTotal.WithLabelValues(name, path, status).Inc()
-}
-
-func (f *flows) hooks() flowcontrol.Metrics {
-	return flowcontrol.Metrics{
-		Executing: func(schema, level string, requests, seats int) {
-			s := f.series.of(flow{schema, level})
-			s.executing.Add(float64(requests))
-			s.seats.Add(float64(seats))
-		},
-		Waiting: func(schema, level string, requests, seats int) {
-			s := f.series.of(flow{schema, level})
-			s.queued.Add(float64(requests))
-			s.queuedSeats.Add(float64(seats))
-		},
-		Started: func(schema, level string, seats int, waited time.Duration) {
-			s := f.series.of(flow{schema, level})
-			s.dispatched.Inc()
-			s.estimated.Observe(float64(seats))
-			if waited >= 0 {
-				s.waited.Observe(waited.Seconds())
-			}
-		},
-		Finished: func(schema, level string, watch bool, ran time.Duration) {
-			s := f.series.of(flow{schema, level})
-			if watch {
-				s.watched.Observe(ran.Seconds())
-			} else {
-				s.ran.Observe(ran.Seconds())
-			}
-		},
-		Rejected: func(schema, level string, reason flowcontrol.Reason) {
-			f.refused.WithLabelValues(schema, level, string(reason)).Inc()
-		},
-	}
 }
 
 // Features records which features are enabled: settings do not change while a server runs.
@@ -350,9 +311,6 @@ type onDemand struct{ server *apiserver.Server }
 var (
 	storedObjects = prometheus.NewDesc("apiserver_storage_objects", "Stored objects by resource; -1 if they could not be counted.", []string{"resource"}, nil)
 	resources     = prometheus.NewDesc("apiserver_resource_objects", "Stored objects by group and resource; -1 if they could not be counted.", []string{"group", "resource"}, nil)
-	nominal       = prometheus.NewDesc("apiserver_flowcontrol_nominal_limit_seats", "Seats a priority level is meant to have.", []string{"priority_level"}, nil)
-	lowest        = prometheus.NewDesc("apiserver_flowcontrol_lower_limit_seats", "Seats of a priority level that no other borrows.", []string{"priority_level"}, nil)
-	highest       = prometheus.NewDesc("apiserver_flowcontrol_upper_limit_seats", "Seats a priority level may have at most.", []string{"priority_level"}, nil)
 	estimates     = prometheus.NewDesc("apiserver_resource_size_estimate_bytes", "Size of the stored objects of resources that a watch cache holds.", []string{"group", "resource"}, nil)
 	cacheRevision = prometheus.NewDesc("apiserver_watch_cache_resource_version", "Revision that a watch cache has reached.", []string{"group", "resource"}, nil)
 	cacheCapacity = prometheus.NewDesc("watch_cache_capacity", "Changes a watch cache may remember.", []string{"group", "resource"}, nil)
@@ -364,7 +322,10 @@ var (
 
 // Describe implements prometheus.Collector.
 func (*onDemand) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{storedObjects, resources, estimates, cacheRevision, cacheCapacity, unavailable, unfinished, longest, storeSize, nominal, lowest, highest} {
+	for _, d := range []*prometheus.Desc{storedObjects, resources, estimates, cacheRevision, cacheCapacity, unavailable, unfinished, longest, storeSize} {
+		out <- d
+	}
+	for _, d := range slices.Concat(levelDescs, allocationDescs) {
 		out <- d
 	}
 }
@@ -401,13 +362,10 @@ func (c *onDemand) Collect(out chan<- prometheus.Metric) {
 			send(unavailable, 1, name)
 		}
 	}
+	collectAllocations(out, c.server.Kinds().Allocations(ctx))
 	flows := c.server.FlowControl()
 	if flows == nil {
 		return
 	}
-	for _, l := range flows.Levels() {
-		send(nominal, float64(l.Nominal), l.Name)
-		send(lowest, float64(l.Guaranteed), l.Name)
-		send(highest, float64(l.Limit), l.Name)
-	}
+	collectLevels(out, flows.Levels())
 }

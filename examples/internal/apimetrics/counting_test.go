@@ -11,11 +11,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/store/admission"
+	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/certs"
 	"github.com/keelson-dev/keelson/store/controlplane"
 	"github.com/keelson-dev/keelson/store/memory"
@@ -166,4 +169,113 @@ func TestHandshakesCount(t *testing.T) {
 	require.Eventually(t, func() bool { return p.has()[failed].series[failed] == 1 }, time.Minute, time.Millisecond)
 	cancel()
 	require.NoError(t, <-served)
+}
+
+// A request that waits for a seat is counted while it waits and afterwards, and so are the seats it demands.
+func TestFlowsThatWait(t *testing.T) {
+	held := slow{make(chan struct{}), make(chan struct{})}
+	p := startPlane(t, func(o *controlplane.Options) {
+		o.Plugins, o.AuthorizationModes = []admission.Plugin{held}, []string{"AlwaysAllow"}
+		o.Server.MaxInFlight, o.Server.MaxMutatingInFlight = 1, 1
+	})
+	done := make(chan struct{})
+	post := func(name string) {
+		p.do("ann", "POST", configMaps, `{"metadata":{"name":"`+name+`"}}`, 201)
+		done <- struct{}{}
+	}
+	go post("slow")
+	<-held.arrived
+	go post("next")
+	const flow, level, prefix = `flow_schema="global-default",priority_level="global-default"`, `priority_level="global-default"`, "apiserver_flowcontrol_"
+	waiting := prefix + "current_inqueue_requests{" + flow + "}"
+	require.Eventually(t, func() bool { return p.has()[prefix+"current_inqueue_requests"].series[waiting] == 1 }, time.Minute, time.Millisecond)
+	f := p.has(
+		`apiserver_current_inqueue_requests{request_kind="mutating"} 1`,
+		`apiserver_current_inqueue_requests{request_kind="readOnly"} 0`,
+		prefix+"request_dispatch_no_accommodation_total{"+flow+"} 1",
+		prefix+`request_queue_length_after_enqueue_sum{`+flow+`} 2`,
+	)
+	for _, name := range []string{"next_s_bounds", "next_discounted_s_bounds"} {
+		for _, bound := range []string{"min", "max"} {
+			require.Contains(t, f[prefix+name].series, prefix+name+`{bound="`+bound+`",`+level+`}`)
+		}
+	}
+	close(held.release)
+	<-done
+	<-done
+	for range 3 { // at once, so that their connections are of one level
+		go p.do("ann", "GET", configMaps+"?watch=1&timeoutSeconds=1", "", 200)
+	}
+	open := `apiserver_longrunning_requests{component="apiserver",group="",resource="configmaps",scope="namespace",subresource="",verb="WATCH",version="v1"}`
+	require.Eventually(t, func() bool {
+		f := p.has()["apiserver_longrunning_requests"]
+		return f != nil && f.series[open] == 3
+	}, time.Minute, time.Millisecond)
+	p.do("ann", "DELETE", configMaps+"/slow", "", 200)
+	f = p.has(
+		prefix+`watch_count_samples_bucket{`+flow+`,le="0"} 2`, // the creates
+		prefix+`watch_count_samples_sum{`+flow+`} 3`,
+		prefix+"current_inqueue_requests{"+flow+"} 0",
+		prefix+"current_limit_seats{"+level+"} 1",
+	)
+	for name, more := range map[string]string{"demand_seats": "", "priority_level_seat_utilization": `phase="executing",`, "priority_level_request_utilization": `phase="waiting",`} {
+		require.Positive(t, f[prefix+name].series[prefix+name+"_sum{"+more+level+"}"], name)
+	}
+	require.Positive(t, f[prefix+"read_vs_write_current_requests"].series[prefix+`read_vs_write_current_requests_sum{phase="waiting",request_kind="mutating"}`])
+	require.Positive(t, f[prefix+"read_vs_write_current_requests"].series[prefix+`read_vs_write_current_requests_sum{phase="executing",request_kind="readOnly"}`])
+}
+
+// Writes are timed by how unknown fields are treated; requests of the server itself and responses that end
+// early are counted.
+func TestRequestsCountBy(t *testing.T) {
+	p := startPlane(t, func(o *controlplane.Options) {
+		o.Server.Handlers = map[string]http.Handler{"/aborts": http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })}
+		tokens, err := authn.TokenFile(strings.NewReader("root,admin,1,system:masters\nself,system:apiserver,2,system:masters\n"))
+		require.NoError(t, err)
+		o.StaticTokens = tokens
+	})
+	p.do("root", "POST", configMaps+"?fieldValidation=Strict", `{"metadata":{"name":"a"}}`, 201)
+	p.do("root", "POST", configMaps+"?fieldValidation=Odd", `{"metadata":{"name":"b"}}`, 422)
+	p.do("self", "GET", configMaps, "", 200)
+	for range 2 { // the second one is the first again
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/apis", nil)
+		r.Header.Set("Authorization", "Bearer root")
+		r.Header.Set("Accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+		p.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	require.Panics(t, func() { p.do("root", "GET", "/aborts", "", 200) })
+	p.has(
+		`field_validation_request_duration_seconds_count{field_validation="Strict"} 1`,
+		`field_validation_request_duration_seconds_count{field_validation="invalid"} 1`,
+		"aggregator_discovery_aggregation_count_total 1",
+		`apiserver_selfrequest_total{group="",resource="configmaps",subresource="",verb="LIST"} 1`,
+		`apiserver_request_aborts_total{group="",resource="",scope="",subresource="/aborts",verb="GET",version=""} 1`,
+	)
+}
+
+// Addresses and ports of services are counted as they are allocated, by who chose them; a dry run allocates
+// none.
+func TestServicesCount(t *testing.T) {
+	p := startPlane(t)
+	const cluster, node, cidr = "kube_apiserver_clusterip_allocator_", "kube_apiserver_nodeport_allocator_", `cidr="10.96.0.0/16"`
+	series := []string{
+		cluster + "allocation_total{" + cidr + `,scope="dynamic"}`, cluster + "allocation_total{" + cidr + `,scope="static"}`,
+		cluster + "allocation_errors_total{" + cidr + `,scope="static"}`, cluster + "allocation_duration_seconds_count{" + cidr + "}",
+		cluster + "allocated_ips{" + cidr + "}", cluster + "available_ips{" + cidr + "}",
+		node + `allocation_total{scope="dynamic"}`, node + `allocation_total{scope="static"}`, node + `allocation_errors_total{scope="static"}`,
+		node + "allocated_ports", node + "available_ports",
+	}
+	const services = "/api/v1/namespaces/default/services"
+	post := func(query, name, spec string, code int) {
+		t.Helper()
+		p.do("root", "POST", services+query, `{"metadata":{"name":"`+name+`"},"spec":{`+spec+`}}`, code)
+	}
+	require.Equal(t, []float64{1, 1, 1, 3, 2, -2, 1, 1, 1, 2, -2}, p.since(func() {
+		post("", "a", `"type":"NodePort","ports":[{"port":80}]`, 201)
+		post("", "b", `"type":"NodePort","clusterIP":"10.96.0.77","ports":[{"port":80,"nodePort":30001}]`, 201)
+		post("", "c", `"clusterIP":"10.96.0.77","ports":[{"port":80}]`, 422)
+		post("?dryRun=All", "d", `"type":"NodePort","ports":[{"port":80}]`, 201)
+		p.do("root", "PUT", services+"/a", strings.Replace(p.do("root", "GET", services+"/a", "", 200), `"nodePort":`, `"nodePort":30001,"x":`, 1), 422)
+	}, series...))
+	require.Equal(t, []float64{0, 0, 0, 0, -1, 1, 0, 0, 0, -1, 1}, p.since(func() { p.do("root", "DELETE", services+"/a", "", 200) }, series...))
 }

@@ -38,17 +38,6 @@ func (m *memo[K, V]) of(key K) V {
 type requestSeries struct {
 	requests             prometheus.Counter
 	duration, sli, sizes prometheus.Observer // nil if they are not measured
-	bodies               prometheus.Observer
-}
-
-// flow identifies a flow schema and its level.
-type flow struct{ schema, level string }
-
-// flowSeries are the metrics of a flow schema.
-type flowSeries struct {
-	executing, seats, queued prometheus.Gauge
-	dispatched               prometheus.Counter
-	queuedSeats              prometheus.Gauge
-	waited, estimated        prometheus.Observer
-	ran, watched             prometheus.Observer
+	bodies, validated    prometheus.Observer
+	self                 prometheus.Counter
 }

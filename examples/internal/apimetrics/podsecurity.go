@@ -24,6 +24,14 @@ func newPodSecurity(r *prometheus.Registry) *podSecurity {
 		errors:     counter(r, "pod_security_errors_total", "Requests that could not be evaluated, or by the strictest policy.", "fatal", "request_operation", "resource", "subresource"),
 	}
 	p.series = newMemo(p.seriesOf)
+	// So that they begin at zero.
+	for _, op := range []admission.Operation{admission.Create, admission.Update} {
+		privileged := podsecurity.LevelVersion{Level: podsecurity.Privileged}
+		p.series.of(admission.PodSecurityCheck{Outcome: admission.PodAllowed, Operation: op, Mode: "enforce", Policy: privileged})
+		for _, template := range []bool{false, true} {
+			p.series.of(admission.PodSecurityCheck{Outcome: admission.PodExempt, Operation: op, Template: template})
+		}
+	}
 	return p
 }
 

@@ -10,34 +10,17 @@ import (
 	"github.com/keelson-dev/keelson/store/authz"
 )
 
-// reviews holds the metrics of webhooks that authenticate and authorize.
+// reviews holds the metrics of webhooks that authorize.
 type reviews struct {
-	authn, authz          delegated
 	calls, failedOpen     *prometheus.CounterVec
 	callTimes             *prometheus.HistogramVec
 	misjudged, exclusions *prometheus.CounterVec
 	conditionTimes        *prometheus.HistogramVec
-	client                *client
 }
 
-// delegated are the metrics of requests for reviews of a kind.
-type delegated struct {
-	total *prometheus.CounterVec
-	times *prometheus.HistogramVec
-}
-
-func newDelegated(r *prometheus.Registry, of string) delegated {
-	prefix := "apiserver_delegated_" + of + "_request_"
-	return delegated{
-		total: counter(r, prefix+"total", "Requests for reviews by the code of the response.", "code"),
-		times: histogram(r, prefix+"duration_seconds", "Time of requests for reviews by the code of the response.", []float64{0.25, 0.5, 0.7, 1, 1.5, 3, 5, 10}, "code"),
-	}
-}
-
-func newReviews(r *prometheus.Registry, c *client) *reviews {
+func newReviews(r *prometheus.Registry) *reviews {
 	const prefix = "apiserver_authorization_"
 	return &reviews{
-		authn: newDelegated(r, "authn"), authz: newDelegated(r, "authz"), client: c,
 		calls:          counter(r, prefix+"webhook_evaluations_total", "Calls of authorization webhooks.", "name", "result"),
 		callTimes:      histogram(r, prefix+"webhook_duration_seconds", "Time of calls of authorization webhooks.", prometheus.DefBuckets, "name", "result"),
 		failedOpen:     counter(r, prefix+"webhook_evaluations_fail_open_total", "Requests about which another authorizer decided because a call failed.", "name", "result"),
@@ -45,15 +28,6 @@ func newReviews(r *prometheus.Registry, c *client) *reviews {
 		exclusions:     counter(r, prefix+"match_condition_exclusions_total", "Requests not sent because a match condition does not hold.", "type", "name"),
 		conditionTimes: histogram(r, prefix+"match_condition_evaluation_seconds", "Time of the match conditions.", []float64{0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25}, "type", "name"),
 	}
-}
-
-// requests returns the hooks for connections on which reviews are requested.
-func (d *delegated) requests(c *client) rest.Metrics {
-	return rest.Metrics{Request: func(t rest.Target, code int, took time.Duration) {
-		c.requested(t, code, took)
-		d.total.WithLabelValues(codeOf(code)).Inc()
-		d.times.WithLabelValues(codeOf(code)).Observe(took.Seconds())
-	}}
 }
 
 // codeOf is the label of the status of a response, of which 0 means none.
@@ -64,14 +38,7 @@ func codeOf(code int) string {
 	return strconv.Itoa(code)
 }
 
-// TokenReviews returns the hooks for connections on which TokenReviews are requested, AccessReviews those for
-// SubjectAccessReviews, and Requests those for other requests of the server.
-func (m *Metrics) TokenReviews() rest.Metrics { return m.reviews.authn.requests(&m.client) }
-
-// AccessReviews is described at TokenReviews.
-func (m *Metrics) AccessReviews() rest.Metrics { return m.reviews.authz.requests(&m.client) }
-
-// Requests is described at TokenReviews.
+// Requests returns the hooks for connections of the server to others.
 func (m *Metrics) Requests() rest.Metrics { return rest.Metrics{Request: m.client.requested} }
 
 // AuthorizationWebhook returns the hooks for the authorization webhook with that name.

@@ -112,6 +112,8 @@ func TestCustoms(t *testing.T) {
 	const conversions = "apiserver_conversion_webhook_"
 	p.has(
 		"apiserver_cel_compilation_duration_seconds_count 2",
+		`apiextensions_openapi_v2_regeneration_count{crd="things.a.test",reason="add"} 1`,
+		`apiextensions_openapi_v3_regeneration_count{crd="things.a.test",group="a.test",reason="add",version="v1"} 1`,
 		"apiserver_cel_evaluation_duration_seconds_count 3", // once more for the paths of what is wrong
 		conversions+`request_total{failure_type="",result="success"} 1`,
 		conversions+`duration_seconds_sum{failure_type="conversion_webhook_call_failure",result="failure"} 1`,
@@ -139,8 +141,8 @@ func TestReviews(t *testing.T) {
 	access.FailedOpen(authz.CallTimedOut)
 	access.Matched(true, nil, time.Millisecond)
 	access.Matched(false, errors.New("x"), time.Millisecond)
-	m.TokenReviews().Request(rest.Target{Method: "POST", Host: "a.test:443"}, 200, time.Second)
-	m.AccessReviews().Request(rest.Target{Method: "POST", Host: "a.test:443"}, 0, time.Second)
+	m.Requests().Request(rest.Target{Method: "POST", Host: "a.test:443"}, 200, time.Second)
+	m.Requests().Request(rest.Target{Method: "POST", Host: "a.test:443"}, 0, time.Second)
 	m.Hooks().Admission.Called(webhook.Call{Method: "POST", Host: "b.test", Deprecations: []webhook.Deprecation{webhook.MissingSAN, webhook.InsecureSHA1}})
 	m.Aggregation().Deprecated("v1.a.test", webhook.MissingSAN)
 	const cache, accounts, webhooks = "authentication_token_cache_", "serviceaccount_", "apiserver_authorization_"
@@ -154,7 +156,6 @@ func TestReviews(t *testing.T) {
 		webhooks+`webhook_evaluations_fail_open_total{name="w",result="timeout"} 1`,
 		webhooks+`match_condition_exclusions_total{name="w",type="Webhook"} 1`, webhooks+`match_condition_evaluation_errors_total{name="w",type="Webhook"} 1`,
 		webhooks+`match_condition_evaluation_seconds_count{name="w",type="Webhook"} 2`,
-		`apiserver_delegated_authn_request_total{code="200"} 1`, `apiserver_delegated_authz_request_duration_seconds_sum{code="<error>"} 1`,
 		`rest_client_requests_total{code="200",host="a.test:443",method="POST"} 1`, `rest_client_requests_total{code="<error>",host="a.test:443",method="POST"} 1`,
 		"apiserver_webhooks_x509_missing_san_total 1", "apiserver_webhooks_x509_insecure_sha1_total 1",
 		"apiserver_kube_aggregator_x509_missing_san_total 1", "apiserver_kube_aggregator_x509_insecure_sha1_total 0",
