@@ -2,9 +2,9 @@ package apiserver
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/cbor"
@@ -29,21 +29,11 @@ func (r *request) readConfiguration(p *patchRequest, gvk schema.GroupVersionKind
 	if r.query.Get("fieldManager") == "" {
 		return nil, invalidOptions("PatchOptions", validation.Required(validation.NewPath("fieldManager"), "is required for apply patch"))
 	}
-	form, read := "YAML", codec.YAMLToJSON
-	if p.kind == types.ApplyCBORPatchType {
-		form, read = "CBOR", cbor.ToJSON
-	}
-	data, err := read(p.data)
+	c, data, err := r.readFields(p)
 	if err != nil {
-		return nil, apierrors.NewBadRequest("error decoding " + form + ": " + err.Error())
-	}
-	c := &configuration{force: boolParam(r.query, "force")}
-	if err := codec.Unmarshal(data, &c.fields); err != nil {
-		return nil, apierrors.NewBadRequest("error decoding " + form + ": " + err.Error())
-	}
-	if err := r.reportDuplicates(p); err != nil {
 		return nil, err
 	}
+	c.force = boolParam(r.query, "force")
 	kind, _ := c.fields["kind"].(string)
 	apiVersion, _ := c.fields["apiVersion"].(string)
 	if kind == "" || apiVersion == "" {
@@ -69,19 +59,81 @@ func (r *request) readConfiguration(p *patchRequest, gvk schema.GroupVersionKind
 	return c, c.setName(types.NamespacedName{Namespace: r.info.Namespace, Name: r.info.Name})
 }
 
+// readFields decodes the body of an apply, and returns it as JSON too.
+func (r *request) readFields(p *patchRequest) (*configuration, []byte, error) {
+	c := &configuration{}
+	if p.kind == types.ApplyYAMLPatchType && sameInYAML(p.data) {
+		issues, err := codec.UnmarshalOptions(p.data, &c.fields, codec.DecodeOptions{Strict: true})
+		if err == nil && len(issues) == 0 {
+			return c, p.data, nil
+		}
+		c.fields = nil
+	}
+	form, read := "YAML", codec.YAMLToJSON
+	if p.kind == types.ApplyCBORPatchType {
+		form, read = "CBOR", cbor.ToJSON
+	}
+	data, err := read(p.data)
+	if err == nil {
+		err = codec.Unmarshal(data, &c.fields)
+	}
+	if err != nil {
+		return nil, nil, apierrors.NewBadRequest("error decoding " + form + ": " + err.Error())
+	}
+	return c, data, r.reportDuplicates(p)
+}
+
+// exactDigits is how many digits an integer may have to be the same in YAML and JSON.
+const exactDigits = 15
+
+// sameInYAML reports whether data, if it is JSON, has the same meaning as YAML, which costs many times as
+// much to parse. It is false for what the two may read differently: fractions, large integers, escapes by
+// number, tabs, and characters that are line breaks in YAML or not allowed there.
+func sameInYAML(data []byte) bool {
+	data = bytes.TrimLeft(data, " \r\n")
+	if len(data) == 0 || data[0] != '{' {
+		return false
+	}
+	text, digits := false, 0 // whether within a string, and of a number so far
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case c == 0x7f, c < ' ' && c != '\r' && c != '\n':
+			return false
+		case c >= utf8.RuneSelf:
+			r, size := utf8.DecodeRune(data[i:])
+			if r < 0xa0 || r == utf8.RuneError || r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffe || r == 0xffff {
+				return false
+			}
+			i += size - 1
+		case c == '"':
+			text, digits = !text, 0
+		case text && c == '\\':
+			if i++; i == len(data) || !bytes.ContainsRune([]byte(`"\nrt`), rune(data[i])) {
+				return false
+			}
+		case text:
+		case '0' <= c && c <= '9':
+			if digits++; digits > exactDigits {
+				return false
+			}
+		case digits > 0 && (c == '.' || c == 'e' || c == 'E'):
+			return false
+		default:
+			digits = 0
+		}
+	}
+	return true
+}
+
 // reportDuplicates refuses or warns of duplicate keys in the configuration; the last one of each takes
-// effect. JSON is YAML too, and is read as such if it has any.
+// effect.
 func (r *request) reportDuplicates(p *patchRequest) error {
 	if p.fv == fieldsIgnore || p.kind != types.ApplyYAMLPatchType {
 		return nil
 	}
-	isJSON := bytes.HasPrefix(bytes.TrimSpace(p.data), []byte{'{'}) && json.Valid(p.data)
-	if isJSON {
-		if issues, err := duplicates(codec.UnmarshalOptions, p.data); err == nil && len(issues) == 0 {
-			return nil
-		}
-	}
-	issues, err := duplicates(codec.UnmarshalYAML, p.data)
+	var fields map[string]any
+	issues, err := codec.UnmarshalYAML(p.data, &fields, codec.DecodeOptions{Strict: true})
+	issues = slices.DeleteFunc(issues, func(i codec.FieldIssue) bool { return i.Kind != codec.DuplicateField })
 	switch {
 	case err != nil:
 		return apierrors.NewBadRequest("error decoding YAML: " + err.Error())
@@ -92,12 +144,6 @@ func (r *request) reportDuplicates(p *patchRequest) error {
 		r.warn(issue.String())
 	}
 	return nil
-}
-
-func duplicates(read func([]byte, any, codec.DecodeOptions) ([]codec.FieldIssue, error), data []byte) ([]codec.FieldIssue, error) {
-	var fields map[string]any
-	issues, err := read(data, &fields, codec.DecodeOptions{Strict: true})
-	return slices.DeleteFunc(issues, func(i codec.FieldIssue) bool { return i.Kind != codec.DuplicateField }), err
 }
 
 // setName compares name and namespace with the path's, and fills them in.
