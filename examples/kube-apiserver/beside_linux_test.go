@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
+	"github.com/keelson-dev/keelson/examples/internal/component"
 	"github.com/keelson-dev/keelson/store/certs"
 )
 
@@ -92,6 +93,7 @@ func runPeer(t *testing.T, name string, args ...string) (cmd *exec.Cmd, log *byt
 	log, ended = &bytes.Buffer{}, make(chan struct{})
 	cmd = exec.Command(name, args...)
 	cmd.Stdout, cmd.Stderr = log, log
+	component.EndWithParent(cmd)
 	require.NoError(t, cmd.Start())
 	go func() {
 		_ = cmd.Wait()

@@ -28,8 +28,6 @@ import (
 // withoutFamilies are the families of metrics that this server does not have after the same requests, by the
 // beginning of their names, each with the reason.
 var withoutFamilies = map[string]string{
-	"aggregator_discovery_nopeer_requests_total":               "servers of different versions do not share their discovery (AS-77)",
-	"aggregator_discovery_peer_aggregated_cache_":              "as above",
 	"apiextensions_apiserver_validation_ratcheting_seconds":    "unchanged parts are recognized while an object is validated, not in a step of their own",
 	"apiserver_envelope_encryption_dek_cache_fill_percent":     "of version 1 of key management services, which is refused",
 	"apiserver_flowcontrol_seat_fair_frac":                     "seats are lent to each request that needs them, not distributed every ten seconds",

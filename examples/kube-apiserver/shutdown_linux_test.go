@@ -26,6 +26,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/examples/internal/component"
 	"github.com/keelson-dev/keelson/store/certs"
 )
 
@@ -70,6 +71,7 @@ func startLive(t *testing.T, flags ...string) *live {
 		"--kubelet-client-certificate=" + crt, "--kubelet-client-key=" + key}, flags...)...)
 	l.cmd.Env = append(os.Environ(), asServer+"=1")
 	l.cmd.Stdout, l.cmd.Stderr = l.log, l.log
+	component.EndWithParent(l.cmd)
 	require.NoError(t, l.cmd.Start())
 	go func() {
 		_ = l.cmd.Wait()

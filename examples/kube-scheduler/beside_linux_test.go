@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -59,7 +58,7 @@ func (w *groupsWorld) ours(gates string) {
 
 func (w *groupsWorld) upstream(program, gates string) {
 	cmd := exec.Command(program, "--kubeconfig="+w.c.Kubeconfig(), "--leader-elect=false", "--secure-port=0", gates)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	component.EndWithParent(cmd)
 	require.NoError(w.t, cmd.Start())
 	w.t.Cleanup(func() {
 		_ = cmd.Process.Kill()

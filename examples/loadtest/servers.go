@@ -20,6 +20,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/examples/internal/component"
 	"github.com/keelson-dev/keelson/examples/internal/workload"
 	"github.com/keelson-dev/keelson/store/certs"
 )
@@ -210,6 +211,7 @@ func (s *servers) start(ctx context.Context, program string, args ...string) err
 	}
 	cmd := exec.Command(filepath.Join(s.dir, program), args...)
 	cmd.Stdout, cmd.Stderr = log, log
+	component.EndWithParent(cmd)
 	if err := cmd.Start(); err != nil {
 		return errors.Join(err, log.Close())
 	}
