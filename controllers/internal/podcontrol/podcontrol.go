@@ -142,8 +142,8 @@ func WithLabel(m map[string]string, key, value string) map[string]string {
 
 // RankForDeletion orders pods so that the ones to delete first come first: unassigned before assigned,
 // pending before unknown before running, not ready before ready, lower deletion cost first, on nodes with
-// more of the related pods first, ready for a shorter time (by powers of ten) first, more restarts first,
-// newer first.
+// more of the related pods first, ready for a shorter time (by powers of two) first, more restarts first,
+// of containers and then of sidecars, newer first.
 func RankForDeletion(pods []*corev1.Pod, related map[string]int, now time.Time) {
 	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return compareForDeletion(a, b, related, now) })
 }

@@ -106,8 +106,17 @@ func TestRankForDeletion(t *testing.T) {
 		"restarts":   {func(p *corev1.Pod) { p.Status.ContainerStatuses[0].RestartCount = 4 }, usual},
 		"age":        {func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(now.Add(-20 * time.Second)) }, usual},
 		"uid":        {func(p *corev1.Pod) { p.UID = "a" }, usual},
-		// Ages of the same order of magnitude do not differ: the uid decides.
-		"similar age": {func(p *corev1.Pod) { p.UID, p.CreationTimestamp = "a", metav1.NewTime(now.Add(-900*time.Second)) }, usual},
+		// Ages of the same power of two do not differ: the uid decides.
+		"similar age": {func(p *corev1.Pod) { p.UID, p.CreationTimestamp = "a", metav1.NewTime(now.Add(-520*time.Second)) }, usual},
+		// Half of the age is another one.
+		"half the ready time": {func(p *corev1.Pod) { *p = *ready(now.Add(-25 * time.Second)); p.Spec.NodeName = "few" }, usual},
+		"half the age":        {func(p *corev1.Pod) { p.UID, p.CreationTimestamp = "z", metav1.NewTime(now.Add(-250*time.Second)) }, usual},
+		"sidecar": {func(p *corev1.Pod) {
+			p.UID, p.Spec.InitContainers = "z", []corev1.Container{{Name: "proxy", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "setup", RestartCount: 1}, {Name: "proxy", RestartCount: 2}}
+		}, func(p *corev1.Pod) {
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "setup", RestartCount: 9}}
+		}},
 	}
 	for name, edits := range pairs {
 		first, second := pod(edits[0]), pod(edits[1])

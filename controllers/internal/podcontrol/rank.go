@@ -13,6 +13,8 @@ import (
 const DeletionCostAnnotation = "controller.kubernetes.io/pod-deletion-cost"
 
 func compareForDeletion(a, b *corev1.Pod, related map[string]int, now time.Time) int {
+	containerA, sidecarA := restarts(a)
+	containerB, sidecarB := restarts(b)
 	return cmp.Or(
 		cmp.Compare(boolRank(a.Spec.NodeName != ""), boolRank(b.Spec.NodeName != "")),
 		cmp.Compare(phaseRank(a), phaseRank(b)),
@@ -20,7 +22,8 @@ func compareForDeletion(a, b *corev1.Pod, related map[string]int, now time.Time)
 		cmp.Compare(deletionCost(a), deletionCost(b)),
 		cmp.Compare(related[b.Spec.NodeName], related[a.Spec.NodeName]),
 		cmp.Compare(magnitude(readySince(a), now), magnitude(readySince(b), now)),
-		cmp.Compare(restarts(b), restarts(a)),
+		cmp.Compare(containerB, containerA),
+		cmp.Compare(sidecarB, sidecarA),
 		cmp.Compare(magnitude(a.CreationTimestamp.Time, now), magnitude(b.CreationTimestamp.Time, now)),
 		cmp.Compare(a.UID, b.UID),
 	)
@@ -58,22 +61,34 @@ func readySince(pod *corev1.Pod) time.Time {
 	return Condition(pod, corev1.PodReady).LastTransitionTime.Time
 }
 
-// magnitude buckets an age by powers of ten of seconds, so that small differences do not decide.
+// magnitude buckets an age by powers of two of nanoseconds, so that small differences do not decide. In a
+// bucket other properties do; upstream's comparison goes to the uid there, which is no order.
 func magnitude(t, now time.Time) int {
 	if t.IsZero() {
+		return -2
+	}
+	age := now.Sub(t)
+	if age <= 0 {
 		return -1
 	}
-	s := now.Sub(t).Seconds()
-	if s < 1 {
-		return 0
-	}
-	return 1 + int(math.Log10(s))
+	return int(math.Log2(float64(age)))
 }
 
-func restarts(pod *corev1.Pod) int32 {
-	var most int32
+// restarts returns the most restarts of a container, and of a sidecar.
+func restarts(pod *corev1.Pod) (container, sidecar int32) {
 	for i := range pod.Status.ContainerStatuses {
-		most = max(most, pod.Status.ContainerStatuses[i].RestartCount)
+		container = max(container, pod.Status.ContainerStatuses[i].RestartCount)
 	}
-	return most
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		if c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways {
+			continue
+		}
+		for j := range pod.Status.InitContainerStatuses {
+			if s := &pod.Status.InitContainerStatuses[j]; s.Name == c.Name {
+				sidecar = max(sidecar, s.RestartCount)
+			}
+		}
+	}
+	return container, sidecar
 }
