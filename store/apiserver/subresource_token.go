@@ -1,9 +1,11 @@
 package apiserver
 
 import (
+	"fmt"
 	"net/http"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
@@ -44,6 +46,11 @@ func (s *Server) issueToken(rt *route, r *request) {
 		r.fail(sameName(body, r.key(true)))
 		return
 	}
+	if uid, own := metav1.MetaOf(body).UID, metav1.MetaOf(account).UID; uid != "" && uid != own {
+		r.fail(apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, r.info.Name,
+			fmt.Errorf("the UID in the token request (%s) does not match the UID of the service account (%s)", uid, own)))
+		return
+	}
 	registry.SetKind(body, gvk)
 	w := registry.Write{Warn: r.warn, Annotate: r.annotate(), Subresource: "token", Options: &metav1.CreateOptions{}, Body: &registry.Body{Kind: gvk, Operation: admission.Create, Object: body}}
 	if err := rt.res.AdmitBody(r.Context(), r.key(true), w); err != nil {
@@ -58,6 +65,7 @@ func (s *Server) issueToken(rt *route, r *request) {
 	r.audit.Annotate("authentication.kubernetes.io/issued-credential-id", id)
 	body.SetName(r.info.Name)
 	body.SetNamespace(r.info.Namespace)
+	metav1.MetaOf(body).UID = metav1.MetaOf(account).UID
 	if metav1.MetaOf(body).CreationTimestamp.IsZero() {
 		metav1.MetaOf(body).CreationTimestamp = metav1.Now()
 	}
