@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apidiscoveryv2"
 	"github.com/keelson-dev/keelson/apimachinery/api/apiregistrationv1"
@@ -63,8 +64,7 @@ func newBackend(g *Aggregator, o *apiregistrationv1.APIService) *backend {
 			b.broken = errors.New("there is no certificate in caBundle")
 		}
 	}
-	b.client = frontproxy.New(frontproxy.Options{TLS: config, Certificate: g.opts.Certificate,
-		Dial: webhook.Dialer(b.service, webhook.Options{Dial: g.opts.Dial, Services: g.access})})
+	b.client = frontproxy.New(frontproxy.Options{TLS: config, Certificate: g.opts.Certificate, Dial: b.dial})
 	return b
 }
 
@@ -115,9 +115,15 @@ func (b *backend) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, apierrors.NewInternalError(errors.New("the request has no user"))
 	}
 	if !b.isAvailable() {
-		return nil, apierrors.NewServiceUnavailable("the server that serves " + b.gv.String() + " is not available: see the APIService " + b.name)
+		return nil, apierrors.NewServiceUnavailable("service unavailable")
 	}
-	resp, err := b.send(r, u)
+	next, err := b.resolve(r)
+	if err != nil {
+		b.suspected()
+		b.aggregator.opts.Logger.Warn("no address of an aggregated server is known", "name", b.name, "err", err)
+		return nil, apierrors.NewServiceUnavailable("service unavailable")
+	}
+	resp, err := b.send(r, u, next)
 	if err != nil {
 		if r.Context().Err() == nil {
 			b.suspected()
@@ -139,12 +145,46 @@ func (b *backend) suspected() {
 	}
 }
 
+// resolve sends the request to an endpoint of the service, whose address becomes its host, and returns a
+// function that returns the others. With Options.Dial the host is the name of the service.
+func (b *backend) resolve(r *http.Request) (next func() (string, error), err error) {
+	var others []string
+	if b.aggregator.opts.Dial == nil {
+		s := b.service
+		if others, err = webhook.ResolveAll(r.Context(), b.aggregator.access, s.Namespace, s.Name, s.Port); err != nil {
+			return nil, err
+		}
+		first := *r.URL
+		first.Host, others = others[0], others[1:]
+		r.URL, r.Host = &first, first.Host
+	}
+	return func() (string, error) {
+		if len(others) == 0 {
+			return "", errors.New("there is no other endpoint")
+		}
+		host := others[0]
+		others = others[1:]
+		return host, nil
+	}, nil
+}
+
+// dial connects to the service by its name, for checks, or to an address.
+func (b *backend) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if address != b.host {
+		return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
+	}
+	return webhook.Dialer(b.service, webhook.Options{Dial: b.aggregator.opts.Dial, Services: b.aggregator.access})(ctx, network, address)
+}
+
+// dialTimeout bounds an attempt to connect to an endpoint.
+const dialTimeout = 5 * time.Second
+
 // send sends a request on behalf of a user.
-func (b *backend) send(r *http.Request, u *authn.User) (*http.Response, error) {
+func (b *backend) send(r *http.Request, u *authn.User, next func() (string, error)) (*http.Response, error) {
 	if b.broken != nil {
 		return nil, b.broken
 	}
-	resp, err := b.client.Send(r, u)
+	resp, err := b.client.SendToAny(r, u, next)
 	if deprecated := b.aggregator.opts.Metrics.Deprecated; deprecated != nil {
 		var state *tls.ConnectionState
 		if resp != nil {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/apidiscoveryv2"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
@@ -66,9 +67,17 @@ func (s *Server) backend(r *request) (to http.RoundTripper, host string) {
 	return s.opts.Aggregation.Backend(gv)
 }
 
+// discoveryTimeout bounds requests for what another server serves in a version.
+const discoveryTimeout = 5 * time.Second
+
 // serveElsewhere passes a request on to the server that serves its resource.
 func (s *Server) serveElsewhere(r *request, to http.RoundTripper, host string) {
 	s.countLongRunning(r)
+	if !r.info.Resource { // what a server serves is a small document
+		ctx, cancel := context.WithTimeout(r.Context(), discoveryTimeout)
+		defer cancel()
+		r.Request = r.WithContext(ctx)
+	}
 	if r.info.Verb == "watch" { // as those of this server
 		ctx, cancel := s.lifecycle.within(r.Context(), ending)
 		defer cancel()
@@ -77,9 +86,10 @@ func (s *Server) serveElsewhere(r *request, to http.RoundTripper, host string) {
 	s.forward(r, to, backendURL(r.URL, host))
 }
 
-// backendURL is the address of a request at another server.
+// backendURL is the address of a request at another server. The path is the one that was authorized: a slash
+// that was encoded in it is one. The query is written as a Go client writes it.
 func backendURL(u *url.URL, host string) *url.URL {
-	return &url.URL{Scheme: "https", Host: host, Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery}
+	return &url.URL{Scheme: "https", Host: host, Path: u.Path, RawQuery: u.Query().Encode()}
 }
 
 // mergedDiscovery is the discovery of this server and others.

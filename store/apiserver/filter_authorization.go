@@ -26,6 +26,9 @@ func (s *Server) authorize(r *request) bool {
 	d, reason, err := s.decide(r.Context(), a)
 	r.auditDecision(d, reason, err)
 	if err := refusal(a, d, reason, err); err != nil {
+		if apierrors.IsForbidden(err) {
+			r.w.Header().Set("X-Content-Type-Options", "nosniff") // the message has parts of the path
+		}
 		r.fail(err)
 		return false
 	}

@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 
@@ -28,6 +29,19 @@ func (r *request) fail(err error) {
 	out.as = asObject
 	r.auditStatus(&status)
 	r.send(int(status.Code), out, statusKind, &status)
+}
+
+// failAsText responds with the message of an error as text, as kube-apiserver does where another server
+// serves the resource.
+func (r *request) failAsText(err error) {
+	status := apierrors.ToStatus(err)
+	r.auditStatus(&status)
+	if status.Code == http.StatusBadGateway {
+		r.w.WriteHeader(http.StatusBadGateway)
+		_, _ = io.WriteString(r.w, status.Message)
+		return
+	}
+	http.Error(r.w, status.Message, int(status.Code))
 }
 
 // succeed responds with a Status of success.

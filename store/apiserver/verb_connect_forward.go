@@ -10,6 +10,7 @@ import (
 	"net/http/httptrace"
 	"net/http/httputil"
 	"net/url"
+	"path"
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/auditv1"
@@ -46,7 +47,7 @@ func (s *Server) forward(r *request, to http.RoundTripper, u *url.URL) {
 				p.Out.Header.Set("X-Forwarded-Uri", proxied.prefix+u.EscapedPath())
 			case r.rt == nil: // another server serves the resource; its audit events have the same id
 				saidBefore(p)
-				p.Out.Header.Set("X-Forwarded-Uri", u.EscapedPath())
+				p.Out.Header.Set("X-Forwarded-Uri", cleaned(u))
 				p.Out.Header.Set(auditv1.HeaderAuditID, r.w.Header().Get(auditv1.HeaderAuditID))
 			}
 		},
@@ -56,11 +57,18 @@ func (s *Server) forward(r *request, to http.RoundTripper, u *url.URL) {
 				return logError(resp)
 			case proxied != nil && resp.StatusCode != http.StatusSwitchingProtocols:
 				return proxied.apply(resp)
+			case r.rt == nil && resp.StatusCode != http.StatusSwitchingProtocols:
+				withoutSharing(resp.Header)
 			}
 			return nil
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) {
-			r.fail(r.backendError(u, err, connected))
+			err = r.backendError(u, err, connected)
+			if r.rt == nil && !apierrors.IsTimeout(err) {
+				r.failAsText(err)
+			} else {
+				r.fail(err)
+			}
 		},
 	}
 	ctx, cancel := r.server.lifecycle.within(r.Context(), cutting)
@@ -69,6 +77,15 @@ func (s *Server) forward(r *request, to http.RoundTripper, u *url.URL) {
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }})
 	}
 	proxy.ServeHTTP(r.w, r.WithContext(ctx))
+}
+
+// cleaned is the escaped path of u without empty and dotted elements.
+func cleaned(u *url.URL) string {
+	out := path.Clean(u.EscapedPath())
+	if strings.HasSuffix(u.Path, "/") && out != "/" {
+		out += "/"
+	}
+	return out
 }
 
 // saidBefore gives a backend what proxies before this server have said of the host and the scheme of a
@@ -94,7 +111,7 @@ func (r *request) backendError(u *url.URL, err error, connected bool) error {
 		}
 	}
 	other := r.rt == nil // another server serves the resource
-	if other && errors.Is(err, context.DeadlineExceeded) {
+	if other && r.info.Resource && errors.Is(err, context.DeadlineExceeded) {
 		return apierrors.NewTimeout("the server that serves this version did not respond in time", 0)
 	}
 	text := fmt.Sprintf("error dialing backend: %v", err)

@@ -37,12 +37,16 @@ type links struct {
 	front   string // the host that the client asked for
 }
 
-// apply changes the redirect and the links of a page. The headers that give other sites access to a backend
-// are those of the backend's site, and are removed.
-func (l *links) apply(resp *http.Response) error {
+// withoutSharing removes the headers that give other sites access to a backend: they are meant for its own.
+func withoutSharing(h http.Header) {
 	for _, name := range []string{"Access-Control-Allow-Credentials", "Access-Control-Allow-Headers", "Access-Control-Allow-Methods", "Access-Control-Allow-Origin"} {
-		resp.Header.Del(name)
+		h.Del(name)
 	}
+}
+
+// apply changes the redirect and the links of a page.
+func (l *links) apply(resp *http.Response) error {
+	withoutSharing(resp.Header)
 	if to := resp.Header.Get("Location"); to != "" {
 		target, err := url.Parse(to)
 		if err != nil {

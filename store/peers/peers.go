@@ -24,7 +24,6 @@ import (
 	"crypto/x509"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -98,26 +97,9 @@ func New(id string, opts Options) *Peers {
 	}
 	p := &Peers{id: id, opts: opts, servers: map[string]*server{}, foreign: newForeign(), deleted: make(chan struct{}, 1)}
 	p.client = frontproxy.New(frontproxy.Options{TLS: &tls.Config{MinVersion: tls.VersionTLS12, ServerName: ServerName},
-		Roots: opts.Roots, Certificate: opts.Certificate, Dial: p.dial})
+		Roots: opts.Roots, Certificate: opts.Certificate, Dial: opts.Dial})
 	p.publish()
 	return p
-}
-
-// unreachable is the error of a connection that was not made, so that nothing of a request was sent.
-type unreachable struct{ error }
-
-func (e *unreachable) Unwrap() error { return e.error }
-
-func (p *Peers) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	dial := p.opts.Dial
-	if dial == nil {
-		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
-	}
-	c, err := dial(ctx, network, address)
-	if err != nil {
-		return nil, &unreachable{err}
-	}
-	return c, nil
 }
 
 // Discovery implements apiserver.Peers.

@@ -3,9 +3,7 @@ package peers
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
-	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
@@ -13,9 +11,6 @@ import (
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/authn"
 )
-
-// dialTimeout bounds an attempt to connect to a peer.
-const dialTimeout = 5 * time.Second
 
 // target is the transport of one request to the peers that serve its resource.
 type target struct {
@@ -47,30 +42,14 @@ func (t *target) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, apierrors.NewInternalError(errors.New("the request has no user"))
 	}
 	r.Header.Set(apiserver.PeerProxiedHeader, "true")
-	body := r.Body
-	if body != nil && body != http.NoBody {
-		r.Body = io.NopCloser(body) // a transport closes it also if it cannot connect
-		defer body.Close()
+	resp, err := t.peers.client.SendToAny(r, u, func() (string, error) { return t.next(r.Context()) })
+	switch {
+	case err == nil:
+		t.peers.proxied(resp.StatusCode, t.resource)
+	case errors.Is(err, context.DeadlineExceeded):
+		t.peers.proxied(http.StatusGatewayTimeout, t.resource)
+	default:
+		t.peers.proxied(http.StatusServiceUnavailable, t.resource)
 	}
-	for {
-		resp, err := t.peers.client.Send(r, u)
-		if err == nil {
-			t.peers.proxied(resp.StatusCode, t.resource)
-			return resp, nil
-		}
-		if _, ok := errors.AsType[*unreachable](err); ok && r.Context().Err() == nil {
-			if host, none := t.next(r.Context()); none == nil {
-				next := *r.URL
-				next.Host = host
-				r.URL, r.Host = &next, host
-				continue
-			}
-		}
-		code := http.StatusServiceUnavailable
-		if errors.Is(err, context.DeadlineExceeded) {
-			code = http.StatusGatewayTimeout
-		}
-		t.peers.proxied(code, t.resource)
-		return nil, err
-	}
+	return resp, err
 }

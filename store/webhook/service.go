@@ -31,16 +31,16 @@ var (
 // Resolve returns host and port of a port of a service: of one of its ready endpoints, which works without a
 // service proxy, or its cluster IP if there is no endpoint.
 func Resolve(ctx context.Context, s Services, namespace, name string, port int32) (string, error) {
-	all, err := resolveAll(ctx, s, namespace, name, port)
+	all, err := ResolveAll(ctx, s, namespace, name, port)
 	if err != nil {
 		return "", err
 	}
 	return all[0], nil
 }
 
-// resolveAll returns host and port of all ready endpoints in random order, or the cluster IP if there is
-// none.
-func resolveAll(ctx context.Context, s Services, namespace, name string, port int32) ([]string, error) {
+// ResolveAll returns host and port of a port of a service: of all ready endpoints in random order, or the
+// cluster IP if there is none.
+func ResolveAll(ctx context.Context, s Services, namespace, name string, port int32) ([]string, error) {
 	obj, err := s.Get(ctx, services, types.NamespacedName{Namespace: namespace, Name: name})
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (o *Options) dialer(s *Service) DialFunc {
 		if err != nil {
 			return nil, err
 		}
-		all, err := resolveAll(ctx, resolver, namespace, name, int32(n))
+		all, err := ResolveAll(ctx, resolver, namespace, name, int32(n))
 		if err != nil {
 			return nil, err
 		}

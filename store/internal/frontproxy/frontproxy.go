@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -60,6 +61,26 @@ const (
 	pingTimeout = 15 * time.Second
 )
 
+// unreachable is the error of a connection that was not made, so that nothing of a request was sent.
+type unreachable struct{ error }
+
+func (e *unreachable) Unwrap() error { return e.error }
+
+// dialTimeout bounds an attempt to connect.
+const dialTimeout = 5 * time.Second
+
+func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := c.opts.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	}
+	conn, err := dial(ctx, network, address)
+	if err != nil {
+		return nil, &unreachable{err}
+	}
+	return conn, nil
+}
+
 func (c *Client) newTransports(certificate *tls.Certificate, roots *x509.CertPool) *transports {
 	config := c.opts.TLS.Clone()
 	if roots != nil {
@@ -70,16 +91,12 @@ func (c *Client) newTransports(certificate *tls.Certificate, roots *x509.CertPoo
 	}
 	plain := config.Clone()
 	plain.NextProtos = []string{"http/1.1"}
-	dial := c.opts.Dial
-	if dial == nil {
-		dial = (&net.Dialer{Timeout: 30 * time.Second}).DialContext
-	}
 	return &transports{
 		certificate: certificate, roots: roots,
-		requests: &http.Transport{DialContext: dial, TLSClientConfig: config, ForceAttemptHTTP2: true, DisableCompression: true,
+		requests: &http.Transport{DialContext: c.dial, TLSClientConfig: config, ForceAttemptHTTP2: true,
 			MaxIdleConnsPerHost: 25, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
 			HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout}},
-		upgrades: &http.Transport{DialContext: dial, TLSClientConfig: plain, DisableCompression: true,
+		upgrades: &http.Transport{DialContext: c.dial, TLSClientConfig: plain, DisableCompression: true,
 			TLSHandshakeTimeout: 10 * time.Second, TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}},
 	}
 }
@@ -132,6 +149,34 @@ func (c *Client) Send(r *http.Request, u *authn.User) (*http.Response, error) {
 		return webhook.Transport(r.Context(), t.upgrades).RoundTrip(r)
 	}
 	return webhook.Transport(r.Context(), t.requests).RoundTrip(r)
+}
+
+// SendToAny is Send of a client's request to the first host that accepts a connection, which is named in
+// X-Forwarded-Host as by kube-apiserver. The request has the first one; next returns the others, and then an
+// error.
+func (c *Client) SendToAny(r *http.Request, u *authn.User, next func() (host string, err error)) (*http.Response, error) {
+	body := r.Body
+	if body != nil && body != http.NoBody {
+		r.Body = io.NopCloser(body) // a transport closes it also if it cannot connect
+		defer body.Close()
+	}
+	for {
+		if !upgrades(r.Header) {
+			r.Header.Set("X-Forwarded-Host", r.URL.Host)
+			r.Header.Set("X-Forwarded-Proto", r.URL.Scheme)
+		}
+		resp, err := c.Send(r, u)
+		if _, ok := errors.AsType[*unreachable](err); !ok || r.Context().Err() != nil {
+			return resp, err
+		}
+		host, none := next()
+		if none != nil {
+			return resp, err
+		}
+		other := *r.URL
+		other.Host = host
+		r.URL, r.Host = &other, host
+	}
 }
 
 func upgrades(h http.Header) bool {
