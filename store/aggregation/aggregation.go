@@ -211,6 +211,9 @@ func (f *follower) apply(o *apiregistrationv1.APIService, deleted bool) {
 		old.client.Close()
 	}
 	b := newBackend(f.aggregator, o)
+	if old != nil && old.uid == o.UID {
+		b.inherit(old)
+	}
 	f.known[o.Name] = b
 	f.start(b)
 	f.publish()

@@ -399,6 +399,27 @@ func TestUnavailableServer(t *testing.T) {
 	})
 }
 
+// A server whose object has changed is as available as before until it has been checked, as the status says.
+func TestChangedObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := start(t)
+		c.register(nil)
+		c.await(apiregistrationv1.ConditionTrue)
+		c.stalled.Store(true) // the check after the change does not end
+		o, err := c.api.Get(t.Context(), planetest.Key("", "v1alpha1.wardle.example.com"))
+		require.NoError(t, err)
+		o.Spec.CABundle, o.Spec.InsecureSkipTLSVerify = nil, true
+		_, err = c.api.Update(t.Context(), o)
+		require.NoError(t, err)
+		synctest.Wait()
+		c.stalled.Store(false)
+		require.Equal(t, http.StatusOK, c.once(flunders+"/flunders"))
+		all, err := c.get(c.Admin(), "/apis", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+		require.NoError(t, err)
+		require.Contains(t, all, `"flunders"`)
+	})
+}
+
 // The certificate of the other server is verified as the object says.
 func TestCertificateOfTheOtherServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -102,6 +102,15 @@ func (b *backend) version() apiserver.AggregatedVersion {
 	return v
 }
 
+// inherit takes over what is known of the server of the same object before it changed, as it is still the
+// object's status: until the first check has ended it is as available as before.
+func (b *backend) inherit(old *backend) {
+	old.mu.Lock()
+	defer old.mu.Unlock()
+	b.available, b.resources = old.available, old.resources
+	b.v2, b.v2Tag, b.v3, b.hasV3 = old.v2, old.v2Tag, old.v3, old.hasV3
+}
+
 func (b *backend) isAvailable() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
