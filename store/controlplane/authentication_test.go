@@ -19,6 +19,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/store/audit"
@@ -228,6 +230,30 @@ func TestServiceAccountTokens(t *testing.T) {
 		_, err := whoami(t, p.Token(plain.Status.Token))
 		return apierrors.IsUnauthorized(err)
 	})
+}
+
+// A request for a token may have the UID of the account, and is refused when the account of the name is another
+// one meanwhile.
+func TestTokenOfANamesake(t *testing.T) {
+	p := planetest.Start(t)
+	accounts := client.For[*corev1.ServiceAccount](p.Admin())
+	create := func() types.UID {
+		return planetest.Create(t, p.Admin(), &corev1.ServiceAccount{ObjectMeta: planetest.Meta("default", "bot")}).UID
+	}
+	request := func(uid types.UID) (*authenticationv1.TokenRequest, error) {
+		return client.Subresource[*authenticationv1.TokenRequest](accounts, "token").Create(t.Context(), planetest.Key("default", "bot"),
+			&authenticationv1.TokenRequest{ObjectMeta: metav1.ObjectMeta{UID: uid}})
+	}
+	uid := create()
+	for _, given := range []types.UID{"", uid} {
+		r, err := request(given)
+		require.NoError(t, err)
+		require.Equal(t, uid, r.UID)
+	}
+	require.NoError(t, accounts.Delete(t.Context(), planetest.Key("default", "bot")))
+	create()
+	_, err := request(uid)
+	require.True(t, apierrors.IsConflict(err), err)
 }
 
 func TestOpenIDDiscovery(t *testing.T) {
