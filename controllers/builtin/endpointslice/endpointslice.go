@@ -2,10 +2,15 @@
 // with a selector: at most 100 endpoints per slice, and one set of slices per address family and per distinct
 // set of target ports. Pods that are not ready are included as such; pods in a terminal phase are not.
 //
+// Hints of endpoints follow the traffic distribution of the Service (spec.trafficDistribution), or the CPUs of
+// the zones (annotation service.kubernetes.io/topology-mode: Auto; topology.go, hints.go). Upstream divides
+// the endpoints of each slice that changes anew; here those of a Service with several slices keep their hints
+// as long as no zone gets too much traffic.
+//
 // A reconcile reads the pods of a Service, computes the slices that it should have (wanted.go), decides how
 // those that are there become them with the fewest writes (decide.go), both without a server, and writes
-// (apply.go). Nothing is remembered but when changes happened (trigger.go), so that a process may end after
-// any write.
+// (apply.go). Nothing is remembered but when changes happened (trigger.go) and what events have said, so that
+// a process may end after any write.
 //
 // It also has the controllers of Endpoints, the kind that EndpointSlices replaced: one maintains those of
 // Services with a selector, and the other mirrors those of Services without into EndpointSlices.
@@ -23,6 +28,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/controllers"
 	"github.com/keelson-dev/keelson/controllers/controller"
 	"github.com/keelson-dev/keelson/controllers/manager"
@@ -53,6 +59,8 @@ type endpointSlices struct {
 	slices   controllers.Labelled[*discoveryv1.EndpointSlice]
 	api      *client.Client[*discoveryv1.EndpointSlice]
 	triggers *triggers
+	topology *topology
+	recorder *events.Recorder
 	most     int // endpoints in a slice
 }
 
@@ -73,9 +81,12 @@ func Add(m *manager.Manager, opts Options) error {
 		nodes: informers.For[*corev1.Node](set).Lister(), slices: controllers.LabelledIn[*discoveryv1.EndpointSlice](set),
 		api: client.For[*discoveryv1.EndpointSlice](m.Conn()), triggers: newTriggers(), most: opts.MaxEndpoints,
 	}
+	e.recorder = m.Recorder("endpoint-slice-controller")
+	e.topology = newTopology(e.nodes, e.recorder)
 	_, err := controllers.Add(m, "endpointslice", reconcile.Func(e.reconcile), controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}},
 		controllers.For[*corev1.Service](),
 		controllers.Watches(selecting(controllers.SelectorsIn(set, selectors))),
+		controllers.Watches(e.topology.ofNode),
 		controllers.Watches(ofSlice(ManagedBy)))
 	return err
 }
@@ -140,9 +151,11 @@ func (c *endpointSlices) reconcile(ctx context.Context, req reconcile.Request) (
 	switch {
 	case gone || svc.DeletionTimestamp != nil:
 		c.triggers.forget(req)
+		c.topology.remove(req)
 		return reconcile.Result{}, apply(ctx, c.api, decide(have, nil, c.most), nil)
 	case svc.Spec.Type == corev1.ServiceTypeExternalName || len(svc.Spec.Selector) == 0:
 		c.triggers.forget(req)
+		c.topology.remove(req)
 		return reconcile.Result{}, nil // its endpoints are managed elsewhere
 	}
 	pods, err := c.pods.Select(req.Namespace, labels.SelectorFromSet(svc.Spec.Selector))
@@ -150,12 +163,17 @@ func (c *endpointSlices) reconcile(ctx context.Context, req reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	first, now := c.triggers.since(svc, pods)
-	plan := decide(have, wanted(svc, pods, c.zoneOf), c.most)
-	err = apply(ctx, c.api, plan, func(s *discoveryv1.EndpointSlice) { stamp(s, first) })
-	if err == nil {
-		c.triggers.keep(req, now)
+	want := wanted(svc, pods, c.zoneOf)
+	if err := c.topology.hint(svc, have, want, c.most); err != nil {
+		return reconcile.Result{}, err
 	}
-	return reconcile.Result{}, err
+	err = apply(ctx, c.api, decide(have, want, c.most), func(s *discoveryv1.EndpointSlice) { stamp(s, first) })
+	if err != nil {
+		c.recorder.Eventf(svc, corev1.EventTypeWarning, "FailedToUpdateEndpointSlices", "Error updating Endpoint Slices for Service %s/%s: %v", svc.Namespace, svc.Name, err)
+		return reconcile.Result{}, err
+	}
+	c.triggers.keep(req, now)
+	return reconcile.Result{}, nil
 }
 
 // zoneOf returns the zone of a node, "" if it has none or is not known: then the endpoint has none.

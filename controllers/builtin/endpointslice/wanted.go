@@ -122,6 +122,9 @@ func endpoint(svc *corev1.Service, pod *corev1.Pod, address string, zoneOf func(
 			ep.Zone = &zone
 		}
 	}
+	if usable {
+		ep.Hints = near(svc, &ep)
+	}
 	if pod.Spec.Hostname != "" && pod.Spec.Subdomain == svc.Name && pod.Namespace == svc.Namespace {
 		ep.Hostname = new(pod.Spec.Hostname)
 	}
@@ -157,7 +160,11 @@ func targetPorts(svc *corev1.Service, pod *corev1.Pod) []discoveryv1.EndpointPor
 
 func resolve(pod *corev1.Pod, p *corev1.ServicePort) (int32, bool) {
 	if name := p.TargetPort.StrVal; name != "" {
-		for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		// Init containers have ended before there are endpoints, but those that run beside the others.
+		sidecars := slices.DeleteFunc(slices.Clone(pod.Spec.InitContainers), func(c corev1.Container) bool {
+			return c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways
+		})
+		for _, list := range [][]corev1.Container{pod.Spec.Containers, sidecars} {
 			for i := range list {
 				for _, cp := range list[i].Ports {
 					if cp.Name == name && (cp.Protocol == p.Protocol || cp.Protocol == "" && p.Protocol == corev1.ProtocolTCP) {
