@@ -110,7 +110,7 @@ type realPKI struct {
 func startReal(t *testing.T) *realNode {
 	dir, err := os.MkdirTemp("", "keelson-node-")
 	require.NoError(t, err)
-	require.NoError(t, os.Chmod(dir, 0o711)) // root of a pod with users of its own is none of the node's users
+	require.NoError(t, os.Chmod(dir, 0o711)) // for pods with users of their own
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	n := &realNode{t: t, dir: dir, static: filepath.Join(dir, "manifests"), endRuntime: func() {}}
 	t.Cleanup(func() {

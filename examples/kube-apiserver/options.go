@@ -61,7 +61,6 @@ type options struct {
 	externalHost                     string
 	noHTTP2, contention, logsHandler bool
 	maxStreams                       int
-	version                          bool
 	given                            func(flag string) bool // set by flagSet
 	set                              *pflag.FlagSet
 	maxInFlight, maxMutating         int

@@ -159,6 +159,7 @@ func TestWebhookMetrics(t *testing.T) {
 		for range 3 {
 			_, _, _ = w.AuthenticateToken(t.Context(), "ann")
 		}
+		synctest.Wait() // a call ends after the answer is given
 		require.Equal(t, map[string]int{"hit true": 2, "hit false": 1, "seconds": 0, "waiting": 0, "calling": 0, "good true": 1}, seen)
 		clear(seen)
 		go func() { _, _, _ = w.AuthenticateToken(t.Context(), "hangs") }()
