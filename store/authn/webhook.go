@@ -140,14 +140,16 @@ func reviewedUser(info *authenticationv1.UserInfo) *User {
 
 // review returns the result for a token, from the cache or of a call that it waits for.
 func (w *Webhook) review(ctx context.Context, token string, audiences []string) (*tokenReview, error) {
-	hit, began := true, time.Now()
+	hit, from := true, time.Now()
 	if looked := w.opts.Metrics.Looked; looked != nil {
-		defer func() { looked(hit, time.Since(began)) }()
+		defer func() { looked(hit, time.Since(from)) }()
 	}
-	r := w.begin(ctx, token, audiences)
+	r, started := w.begin(ctx, token, audiences)
 	select {
 	case <-r.done:
-		return r, nil
+		if !started { // a call may be done at once
+			return r, nil
+		}
 	default:
 	}
 	hit = false
@@ -165,13 +167,13 @@ func (w *Webhook) review(ctx context.Context, token string, audiences []string) 
 
 // begin returns the review of a token that is cached or runs, or starts one. That is not bound to ctx's end,
 // because others may wait for it.
-func (w *Webhook) begin(ctx context.Context, token string, audiences []string) *tokenReview {
+func (w *Webhook) begin(ctx context.Context, token string, audiences []string) (r *tokenReview, started bool) {
 	key := w.key(token, audiences)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
 	if r := w.cache[key]; r != nil && (r.until.IsZero() || now.Before(r.until)) {
-		return r
+		return r, false
 	}
 	if len(w.cache) >= maxCachedTokens {
 		maps.DeleteFunc(w.cache, func(_ tokenKey, r *tokenReview) bool { return !r.until.IsZero() && now.After(r.until) })
@@ -179,11 +181,11 @@ func (w *Webhook) begin(ctx context.Context, token string, audiences []string) *
 			clear(w.cache)
 		}
 	}
-	r := &tokenReview{done: make(chan struct{})}
+	r = &tokenReview{done: make(chan struct{})}
 	w.cache[key] = r
 	ctx = context.WithoutCancel(ctx)
 	go w.call(ctx, key, r, token, audiences)
-	return r
+	return r, true
 }
 
 // call sends the review and caches its result.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -146,6 +147,12 @@ func TestWebhookMetrics(t *testing.T) {
 			defer mu.Unlock()
 			seen[what] += n
 		}
+		read := func() map[string]int {
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			return maps.Clone(seen)
+		}
 		w, err := authn.NewWebhook(authn.WebhookOptions{Review: v.review, Version: "v1beta1", TTL: time.Minute, Timeout: 5 * time.Second, Metrics: authn.WebhookMetrics{
 			Looked: func(hit bool, elapsed time.Duration) {
 				note(fmt.Sprint("hit ", hit), 1)
@@ -159,15 +166,14 @@ func TestWebhookMetrics(t *testing.T) {
 		for range 3 {
 			_, _, _ = w.AuthenticateToken(t.Context(), "ann")
 		}
-		synctest.Wait() // a call ends after the answer is given
-		require.Equal(t, map[string]int{"hit true": 2, "hit false": 1, "seconds": 0, "waiting": 0, "calling": 0, "good true": 1}, seen)
+		require.Equal(t, map[string]int{"hit true": 2, "hit false": 1, "seconds": 0, "waiting": 0, "calling": 0, "good true": 1}, read())
+		mu.Lock()
 		clear(seen)
+		mu.Unlock()
 		go func() { _, _, _ = w.AuthenticateToken(t.Context(), "hangs") }()
 		go func() { _, _, _ = w.AuthenticateToken(t.Context(), "hangs") }()
-		synctest.Wait()
-		require.Equal(t, map[string]int{"waiting": 2, "calling": 1}, seen, "while it hangs")
+		require.Equal(t, map[string]int{"waiting": 2, "calling": 1}, read(), "while it hangs")
 		time.Sleep(5 * time.Second)
-		synctest.Wait()
-		require.Equal(t, map[string]int{"hit false": 2, "seconds": 10, "waiting": 0, "calling": 0, "good false": 1}, seen)
+		require.Equal(t, map[string]int{"hit false": 2, "seconds": 10, "waiting": 0, "calling": 0, "good false": 1}, read())
 	})
 }
