@@ -4,8 +4,8 @@
 //
 // Hints of endpoints follow the traffic distribution of the Service (spec.trafficDistribution), or the CPUs of
 // the zones (annotation service.kubernetes.io/topology-mode: Auto; topology.go, hints.go). Upstream divides
-// the endpoints of each slice that changes anew; here those of a Service with several slices keep their hints
-// as long as no zone gets too much traffic.
+// the endpoints of each slice that changes again; here those of a Service with several slices keep their
+// hints as long as no zone gets too much traffic.
 //
 // A reconcile reads the pods of a Service, computes the slices that it should have (wanted.go), decides how
 // those that are there become them with the fewest writes (decide.go), both without a server, and writes
