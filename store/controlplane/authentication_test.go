@@ -232,8 +232,8 @@ func TestServiceAccountTokens(t *testing.T) {
 	})
 }
 
-// A request for a token may have the UID of the account, and is refused when the account of the name is another
-// one meanwhile.
+// A request for a token may have the UID of the account, and is refused when the account of the name is
+// another one meanwhile.
 func TestTokenOfANamesake(t *testing.T) {
 	p := planetest.Start(t)
 	accounts := client.For[*corev1.ServiceAccount](p.Admin())

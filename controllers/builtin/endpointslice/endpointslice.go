@@ -2,10 +2,10 @@
 // with a selector: at most 100 endpoints per slice, and one set of slices per address family and per distinct
 // set of target ports. Pods that are not ready are included as such; pods in a terminal phase are not.
 //
-// Hints of endpoints follow the traffic distribution of the Service (spec.trafficDistribution), or the CPUs of
-// the zones (annotation service.kubernetes.io/topology-mode: Auto; topology.go, hints.go). Upstream divides
-// the endpoints of each slice that changes again; here those of a Service with several slices keep their
-// hints as long as no zone gets too much traffic.
+// Hints of endpoints follow the traffic distribution of the Service (spec.trafficDistribution), or the CPUs
+// of the zones (annotation service.kubernetes.io/topology-mode: Auto; topology.go, hints.go). Upstream
+// divides the endpoints of each slice that changes again; here those of a Service with several slices keep
+// their hints as long as no zone gets too much traffic.
 //
 // A reconcile reads the pods of a Service, computes the slices that it should have (wanted.go), decides how
 // those that are there become them with the fewest writes (decide.go), both without a server, and writes
