@@ -279,7 +279,7 @@ func (o *options) caches() cache.Options {
 // others.
 func (o *options) handlers() map[string]http.Handler {
 	h := map[string]http.Handler{}
-	pages := component.Pages{Name: "kube-apiserver", Version: release.String(), Flags: o.set, Profiles: o.profiling,
+	pages := component.Pages{Name: "kube-apiserver", Flags: o.set, Profiles: o.profiling,
 		Paths: []string{"/healthz", "/livez", "/metrics", "/readyz", "/version"}}
 	maps.Copy(h, pages.Handlers())
 	if o.logsHandler {

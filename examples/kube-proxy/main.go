@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -81,15 +80,6 @@ func run(args []string) error {
 	return m.Run(ctx)
 }
 
-// version is what the build says.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "kube-proxy of Keelson"
-	}
-	return "kube-proxy of Keelson " + info.Main.Version
-}
-
 // add adds the proxy and its servers, which show the flags, to a manager.
 func (c *configuration) add(m *manager.Manager, opts proxy.Options, set *pflag.FlagSet, log *slog.Logger) error {
 	metrics := newMetrics(opts.Mode)
@@ -121,7 +111,7 @@ func (c *configuration) add(m *manager.Manager, opts proxy.Options, set *pflag.F
 
 // pages show the flags, the configuration in force and how the program runs.
 func (c *configuration) pages(set *pflag.FlagSet) *component.Pages {
-	return &component.Pages{Name: "kube-proxy", Version: version(), Flags: set, Profiles: c.EnableProfiling, Paths: []string{"/healthz", "/metrics", "/proxyMode"},
+	return &component.Pages{Name: "kube-proxy", Flags: set, Profiles: c.EnableProfiling, Paths: []string{"/healthz", "/metrics", "/proxyMode"},
 		Config: func() map[string]any { return map[string]any{"kubeproxy.config.k8s.io": c} }}
 }
 

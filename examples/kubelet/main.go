@@ -199,7 +199,7 @@ func run(ctx context.Context, args []string) error {
 
 // pages are what the kubelet says about itself.
 func pages(o *flags, c *kubeletconfig.Configuration) map[string]http.Handler {
-	p := component.Pages{Name: "kubelet", Version: "1.36", Flags: o.set, Config: func() map[string]any { return map[string]any{"kubeletconfig": c} },
+	p := component.Pages{Name: "kubelet", Flags: o.set, Config: func() map[string]any { return map[string]any{"kubeletconfig": c} },
 		Profiles: *c.EnableProfilingHandler, Paths: []string{"/healthz", "/logs", "/metrics", "/pods", "/stats"}}
 	return p.Handlers()
 }

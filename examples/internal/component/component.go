@@ -267,7 +267,7 @@ func (o *Options) pages(ctx context.Context, log *slog.Logger, m *manager.Manage
 	}
 	h.Handle("GET /metrics", measured)
 	h.Handle("GET /debug/queues", measured.Queues())
-	pages := Pages{Name: o.Name, Version: release, Flags: o.flags, Config: o.Configz, Profiles: !o.NoProfiling,
+	pages := Pages{Name: o.Name, Flags: o.flags, Config: o.Configz, Profiles: !o.NoProfiling,
 		Paths: []string{"/debug/queues", "/healthz", "/livez", "/metrics", "/readyz"}}
 	pages.Register(h.Handle)
 	return h, nil

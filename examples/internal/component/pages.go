@@ -20,8 +20,6 @@ import (
 type Pages struct {
 	// Name of the program.
 	Name string
-	// Version of Kubernetes whose behaviour it has, such as 1.36.
-	Version string
 	// Flags of the command line; nil leaves out /flagz.
 	Flags *pflag.FlagSet
 	// Config returns the effective configuration by its name, such as kubescheduler.config.k8s.io; nil leaves
@@ -86,7 +84,7 @@ func (p *Pages) status(w http.ResponseWriter, _ *http.Request) {
 	up := time.Since(began).Truncate(time.Second)
 	var b strings.Builder
 	fmt.Fprintf(&b, heading, p.Name, "statusz")
-	fmt.Fprintf(&b, "Started: %s\nUp: %s\nGo version: %s\nBinary version: %s\n", began.UTC().Format(time.UnixDate), up, runtime.Version(), p.Version)
+	fmt.Fprintf(&b, "Started: %s\nUp: %s\nGo version: %s\nBinary version: %s\n", began.UTC().Format(time.UnixDate), up, runtime.Version(), release)
 	paths := slices.Clone(p.Paths)
 	for path := range p.Handlers() {
 		paths = append(paths, path)
