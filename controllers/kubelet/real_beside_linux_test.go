@@ -17,13 +17,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 )
 
 // TestRealBeside runs the kubelet of Kubernetes and this one on the same containerd.
 func TestRealBeside(t *testing.T) {
-	if os.Getenv("KEELSON_PEERS") == "" {
-		t.Skip("KEELSON_PEERS names no folder with Kubernetes' own components: .ci/explore peers")
-	}
+	seeds.Peer(t, "kubelet")
 	inNamespace(t, func(t *testing.T) {
 		n := startReal(t)
 		t.Cleanup(n.unmountAll) // what the other kubelet has left, if a test has failed
@@ -76,7 +76,7 @@ func (n *realNode) testTop() {
 	n.until("busy runs", is("true"), "get", "pod", "busy", "-o", "jsonpath={.status.containerStatuses[0].ready}")
 	log, err := os.Create(filepath.Join(n.dir, "metrics-server.log"))
 	require.NoError(n.t, err)
-	cmd := exec.Command(filepath.Join(os.Getenv("KEELSON_PEERS"), "metrics-server"), "--secure-port="+strconv.Itoa(port), "--cert-dir="+filepath.Join(n.dir, "metrics"),
+	cmd := exec.Command(seeds.Peer(n.t, "metrics-server"), "--secure-port="+strconv.Itoa(port), "--cert-dir="+filepath.Join(n.dir, "metrics"),
 		"--kubeconfig="+n.kubeconfig, "--authentication-kubeconfig="+n.kubeconfig, "--authorization-kubeconfig="+n.kubeconfig, "--kubelet-insecure-tls",
 		"--kubelet-use-node-status-port", "--kubelet-preferred-address-types=InternalIP", "--metric-resolution=10s", "--kubelet-request-timeout=5s")
 	cmd.Stdout, cmd.Stderr = log, log
@@ -143,7 +143,7 @@ authorization: {mode: AlwaysAllow}
 		file("node.key", n.pki.node.KeyPEM()), filepath.Join(n.dir, "volume-plugins"), filepath.Join(n.dir, "ca.crt")))
 	log, err := os.Create(filepath.Join(n.dir, "upstream.log"))
 	require.NoError(n.t, err)
-	cmd := exec.Command(filepath.Join(os.Getenv("KEELSON_PEERS"), "kubelet"), "--config="+config, "--kubeconfig="+n.kubeconfig, "--root-dir="+filepath.Join(n.dir, "kubelet"),
+	cmd := exec.Command(seeds.Peer(n.t, "kubelet"), "--config="+config, "--kubeconfig="+n.kubeconfig, "--root-dir="+filepath.Join(n.dir, "kubelet"),
 		"--hostname-override=node1", "--node-ip=127.0.0.1", "--cert-dir="+filepath.Join(n.dir, "pki"), "-v=2")
 	cmd.Stdout, cmd.Stderr = log, log
 	require.NoError(n.t, cmd.Start())

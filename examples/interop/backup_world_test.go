@@ -25,6 +25,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/kubeconfig"
@@ -63,11 +64,7 @@ func keelsonServer(t testing.TB) backupServer {
 
 // upstreamServer is Kubernetes' own, of the folder KEELSON_PEERS.
 func upstreamServer(t testing.TB) backupServer {
-	peers := os.Getenv("KEELSON_PEERS")
-	if peers == "" {
-		t.Skip("KEELSON_PEERS names no folder with Kubernetes' own components: .ci/explore peers")
-	}
-	env := &envtest.Environment{BinaryAssetsDirectory: peers}
+	env := &envtest.Environment{BinaryAssetsDirectory: filepath.Dir(seeds.Peer(t, "kube-apiserver"))}
 	_, err := env.Start()
 	t.Cleanup(func() { require.NoError(t, env.Stop()) })
 	require.NoError(t, err)

@@ -16,6 +16,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 )
 
@@ -34,10 +35,7 @@ func BenchmarkClusterStart(b *testing.B) {
 		}
 	})
 	b.Run("upstream", func(b *testing.B) {
-		peers := os.Getenv("KEELSON_PEERS")
-		if peers == "" {
-			b.Skip("KEELSON_PEERS names no folder with Kubernetes' own components: .ci/explore peers")
-		}
+		peers := filepath.Dir(seeds.Peer(b, "kube-apiserver"))
 		for b.Loop() {
 			env := &envtest.Environment{BinaryAssetsDirectory: peers}
 			cfg, err := env.Start()

@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/store/certs"
 )
 
@@ -141,7 +142,7 @@ func (a *aggregated) start() {
 	crt, key, config := filepath.Join(a.dir, "sample.crt"), filepath.Join(a.dir, "sample.key"), a.kubeconfig()
 	require.NoError(a.t, os.WriteFile(crt, pair.CertPEM(), 0o600))
 	require.NoError(a.t, os.WriteFile(key, pair.KeyPEM(), 0o600))
-	a.sample, a.sampleLog, a.ended = runPeer(a.t, peer(a.t, "sample-apiserver"), "--etcd-servers="+a.etcd, "--etcd-prefix="+a.prefix, "--bind-address=0.0.0.0", "--secure-port="+a.port, "--tls-cert-file="+crt, "--tls-private-key-file="+key,
+	a.sample, a.sampleLog, a.ended = runPeer(a.t, seeds.Peer(a.t, "sample-apiserver"), "--etcd-servers="+a.etcd, "--etcd-prefix="+a.prefix, "--bind-address=0.0.0.0", "--secure-port="+a.port, "--tls-cert-file="+crt, "--tls-private-key-file="+key,
 		"--kubeconfig="+config, "--authentication-kubeconfig="+config, "--authorization-kubeconfig="+config)
 }
 
@@ -390,7 +391,7 @@ func startAggregated(t *testing.T, start func(*testing.T, ...string) *live, etcd
 // TestSampleAPIServerBeside walks sample-apiserver of Kubernetes behind both servers: what it lacks until it
 // is available, its requests, documents and priorities, its end, and the trust that is published for it.
 func TestSampleAPIServerBeside(t *testing.T) {
-	binary := peer(t, "etcd")
+	binary := seeds.Peer(t, "etcd")
 	dir := t.TempDir()
 	etcd, between := "http://"+freeAddress(t), "http://"+freeAddress(t)
 	runPeer(t, binary, "--data-dir="+filepath.Join(dir, "etcd"), "--listen-client-urls="+etcd, "--advertise-client-urls="+etcd,
@@ -415,7 +416,7 @@ func TestSampleAPIServerBeside(t *testing.T) {
 
 // TestMetricsServerBeside: metrics-server reads a kubelet and is read through this server.
 func TestMetricsServerBeside(t *testing.T) {
-	binary := peer(t, "metrics-server")
+	binary := seeds.Peer(t, "metrics-server")
 	a := startAggregated(t, startLive, "", "")
 	usage := 1.0
 	kubelet := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -22,22 +22,11 @@ import (
 	"github.com/keelson-dev/keelson/store/certs"
 )
 
-// peer returns the path of one of upstream's components, which .ci/peers builds. The tests named Beside
-// compare with them.
-func peer(t *testing.T, name string) string {
-	t.Helper()
-	dir := os.Getenv("KEELSON_PEERS")
-	if dir == "" {
-		t.Skip("KEELSON_PEERS names no folder with Kubernetes' own components: .ci/explore peers")
-	}
-	return filepath.Join(dir, name)
-}
-
 // startPeerEtcd starts an etcd of one member and returns its client URL.
 func startPeerEtcd(t *testing.T) string {
 	t.Helper()
 	client, between := "http://"+freeAddress(t), "http://"+freeAddress(t)
-	runPeer(t, peer(t, "etcd"), "--data-dir="+t.TempDir(), "--listen-client-urls="+client, "--advertise-client-urls="+client,
+	runPeer(t, seeds.Peer(t, "etcd"), "--data-dir="+t.TempDir(), "--listen-client-urls="+client, "--advertise-client-urls="+client,
 		"--listen-peer-urls="+between, "--initial-advertise-peer-urls="+between, "--initial-cluster=default="+between, "--unsafe-no-fsync")
 	return client
 }
@@ -53,7 +42,7 @@ func startUpstream(t *testing.T, flags ...string) *live {
 // machine have one identity.
 func startUpstreamAs(t *testing.T, hostname string, flags ...string) *live {
 	t.Helper()
-	server, dir := peer(t, "kube-apiserver"), t.TempDir()
+	server, dir := seeds.Peer(t, "kube-apiserver"), t.TempDir()
 	if !slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--etcd-servers=") }) {
 		flags = append(flags, "--etcd-servers="+startPeerEtcd(t))
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 )
 
 // kubeadmConfig is for a machine with one address, which has no route to another.
@@ -209,10 +210,7 @@ func (m *machine) probe(c *corev1.Container, p *corev1.Probe) bool {
 // and Kubernetes' own, beside the real etcd. All probes succeed, kubeadm's later phases do, and its
 // administrator's Deployment runs on a node.
 func TestKubeadmBeside(t *testing.T) {
-	peers := filepath.Dir(peer(t, "kubeadm"))
-	if _, err := os.Stat(filepath.Join(peers, "kubeadm")); err != nil {
-		t.Skip("KEELSON_PEERS has no kubeadm: .ci/explore peers")
-	}
+	peers := filepath.Dir(seeds.Peer(t, "kubeadm"))
 	own := t.TempDir()
 	for _, program := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "fake-nodes"} {
 		out, err := exec.Command("go", "build", "-o", own, "../"+program).CombinedOutput()

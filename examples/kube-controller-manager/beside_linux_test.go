@@ -71,7 +71,7 @@ func startSide(t *testing.T, program string, nodes int) *side {
 
 // programs are the two controller managers.
 func programs(t *testing.T) (ours, theirs string) {
-	return os.Args[0], peer(t, "kube-controller-manager")
+	return os.Args[0], seeds.Peer(t, "kube-controller-manager")
 }
 
 // asProgram is the variable of the environment that makes the test binary this program.
@@ -580,16 +580,6 @@ func TestWorkloadsBeside(t *testing.T) {
 			require.Equal(t, w.sides[1].sequences, w.sides[0].sequences, "seed %d: after\n%s", seed, strings.Join(w.log, "\n"))
 		})
 	}
-}
-
-// peer returns the path of one of upstream's components, which .ci/peers builds. The tests named Beside
-// compare with them.
-func peer(t *testing.T, name string) string {
-	dir := os.Getenv("KEELSON_PEERS")
-	if dir == "" {
-		t.Skip("KEELSON_PEERS names no folder with Kubernetes' own components: .ci/explore peers")
-	}
-	return filepath.Join(dir, name)
 }
 
 // figure is what a part of TestFiguresBeside took.

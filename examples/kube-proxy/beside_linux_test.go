@@ -18,6 +18,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/proxy"
@@ -46,9 +47,9 @@ var besideSizes = []struct {
 // of one. The log has a table of what that takes, beside the same changes with the bare program of the mode.
 // With KEELSON_FRESH and without KEELSON_PEERS, this proxy is measured alone.
 func TestProxyBeside(t *testing.T) {
-	dir := os.Getenv("KEELSON_PEERS")
-	if dir == "" && os.Getenv("KEELSON_FRESH") == "" {
-		t.Skip("KEELSON_PEERS names no folder with Kubernetes' own components: .ci/explore peers")
+	theirs := ""
+	if os.Getenv("KEELSON_PEERS") != "" || os.Getenv("KEELSON_FRESH") == "" {
+		theirs = seeds.Peer(t, "kube-proxy")
 	}
 	ours := build(t)
 	var table strings.Builder
@@ -66,8 +67,8 @@ func TestProxyBeside(t *testing.T) {
 				f := b.measure(ours, mode)
 				f.floor = b.bare(mode)
 				row("keelson", f)
-				if dir != "" && slices.Contains(size.upstream, mode) {
-					row("kube-proxy", b.measure(filepath.Join(dir, "kube-proxy"), mode))
+				if theirs != "" && slices.Contains(size.upstream, mode) {
+					row("kube-proxy", b.measure(theirs, mode))
 				}
 			})
 		}

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/proxy"
 	"github.com/keelson-dev/keelson/controllers/proxytest"
@@ -22,10 +21,7 @@ import (
 // TestRulesBeside runs upstream's kube-proxy and this one over one API server, in network namespaces of their
 // own. The rules of both must be the same for Services of all kinds, and after each of some changes.
 func TestRulesBeside(t *testing.T) {
-	dir := os.Getenv("KEELSON_PEERS")
-	if dir == "" {
-		t.Skip("KEELSON_PEERS names no folder with Kubernetes' own components: .ci/explore peers")
-	}
+	upstream := seeds.Peer(t, "kube-proxy")
 	ours := build(t)
 	for _, mode := range []proxy.Mode{proxy.NFTables, proxy.IPTables} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -34,7 +30,7 @@ func TestRulesBeside(t *testing.T) {
 				f.create(c)
 			}
 			theirs, mine := newNode(t, c), newNode(t, c)
-			theirs.run(filepath.Join(dir, "kube-proxy"), besideConfig(mode))
+			theirs.run(upstream, besideConfig(mode))
 			mine.run(ours, besideConfig(mode))
 			var last []string
 			same := func(what string) {

@@ -3,11 +3,10 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1alpha2"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/manager"
@@ -206,27 +206,25 @@ func (w *groupsWorld) walk() {
 	w.settle("no domain")
 }
 
+// walkBeside runs kube-scheduler and this scheduler with gates, does the same with both at a time, and
+// returns the two worlds, kube-scheduler's first.
+func walkBeside(t *testing.T, gates string, walk func(*groupsWorld)) []*groupsWorld {
+	worlds := []*groupsWorld{newGroupsWorld(t), newGroupsWorld(t)}
+	gates = "--feature-gates=" + gates
+	worlds[0].upstream(seeds.Peer(t, "kube-scheduler"), gates)
+	worlds[1].ours(gates)
+	var walks sync.WaitGroup
+	for _, w := range worlds {
+		walks.Go(func() { walk(w) })
+	}
+	walks.Wait()
+	return worlds
+}
+
 // TestGroupsBeside runs kube-scheduler and this scheduler with the features for groups through one walk: at
 // every step the same pods must be bound, and conditions must be the same to the letter.
 func TestGroupsBeside(t *testing.T) {
-	dir := os.Getenv("KEELSON_PEERS")
-	if dir == "" {
-		t.Skip("KEELSON_PEERS names no folder with Kubernetes' own components: .ci/explore peers")
-	}
-	gates := "--feature-gates=GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true"
-	worlds := []*groupsWorld{newGroupsWorld(t), newGroupsWorld(t)}
-	worlds[0].upstream(filepath.Join(dir, "kube-scheduler"), gates)
-	worlds[1].ours(gates)
-	done := make(chan struct{})
-	for _, w := range worlds {
-		go func() {
-			defer func() { done <- struct{}{} }()
-			w.walk()
-		}()
-	}
-	for range worlds {
-		<-done
-	}
+	worlds := walkBeside(t, "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true", (*groupsWorld).walk)
 	for i := range min(len(worlds[0].log), len(worlds[1].log)) {
 		if worlds[0].log[i] != worlds[1].log[i] {
 			t.Errorf("%s\nkube-scheduler: %s\nthis scheduler: %s", worlds[0].log[cmp.Or(i, 1)-1], worlds[0].log[i], worlds[1].log[i])
@@ -247,24 +245,7 @@ func (w *groupsWorld) priority(name string, minCount int32, class string, mode s
 // TestGroupPreemptionBeside runs both with WorkloadAwarePreemption: groups preempt by their own priority, and
 // are ended as their mode of disruption says. Pods end without kubelets, as soon as they are to.
 func TestGroupPreemptionBeside(t *testing.T) {
-	dir := os.Getenv("KEELSON_PEERS")
-	if dir == "" {
-		t.Skip("KEELSON_PEERS names no folder with Kubernetes' own components: .ci/explore peers")
-	}
-	gates := "--feature-gates=GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"
-	worlds := []*groupsWorld{newGroupsWorld(t), newGroupsWorld(t)}
-	worlds[0].upstream(filepath.Join(dir, "kube-scheduler"), gates)
-	worlds[1].ours(gates)
-	done := make(chan struct{})
-	for _, w := range worlds {
-		go func() {
-			defer func() { done <- struct{}{} }()
-			w.preempt()
-		}()
-	}
-	for range worlds {
-		<-done
-	}
+	worlds := walkBeside(t, "GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true", (*groupsWorld).preempt)
 	require.Equal(t, strings.Join(worlds[0].log, "\n"), strings.Join(worlds[1].log, "\n"))
 }
 

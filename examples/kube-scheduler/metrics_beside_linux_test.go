@@ -9,9 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -28,6 +26,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/scheduler"
@@ -123,14 +122,11 @@ func (w *groupsWorld) work() {
 // TestMetricsBeside compares the families of metrics with kube-scheduler's, with their types, labels and
 // buckets, after both have had the same work.
 func TestMetricsBeside(t *testing.T) {
-	dir := os.Getenv("KEELSON_PEERS")
-	if dir == "" {
-		t.Skip("KEELSON_PEERS names no folder with Kubernetes' own components: .ci/explore peers")
-	}
+	upstream := seeds.Peer(t, "kube-scheduler")
 	const gates = "--feature-gates=GenericWorkload=true"
 	theirs := newGroupsWorld(t)
 	port := freePort(t)
-	cmd := exec.Command(filepath.Join(dir, "kube-scheduler"), "--kubeconfig="+theirs.c.Kubeconfig(), "--leader-elect=false", "--cert-dir="+t.TempDir(),
+	cmd := exec.Command(upstream, "--kubeconfig="+theirs.c.Kubeconfig(), "--leader-elect=false", "--cert-dir="+t.TempDir(),
 		"--bind-address=127.0.0.1", fmt.Sprint("--secure-port=", port), "--authorization-always-allow-paths=/metrics", gates)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, cmd.Start())

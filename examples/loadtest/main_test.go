@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/examples/internal/workload"
 )
 
@@ -51,10 +52,7 @@ const ownWorkloads = "../internal/workload/testdata/workloads.yaml"
 
 // TestWorkloadsBeside runs the same workload on our programs, without and with etcd, and on Kubernetes' own.
 func TestWorkloadsBeside(t *testing.T) {
-	peers := os.Getenv("KEELSON_PEERS")
-	if peers == "" {
-		t.Skip("KEELSON_PEERS names no folder with Kubernetes' own components: .ci/explore peers")
-	}
+	peers := filepath.Dir(seeds.Peer(t, "kube-apiserver"))
 	ours, stored := t.TempDir(), t.TempDir()
 	for _, program := range []string{"kube-apiserver", "kube-scheduler", "kube-controller-manager"} {
 		out, err := exec.Command("go", "build", "-o", ours, "../"+program).CombinedOutput()

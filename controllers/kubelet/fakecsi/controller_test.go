@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/controllers/kubelet/fakecsi"
 )
 
@@ -84,10 +85,7 @@ func TestNoController(t *testing.T) {
 
 // TestSanityBeside lets the tests of kubernetes-csi for drivers, csi-sanity, run against this one.
 func TestSanityBeside(t *testing.T) {
-	peers := os.Getenv("KEELSON_PEERS")
-	if peers == "" {
-		t.Skip("KEELSON_PEERS names no folder with csi-sanity: .ci/explore peers")
-	}
+	sanity := seeds.Peer(t, "csi-sanity")
 	cases := map[string]fakecsi.Options{
 		"plain":    {Controller: true, MaxVolumes: 3, Groups: true},
 		"topology": {Controller: true, Topology: map[string]string{"topology.example.com/rack": "one"}},
@@ -106,7 +104,7 @@ func TestSanityBeside(t *testing.T) {
 				require.NoError(t, err)
 				defer wait()
 				defer cancel()
-				cmd := exec.CommandContext(ctx, filepath.Join(peers, "csi-sanity"), "--ginkgo.no-color", "--ginkgo.seed=1", "--csi.endpoint=unix://"+d.Socket(dir),
+				cmd := exec.CommandContext(ctx, sanity, "--ginkgo.no-color", "--ginkgo.seed=1", "--csi.endpoint=unix://"+d.Socket(dir),
 					"--csi.mountdir="+filepath.Join(dir, "mount"), "--csi.stagingdir="+filepath.Join(dir, "staging"),
 					"--csi.testvolumeaccesstype="+access, "--csi.testnodevolumeattachlimit")
 				out, err := cmd.CombinedOutput()
