@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -195,6 +196,9 @@ func (n *node) lines(mode proxy.Mode) (lines []string) {
 		argv = []string{"nft", "list", "table", "ip", "kube-proxy"}
 	}
 	out, err := exec.CommandContext(n.t.Context(), "nsenter", append([]string{"--net=" + n.ns, "--"}, argv...)...).Output()
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && strings.Contains(string(failed.Stderr), "No such file or directory") {
+		return nil // the proxy has not made its table yet
+	}
 	require.NoError(n.t, err)
 	if mode == proxy.NFTables {
 		lines = nftLines(string(out))
