@@ -40,6 +40,16 @@ func TestBatches(t *testing.T) {
 		require.Equal(t, broken, err)
 		require.Equal(t, 6, done)
 		require.EqualValues(t, 7, calls.Load())
+		var running, most atomic.Int32
+		done, err = controllers.Batches(200, func(int) error {
+			most.Store(max(most.Load(), running.Add(1)))
+			time.Sleep(time.Second)
+			running.Add(-1)
+			return nil
+		})
+		require.NoError(t, err)
+		require.Equal(t, 200, done)
+		require.EqualValues(t, 32, most.Load())
 		done, err = controllers.Batches(0, nil)
 		require.NoError(t, err)
 		require.Zero(t, done)

@@ -3,29 +3,48 @@ package endpointslice
 import (
 	"context"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/client"
 )
 
-// apply does what a plan says, all of it even if some fails, and returns the first error. stamp, if not
-// nil, is called for each slice that is about to be written. After an error the next reconcile makes
-// another plan.
-func apply(ctx context.Context, api *client.Client[*discoveryv1.EndpointSlice], plan []write, stamp func(*discoveryv1.EndpointSlice)) (first error) {
-	for _, w := range plan {
-		if w.next != nil && stamp != nil {
-			stamp(w.next)
+// atOnce is how many slices of a Service are written at the same time.
+const atOnce = 8
+
+// apply does what a plan says, all of it even if some fails, and returns the first error: it creates slices,
+// then updates others, then deletes, so that an endpoint that moves between two is in one of them at any
+// time. Writes of one kind are independent of each other and done at once. stamp, if not nil, is called for
+// each slice that is about to be written. After an error the next reconcile makes another plan.
+func apply(ctx context.Context, api *client.Client[*discoveryv1.EndpointSlice], plan []write, stamp func(*discoveryv1.EndpointSlice)) error {
+	var first error
+	for _, kind := range []struct {
+		has func(w write) bool
+		do  func(w write) error
+	}{
+		{func(w write) bool { return w.have == nil }, func(w write) error { _, err := api.Create(ctx, w.next); return err }},
+		{func(w write) bool { return w.have != nil && w.next != nil }, func(w write) error { _, err := api.Update(ctx, w.next); return err }},
+		{func(w write) bool { return w.next == nil }, func(w write) error { return api.Delete(ctx, w.have.Key()) }},
+	} {
+		var g errgroup.Group
+		g.SetLimit(atOnce)
+		for _, w := range plan {
+			if !kind.has(w) {
+				continue
+			}
+			if w.next != nil && stamp != nil {
+				stamp(w.next)
+			}
+			g.Go(func() error {
+				err := kind.do(w)
+				if apierrors.IsNotFound(err) || apierrors.HasCause(err, "NamespaceTerminating") {
+					return nil
+				}
+				return err
+			})
 		}
-		var err error
-		switch {
-		case w.have == nil:
-			_, err = api.Create(ctx, w.next)
-		case w.next == nil:
-			err = api.Delete(ctx, w.have.Key())
-		default:
-			_, err = api.Update(ctx, w.next)
-		}
-		if first == nil && !apierrors.IsNotFound(err) && !apierrors.HasCause(err, "NamespaceTerminating") {
+		if err := g.Wait(); first == nil {
 			first = err
 		}
 	}
