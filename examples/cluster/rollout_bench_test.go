@@ -86,44 +86,50 @@ func awaitDeployments(ctx context.Context, tb testing.TB, conn client.Conn, done
 // and scales them to zero. It prints the time of each step and the CPU time of the whole process, which is
 // all components and the client.
 func BenchmarkRollout(b *testing.B) {
-	const deployments, replicas = 20, 50
 	for range b.N {
 		conn := startTestCluster(b, "--nodes=100")
-		api := client.For[*appsv1.Deployment](conn)
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-		names := make([]string, deployments)
-		for i := range names {
-			names[i] = fmt.Sprintf("d%d", i)
-		}
 		cpu := cpuTime()
-		step := func(metric string, write func(name string) error, done func(*appsv1.Deployment) bool) {
-			began := time.Now()
-			for _, name := range names {
-				require.NoError(b, write(name))
-			}
-			awaitDeployments(ctx, b, conn, done, deployments)
-			b.ReportMetric(time.Since(began).Seconds(), metric)
-		}
-		step("create-s", func(name string) error {
-			_, err := api.Create(ctx, deploymentOf(name, replicas, "x:1"))
-			return err
-		}, func(d *appsv1.Deployment) bool { return d.Status.AvailableReplicas == replicas })
-		change := func(f func(d *appsv1.Deployment)) func(string) error {
-			return func(name string) error {
-				_, err := client.Update(ctx, api, types.NamespacedName{Namespace: "default", Name: name}, func(d *appsv1.Deployment) error {
-					f(d)
-					return nil
-				})
-				return err
-			}
-		}
-		step("roll-s", change(func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "x:2" }), func(d *appsv1.Deployment) bool {
-			return d.Status.UpdatedReplicas == replicas && d.Status.Replicas == replicas && d.Status.AvailableReplicas == replicas
-		})
-		step("scale-to-0-s", change(func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(0)) }), func(d *appsv1.Deployment) bool { return d.Status.Replicas == 0 })
+		rollOut(ctx, b, conn)
 		b.ReportMetric((cpuTime() - cpu).Seconds(), "cpu-s")
 		cancel()
 	}
+}
+
+// rollOut creates 20 Deployments of 50 replicas, rolls them to another image, scales them to zero, and
+// reports how long each step took.
+func rollOut(ctx context.Context, b *testing.B, conn client.Conn) {
+	const deployments, replicas = 20, 50
+	api := client.For[*appsv1.Deployment](conn)
+	names := make([]string, deployments)
+	for i := range names {
+		names[i] = fmt.Sprintf("d%d", i)
+	}
+	step := func(metric string, write func(name string) error, done func(*appsv1.Deployment) bool) {
+		began := time.Now()
+		for _, name := range names {
+			require.NoError(b, write(name))
+		}
+		awaitDeployments(ctx, b, conn, done, deployments)
+		b.ReportMetric(time.Since(began).Seconds(), metric)
+	}
+	step("create-s", func(name string) error {
+		_, err := api.Create(ctx, deploymentOf(name, replicas, "x:1"))
+		return err
+	}, func(d *appsv1.Deployment) bool { return d.Status.AvailableReplicas == replicas })
+	change := func(f func(d *appsv1.Deployment)) func(string) error {
+		return func(name string) error {
+			_, err := client.Update(ctx, api, types.NamespacedName{Namespace: "default", Name: name}, func(d *appsv1.Deployment) error {
+				f(d)
+				return nil
+			})
+			return err
+		}
+	}
+	step("roll-s", change(func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "x:2" }), func(d *appsv1.Deployment) bool {
+		return d.Status.UpdatedReplicas == replicas && d.Status.Replicas == replicas && d.Status.AvailableReplicas == replicas
+	})
+	step("scale-to-0-s", change(func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(0)) }), func(d *appsv1.Deployment) bool { return d.Status.Replicas == 0 })
 }
 
 func cpuTime() time.Duration {

@@ -20,6 +20,7 @@ import (
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/examples/internal/component"
 	"github.com/keelson-dev/keelson/examples/internal/load"
+	"github.com/keelson-dev/keelson/examples/internal/servers"
 	"github.com/keelson-dev/keelson/examples/internal/workload"
 )
 
@@ -119,12 +120,12 @@ func (c *config) runWorkload(ctx context.Context, p *workload.Plan) ([]workload.
 	var cfg, metrics rest.Config
 	var err error
 	if c.workloads.servers != "" {
-		var s *servers
+		var s *servers.Servers
 		if ctx, s, err = startServers(ctx, c.workloads.servers, p.Selected, c.workloads.ignoredGates); err != nil {
 			return nil, err
 		}
-		defer s.end()
-		cfg, metrics, names, pids = s.config, s.metrics, s.names, s.pids
+		defer s.End()
+		cfg, metrics, names, pids = s.Config, s.Metrics, s.Names, s.PIDs
 	} else {
 		if p.SchedulerConfig() != "" {
 			return nil, p.RefuseConfig(errors.New("the scheduler of --kubeconfig runs already: it can be set with --servers only"))
