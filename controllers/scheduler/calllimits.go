@@ -171,19 +171,18 @@ func (s *Scheduler) sorter(by QueueSortPlugin) func(a, b *QueuedPod) (less, chan
 // unreserve calls the Reserve plugins for a placement that is taken back, the last first. One that does not
 // return in time is left behind, and called for further placements when it has.
 func (s *Scheduler) unreserve(p *Profile, pod *Pod, node string) {
-	for _, r := range slices.Backward(p.reserve) {
-		at, unreserve := call{r, "Unreserve"}, func(int) { r.Unreserve(pod, node) }
+	s.unreserveThose(p, p.reserve, pod, node)
+}
+
+// unreserveThose is unreserve for some of the plugins.
+func (s *Scheduler) unreserveThose(p *Profile, list []ReservePlugin, pod *Pod, node string) {
+	for _, r := range slices.Backward(list) {
+		at := call{r, "Unreserve"}
 		if returned := s.calls.busy(at); returned != nil {
-			s.late.Go(func() {
-				<-returned
-				guarded(r, func() *Status {
-					unreserve(0)
-					return nil
-				})
-			})
+			s.after(returned, func() { s.unreserveThose(p, []ReservePlugin{r}, pod, node) })
 			continue
 		}
-		if _, st := s.calls.run(at, 1, unreserve); st != nil {
+		if _, st := s.calls.run(at, 1, func(int) { r.Unreserve(pod, node) }); st != nil {
 			s.atFault(p, pod, "PluginFailed", st)
 		}
 	}

@@ -153,3 +153,32 @@ func TestUnreserveThatStalls(t *testing.T) {
 		require.Empty(t, s.Dump().Differences)
 	})
 }
+
+// A plugin that never returns does not keep the scheduler from ending.
+func TestTheEndDoesNotWaitForAPlugin(t *testing.T) {
+	for _, point := range []string{"Reserve", "Unreserve", "PreBind"} {
+		t.Run(point, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, never := &everywhere{}, make(chan struct{})
+				c := controllertest.Start(t, controllertest.Options{})
+				stop := c.Run(c.Manager("scheduler", func(m *manager.Manager) error {
+					return scheduler.Add(m, scheduler.Options{PluginTimeout: 5 * time.Second, Profiles: []*scheduler.Profile{scheduler.Default().With(e, 1)}})
+				}))
+				addNode(c, "a", "4", "10")
+				c.Settle()
+				e.answers(map[string]func() *scheduler.Status{
+					"PreBind": func() *scheduler.Status { return scheduler.NewStatus(scheduler.Error, "not now") },
+					point: func() *scheduler.Status {
+						<-never
+						return nil
+					}})
+				create(c, "p", "1")
+				c.Sleep(time.Minute) // it is tried several times
+				began := time.Now()
+				stop()
+				require.Less(t, time.Since(began), 5*time.Second)
+				close(never)
+			})
+		})
+	}
+}

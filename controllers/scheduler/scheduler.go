@@ -148,6 +148,8 @@ type Scheduler struct {
 	lateRooms map[types.UID][]types.UID
 	rooms     int
 	late      sync.WaitGroup
+	// ended is closed when Run returns.
+	ended chan struct{}
 	// stalls are the plugins that are not called now, by profile.
 	stalls     map[string]*stall
 	stallPause time.Duration
@@ -189,7 +191,8 @@ func New(m *manager.Manager, opts Options) (*Scheduler, error) {
 	opts.DecisionTimeout = cmp.Or(opts.DecisionTimeout, decisionTimeout)
 	pods := client.For[*corev1.Pod](m.Conn())
 	s := &Scheduler{opts: opts, log: m.Logger(), pods: pods, bind: client.Subresource[*corev1.Binding](pods, "binding"),
-		recorders: map[string]*events.Recorder{}, profiles: map[string]*Profile{}, assumed: map[types.UID]assumption{}, lateRooms: map[types.UID][]types.UID{}, stalls: map[string]*stall{}, stallPause: stallPause, searchBudget: searchBudget, waiting: newWaiting(), awaited: newAwaited(), members: newMembers()}
+		recorders: map[string]*events.Recorder{}, profiles: map[string]*Profile{}, assumed: map[types.UID]assumption{}, lateRooms: map[types.UID][]types.UID{}, stalls: map[string]*stall{}, stallPause: stallPause, searchBudget: searchBudget, waiting: newWaiting(), awaited: newAwaited(), members: newMembers(),
+		ended: make(chan struct{})}
 	if err := errors.Join(s.setProfiles(), checkExtenders(opts.Extenders)); err != nil {
 		return nil, err
 	}
@@ -576,6 +579,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	slots, extend, searches := make(chan struct{}, s.opts.Binders), make(chan struct{}, extending), make(chan struct{}, searching)
 	var wg sync.WaitGroup
 	defer s.late.Wait()
+	defer close(s.ended)
 	defer wg.Wait()
 	for {
 		t, wait := s.queue.next()

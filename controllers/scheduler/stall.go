@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
-	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -123,18 +122,22 @@ func (s *Scheduler) abandon(p *Profile, w *watch, mark Mark, open int, returned 
 	delete(c.cycles, p) // it is in use
 	if called := cy.reserving; len(called) > 0 {
 		pod, node := cy.pod, cy.reservingOn
-		s.late.Go(func() {
-			<-returned
-			for _, r := range slices.Backward(called) {
-				guarded(r, func() *Status {
-					r.Unreserve(pod, node)
-					return nil
-				})
-			}
-		})
+		s.after(returned, func() { s.unreserveThose(p, called, pod, node) })
 	}
 	s.stalls[p.name] = &stall{plugin: cy.running, until: time.Now().Add(s.stallPause), returned: returned}
 	return overdueCall(cy.running, s.opts.DecisionTimeout)
+}
+
+// after calls f when a plugin has returned that was left behind. One that never returns does not keep Run
+// from returning: f is not called then.
+func (s *Scheduler) after(returned <-chan struct{}, f func()) {
+	s.late.Go(func() {
+		select {
+		case <-returned:
+			f()
+		case <-s.ended:
+		}
+	})
 }
 
 func overdueCall(plugin string, limit time.Duration) *Status {
