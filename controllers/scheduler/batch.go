@@ -33,30 +33,34 @@ type batch struct {
 
 // batchScorer scores one node. The scores of a plugin that compares nodes are all equal.
 type batchScorer struct {
-	weight int64
-	by     NodeScore
-	plain  ScorePlugin
-	equal  bool
-	score  int64
+	*scorer
+	by    NodeScore
+	equal bool
+	score int64
 }
 
-// isNodeLocal are the plugins whose answers depend on the pod and one node alone, and those whose scores do
-// if all are equal before they are compared.
+// isNodeLocal are the plugins of this package whose answers depend on the pod and one node alone, and those
+// whose scores do if all are equal before they are compared.
 var isNodeLocal = map[string]bool{"NodeUnschedulable": true, "NodeName": true, "TaintToleration": true, "NodeAffinity": true, "NodePorts": true,
 	"NodeResourcesFit": true, "NodeResourcesBalancedAllocation": true, "ImageLocality": true, "NodeDeclaredFeatures": true}
 
 // batches reports whether pods like this one can follow each other in a batch.
 func (p *Pod) batches() bool {
 	a := &p.affinity
-	return len(a.required)+len(a.requiredAnti)+len(a.preferred)+len(p.claims)+len(p.devices)+len(p.disks)+len(p.spread) == 0 && p.pinned == nil
+	prefers := p.nodeAffinity != nil && len(p.nodeAffinity.preferred) > 0
+	return len(a.required)+len(a.requiredAnti)+len(a.preferred)+len(p.claims)+len(p.devices)+len(p.disks)+len(p.spread) == 0 && p.pinned == nil && !prefers && !p.attaches
 }
 
-// like reports whether two pods are the same to all plugins. Their shapes are compared apart.
+// like reports whether two pods that batch are the same to all plugins of this package. What plugins sign is
+// compared apart.
 func (p *Pod) like(o *Pod) bool {
 	return p.pod.Namespace == o.pod.Namespace && p.kinKey == o.kinKey && maps.Equal(p.pod.Labels, o.pod.Labels) &&
 		p.need.equal(&o.need) && p.nonZero.equal(&o.nonZero) && p.asked.equal(&o.asked) &&
-		slices.Equal(p.ports, o.ports) && slices.Equal(p.images, o.images)
+		slices.Equal(p.ports, o.ports) && slices.Equal(p.images, o.images) && p.containers() == o.containers() && slices.Equal(p.features, o.features)
 }
+
+// containers is how many containers a pod has.
+func (p *Pod) containers() int { return len(p.pod.Spec.InitContainers) + len(p.pod.Spec.Containers) }
 
 func (a *amounts) equal(b *amounts) bool {
 	return a.cpu == b.cpu && a.memory == b.memory && a.ephemeral == b.ephemeral && maps.Equal(a.others, b.others)
@@ -77,15 +81,10 @@ func (b *batch) open(cy *Cycle) {
 
 // batchable reports whether all that was asked looks at one node at a time.
 func (cy *Cycle) batchable() bool {
-	if len(cy.ahead)+len(cy.cluster.nominations.byPod) > 0 || cy.profile.foreign || !cy.pod.batches() || cy.compared {
+	if len(cy.ahead)+len(cy.cluster.nominations.byPod) > 0 || cy.profile.unsigned || cy.shape == &cy.shapes.unsigned || !cy.pod.batches() || cy.compared {
 		return false
 	}
-	for i := range cy.checks {
-		if !isNodeLocal[cy.checks[i].plugin.Name()] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(cy.checks, func(k check) bool { return !k.local })
 }
 
 // follow notes that a pod was placed. before is the serial of the journal then.
@@ -134,31 +133,49 @@ func (b *batch) end(cy *Cycle, pod *Pod) string {
 		return "empty_list"
 	case !pod.batches():
 		return "pod_not_batchable"
-	case !pod.like(b.pod) || cy.shapes.of(cy.profile, pod) != b.shape:
+	case !pod.like(b.pod) || cy.shapeOf(pod) != b.shape:
 		return "pod_incompatible"
 	}
 	return ""
 }
 
-// again decides about a pod that continues the batch. It is false if it does not, or if no node is left.
-func (cy *Cycle) again(pod *Pod) bool {
+// again decides about a pod that continues the batch. It is false if it does not, if no node is left, or if a
+// plugin fails: then the decision is made from the start.
+func (cy *Cycle) again(pod *Pod) (continues bool) {
+	b := &cy.batch
+	if b.serial == 0 {
+		b.why = "cluster_changed"
+		return false
+	}
+	cy.watch = cy.cluster.watch
+	cy.guard(func(cy *Cycle) { continues = cy.next(pod) })
+	if cy.failed != nil {
+		continues, b.why = false, "pod_failed"
+	}
+	if !continues {
+		b.serial = 0
+	}
+	return continues
+}
+
+// next is again, without care for plugins that panic.
+func (cy *Cycle) next(pod *Pod) bool {
 	b := &cy.batch
 	if b.why = b.end(cy, pod); b.why != "" {
-		b.serial = 0
 		return false
 	}
 	i := slices.Index(cy.feasible, b.on)
-	cy.pod, cy.watch, cy.renewed, cy.running = pod, nil, nil, ""
-	cy.reserving = nil
+	cy.pod, cy.renewed, cy.reserving = pod, nil, nil
 	if st := cy.filter(b.on); st != nil {
 		cy.refusals = append(cy.refusals, turnedDown{b.on, st})
 		cy.feasible, cy.totals = slices.Delete(cy.feasible, i, i+1), slices.Delete(cy.totals, i, i+1)
 		if st.Code == Error || len(cy.feasible) < 2 {
-			b.serial, b.why = 0, "empty_list"
+			b.why = "empty_list"
 			return false
 		}
-	} else {
-		cy.totals[i] = b.total(pod, b.on)
+	} else if cy.totals[i] = b.total(cy, b.on); cy.totals[i] < 0 {
+		b.why = "pod_failed"
+		return false
 	}
 	cy.selected = cy.best()
 	b.pod, b.on, b.placed = pod, cy.selected, false
@@ -167,17 +184,30 @@ func (cy *Cycle) again(pod *Pod) bool {
 	return true
 }
 
-func (b *batch) total(pod *Pod, n *Node) (sum int64) {
+// total is the score of a node, negative if a plugin gives a score out of range.
+func (b *batch) total(cy *Cycle, n *Node) (sum int64) {
 	for i := range b.scorers {
 		s := &b.scorers[i]
-		switch {
-		case s.equal:
-			sum += s.weight * s.score
-		case s.by != nil:
-			sum += s.weight * s.by.Score(n)
-		default:
-			sum += s.weight * s.plain.Score(pod, n)
+		v := s.score
+		if !s.equal {
+			if v = cy.scoreOf(s, n); v < 0 || v > MaxNodeScore {
+				return -1
+			}
 		}
+		sum += s.weight * v
 	}
 	return sum
+}
+
+// scoreOf calls a plugin.
+func (cy *Cycle) scoreOf(s *batchScorer, n *Node) int64 {
+	if s.foreign {
+		cy.running = s.plugin.Name()
+		cy.watch.enter()
+		defer cy.watch.leave()
+	}
+	if s.by != nil {
+		return s.by.Score(n)
+	}
+	return s.plain.Score(cy.pod, n)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/apimachinery/types"
@@ -137,6 +138,152 @@ func TestBatchesAllocateNothing(t *testing.T) {
 		c.Select(profile, pods[i])
 		c.Follow()
 	}))
+}
+
+// crowd is a plugin of another package: what it says depends on an annotation of the pod, which it signs, and
+// on how many pods the node has. It gives up on pods that are odd, and cannot sign those that are rare.
+type crowd struct{}
+
+func (crowd) Name() string { return "Crowd" }
+
+func (crowd) Sign(p *scheduler.Pod, signature []byte) []byte {
+	kind := p.Object().Annotations["kind"]
+	if kind == "rare" {
+		return nil
+	}
+	return append(signature, kind...)
+}
+
+func (crowd) PreFilter(cy *scheduler.Cycle) (scheduler.NodeFilter, *scheduler.Status) {
+	return crowdFor{cy.Pod().Object().Annotations["kind"]}, nil
+}
+
+func (crowd) Score(p *scheduler.Pod, n *scheduler.Node) int64 {
+	return crowdFor{p.Object().Annotations["kind"]}.score(pods(n))
+}
+
+type crowdFor struct{ kind string }
+
+func (f crowdFor) Filter(n *scheduler.Node) *scheduler.Status {
+	if f.kind == "few" && pods(n) > 3 {
+		return scheduler.NewStatus(scheduler.Unschedulable, "too many")
+	}
+	return nil
+}
+
+func (f crowdFor) score(pods int64) int64 {
+	switch {
+	case f.kind == "odd" && pods == 4:
+		panic("four is odd")
+	case f.kind == "odd" && pods == 6:
+		return 1000
+	case f.kind == "pack":
+		return 5 * pods
+	}
+	return 100 - 5*pods
+}
+
+func pods(n *scheduler.Node) (count int64) {
+	for range n.Pods {
+		count++
+	}
+	return count
+}
+
+// silent is crowd without signatures.
+type silent struct{ crowd }
+
+func (silent) Sign() {}
+
+// Plugins of others take part in batches if they sign pods: the decisions are those that are made from the
+// start, also about pods that differ in nothing but what such a plugin signs.
+func TestBatchesWithPluginsOfOthers(t *testing.T) {
+	hits := map[string]int{}
+	for _, seed := range seeds.Of(t, 40) {
+		for _, plugin := range []scheduler.Plugin{crowd{}, silent{}} {
+			r := seeds.Rand(seed)
+			profile, batches, alone := scheduler.Default().With(plugin, 5), largeCluster(12), largeCluster(12)
+			alone.Unbatch(true)
+			kind := "few"
+			for i := range 150 {
+				if r.IntN(6) == 0 {
+					kind = []string{"few", "pack", "spread", "odd", "rare"}[r.IntN(5)]
+				}
+				p := pod(fmt.Sprint("p", i), requests("1", "1Mi"))
+				p.Annotations = map[string]string{"kind": kind}
+				info := scheduler.NewPod(p)
+				want, got := alone.Select(profile, info), batches.Select(profile, info)
+				require.Equal(t, want, got, "seed %d, pod %d, %s", seed, i, kind)
+				if got != "" {
+					batches.Place(info, got)
+					alone.Place(info, got)
+				}
+			}
+			hits[fmt.Sprintf("%T", plugin)] += batches.Batched()
+		}
+	}
+	require.Greater(t, hits["scheduler_test.crowd"], 1000)
+	require.Zero(t, hits["scheduler_test.silent"])
+}
+
+// A pod that differs from the one before in something that a plugin looks at is decided about from the start.
+func TestPodsThatDifferAreNoBatch(t *testing.T) {
+	inOrder := scheduler.Default().Order(scheduler.AtFilter, "NodeResourcesFit", "TaintToleration")
+	for name, v := range map[string]struct {
+		profile *scheduler.Profile
+		edit    func(p *corev1.Pod)
+	}{
+		"prefers": {scheduler.Default(), func(p *corev1.Pod) {
+			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{
+				Weight: 100, Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "disk", Operator: corev1.NodeSelectorOpExists}}}}}}}
+		}},
+		"needs a feature": {scheduler.Default(), func(p *corev1.Pod) { p.Spec.HostNetwork, p.Spec.HostUsers = true, new(false) }},
+		"tolerates": {inOrder, func(p *corev1.Pod) {
+			p.Spec.Tolerations = []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists}}
+		}},
+		"attaches": {scheduler.Default(), func(p *corev1.Pod) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "disk", VolumeSource: corev1.VolumeSource{Cinder: &corev1.CinderVolumeSource{VolumeID: "v"}}}}
+		}},
+		"selects": {inOrder, func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} }},
+	} {
+		decide := func(batches bool) (nodes [2]string, batched int) {
+			c := scheduler.NewCluster(nil)
+			c.Unbatch(!batches)
+			for i, cpu := range []string{"8", "9", "4", "64"} {
+				n := node(fmt.Sprint("n", i))
+				n.Status.Allocatable = amounts(cpu, "64Gi", "110")
+				if i == 2 {
+					n.Labels["disk"] = "ssd"
+				}
+				if i == 3 {
+					taint("k", corev1.TaintEffectNoSchedule)(n)
+				}
+				c.SetNode(n)
+				full := limits(n.Name, 0) // no volume can be attached
+				full.Spec.Drivers[0].Name = "cinder.csi.openstack.org"
+				full.Annotations = map[string]string{corev1.MigratedPluginsAnnotationKey: "kubernetes.io/cinder"}
+				c.SetObject(full)
+			}
+			for i := range nodes {
+				p := pod(fmt.Sprint("p", i), requests("1", "1Gi"))
+				if i == 1 {
+					v.edit(p)
+				}
+				info := scheduler.NewPod(p)
+				if nodes[i] = c.Select(v.profile, info); nodes[i] != "" {
+					c.Place(info, nodes[i])
+				}
+			}
+			return nodes, c.Batched()
+		}
+		t.Run(name, func(t *testing.T) {
+			want, _ := decide(false)
+			got, batched := decide(true)
+			require.Equal(t, want, got)
+			require.NotEqual(t, "n1", got[1], "the same as without")
+			require.Zero(t, batched)
+		})
+	}
 }
 
 // BenchmarkIdenticalPods decides about a thousand equal pods and places them, in batches and one by one.

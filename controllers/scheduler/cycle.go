@@ -63,6 +63,8 @@ type check struct {
 	// monotone filters never allow with more pods what they refuse with fewer.
 	monotone bool
 	foreign  bool
+	// local filters look at the pod and one node alone.
+	local bool
 	// said is the last answer without a name, named the same with it.
 	said, named *Status
 }
@@ -158,11 +160,14 @@ func (cy *Cycle) begin(pod *Pod) {
 
 // prepare calls the PreFilter plugins. It is false if one refuses the pod.
 func (cy *Cycle) prepare() bool {
-	cy.shape = cy.shapes.of(cy.profile, cy.pod)
+	if cy.shape = cy.shapeOf(cy.pod); cy.shape == nil {
+		cy.shape = &cy.shapes.unsigned
+		clear(cy.shape.cells)
+	}
 	for i := range cy.profile.filter {
 		k := &cy.profile.filter[i]
 		if k.pre == nil {
-			cy.checks = append(cy.checks, check{plugin: k.plugin, plain: k.plain, foreign: cy.watchOf(k.plugin) != nil})
+			cy.checks = append(cy.checks, check{plugin: k.plugin, plain: k.plain, foreign: cy.watchOf(k.plugin) != nil, local: k.local})
 			continue
 		}
 		cy.running = k.plugin.Name()
@@ -173,7 +178,7 @@ func (cy *Cycle) prepare() bool {
 		switch {
 		case st.OK() && f != nil:
 			_, grows := f.(monotone)
-			cy.checks = append(cy.checks, check{plugin: k.plugin, filter: f, monotone: grows, foreign: w != nil})
+			cy.checks = append(cy.checks, check{plugin: k.plugin, filter: f, monotone: grows, foreign: w != nil, local: k.local})
 		case st.OK() || st.Code == Skip:
 		case st.Code == Error:
 			cy.failed = named(st, k.plugin)
@@ -458,12 +463,12 @@ func (cy *Cycle) score() {
 		if !normalizes {
 			x, normalizes = s.plugin.(Normalizer)
 		}
-		cy.compared = cy.compared || !isNodeLocal[s.plugin.Name()] || normalizes && slices.ContainsFunc(cy.part, func(v int64) bool { return v != 0 })
+		cy.compared = cy.compared || !s.local || normalizes && (s.foreign || slices.ContainsFunc(cy.part, func(v int64) bool { return v != 0 }))
 		if normalizes {
 			x.NormalizeScore(cy.part)
 		}
 		w.leave()
-		cy.batch.scorers = append(cy.batch.scorers, batchScorer{s.weight, by, s.plain, normalizes, cy.part[0]})
+		cy.batch.scorers = append(cy.batch.scorers, batchScorer{s, by, normalizes, cy.part[0]})
 		cy.explained.normalized(s, cy)
 		for i, v := range cy.part {
 			if v < 0 || v > MaxNodeScore {

@@ -38,8 +38,10 @@
 // as much as the nodes it looks at, whatever the number of pods, and allocates nothing.
 //
 // Pods that are the same and follow each other are a batch, if their plugins look at one node at a time:
-// after the first, only the node of the last one is looked at again. Any other change of the cluster ends it,
-// and profiles with plugins that are not of this package have none.
+// after the first, only the node of the last one is looked at again. Any other change of the cluster ends it.
+// A plugin that is not of this package says with [SignPlugin] which pods are the same to it, and that it
+// looks at one node at a time; profiles with one that filters or scores without it have no batches, nor do
+// scores that such a plugin normalizes.
 //
 // [Cluster.Schedule] decides, [Cluster.Explain] says why, [Cluster.Fork] copies the state for simulations;
 // [Scheduler.Explain] and [Scheduler.Simulate] do so on the live state.

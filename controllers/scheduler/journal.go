@@ -40,8 +40,9 @@ type Mark int
 // last mark first.
 func (c *Cluster) Mark() Mark {
 	m := c.mark()
-	next, preempted := c.next, c.nextPreempted
+	next, preempted, serial := c.next, c.nextPreempted, c.journal.serial
 	c.journal.log(func() { c.next, c.nextPreempted = next, preempted })
+	c.journal.serial = serial // nothing has changed yet
 	return m
 }
 

@@ -319,16 +319,17 @@ type featureFilter struct{ needs []string }
 
 // PreFilter implements PreFilterPlugin.
 func (a NodeDeclaredFeatures) PreFilter(cy *Cycle) (NodeFilter, *Status) {
-	f := Scratch[featureFilter](cy, a)
-	if f.needs = featuresOf(cy.pod, f.needs[:0]); len(f.needs) == 0 {
+	if len(cy.pod.features) == 0 {
 		return nil, nil
 	}
+	f := Scratch[featureFilter](cy, a)
+	f.needs = cy.pod.features
 	return f, nil
 }
 
-func featuresOf(p *Pod, out []string) []string {
+func featuresOf(pod *corev1.Pod) (out []string) {
 	for i := range neededFeatures {
-		if f := &neededFeatures[i]; f.by(&p.pod.Spec) {
+		if f := &neededFeatures[i]; f.by(&pod.Spec) {
 			out = append(out, f.name)
 		}
 	}
@@ -352,7 +353,7 @@ func (NodeDeclaredFeatures) EventsToRegister() EventKind { return NodeAdd | Node
 
 // QueueingHint implements QueueingHint.
 func (NodeDeclaredFeatures) QueueingHint(e *Event, p *Pod) bool {
-	f := featureFilter{featuresOf(p, nil)}
+	f := featureFilter{p.features}
 	return e.NewNode != nil && f.Filter(&Node{obj: e.NewNode}).OK()
 }
 

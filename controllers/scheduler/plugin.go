@@ -63,7 +63,10 @@ type FilterPlugin interface {
 	Filter(p *Pod, n *Node) *Status
 }
 
-// SignPlugin appends what its Filter depends on of a pod; pods with equal signatures get equal answers.
+// SignPlugin appends to a signature what the plugin's filters and scores depend on of a pod, and returns it;
+// nil says that the pod cannot be compared with others. Pods with equal signatures get equal answers about a
+// node that has the same pods, whatever other nodes have. If all plugins of a profile that filter or score
+// sign pods, pods that are the same and follow each other are a batch, see the package's documentation.
 type SignPlugin interface {
 	Plugin
 	Sign(p *Pod, signature []byte) []byte

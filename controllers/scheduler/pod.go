@@ -34,8 +34,11 @@ type Pod struct {
 	claims []claimUse
 	// devices are the ResourceClaims that it uses.
 	devices []deviceUse
+	// features are those that nodes must declare.
+	features []string
 	// disks are the volumes that few pods may share; see sharedDisk.
-	disks []*corev1.Volume
+	disks    []*corev1.Volume
+	attaches bool
 	// choiceKey and tolerationKey are equal for pods with equal node selectors and affinities, and equal
 	// tolerations.
 	choiceKey, tolerationKey string
@@ -58,8 +61,8 @@ func NewPod(pod *corev1.Pod) *Pod {
 	p.choiceKey, p.tolerationKey = choiceKey(pod), tolerationKey(pod)
 	p.spread = compileSpread(p)
 	p.kinKey = kinKey(pod)
-	p.images = imagesOf(pod)
-	p.claims, p.disks, p.devices = claimsOf(pod), disksOf(pod), devicesOf(pod)
+	p.images, p.features = imagesOf(pod), featuresOf(pod)
+	p.claims, p.disks, p.devices, p.attaches = claimsOf(pod), disksOf(pod), devicesOf(pod), attaches(pod)
 	return p
 }
 

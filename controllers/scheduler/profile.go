@@ -17,6 +17,7 @@ type Profile struct {
 	order map[Point][]string
 
 	// The plugins of each point; see compile.
+	signers  []SignPlugin
 	static   []staticFilter
 	filter   []filterer
 	post     []PostFilterPlugin
@@ -34,8 +35,9 @@ type Profile struct {
 	generate                []PlacementGeneratePlugin
 	placementScore          []PlacementScorePlugin
 	gangEnqueue, gangPermit bool
-	// foreign is set if decisions call plugins that are not of this package.
-	foreign bool
+	// foreign is set if decisions call plugins that are not of this package, and unsigned if one of those
+	// filters or scores and does not sign pods.
+	foreign, unsigned bool
 }
 
 type weighted struct {
@@ -115,14 +117,16 @@ type filterer struct {
 	plugin Plugin
 	pre    PreFilterPlugin
 	plain  FilterPlugin
+	local  bool
 }
 
 // scorer is a plugin that scores, with or without preparation.
 type scorer struct {
-	plugin Plugin
-	weight int64
-	pre    PreScorePlugin
-	plain  ScorePlugin
+	plugin         Plugin
+	weight         int64
+	pre            PreScorePlugin
+	plain          ScorePlugin
+	local, foreign bool
 }
 
 // Default returns the profile of [DefaultName]: the default plugins of Kubernetes 1.36 with their weights.
@@ -267,6 +271,7 @@ func (p *Profile) compile() {
 		p.hints[w.Name()] = hintOf(w.Plugin)
 		p.foreign = p.foreign || isForeign(w.Plugin) && Points(w.Plugin)&^w.off&(AtFilter|AtPostFilter|AtScore|AtReserve|AtPlacementGenerate|AtPlacementScore) != 0
 	}
+	p.compileSigners()
 	p.enqueue = pluginsAt[PreEnqueuePlugin](p, AtPreEnqueue)
 	if sorters := pluginsAt[QueueSortPlugin](p, AtQueueSort); len(sorters) > 0 {
 		p.sort = sorters[len(sorters)-1]
@@ -342,6 +347,30 @@ func pluginsAt[T Plugin](p *Profile, point Point) (out []T) {
 	return out
 }
 
+// compileSigners collects the plugins that sign pods among those that filter or score.
+func (p *Profile) compileSigners() {
+	for _, w := range p.plugins {
+		if Points(w.Plugin)&^w.off&(AtFilter|AtScore) == 0 {
+			continue
+		}
+		if x, ok := w.Plugin.(SignPlugin); ok {
+			p.signers = append(p.signers, x)
+		} else if isForeign(w.Plugin) {
+			p.unsigned = true
+		}
+	}
+}
+
+// isLocal reports whether what a plugin says about one pod depends on one node alone. A plugin that is not of
+// this package says so by signing pods.
+func isLocal(p Plugin) bool {
+	if isForeign(p) {
+		_, signs := p.(SignPlugin)
+		return signs
+	}
+	return isNodeLocal[p.Name()]
+}
+
 // compileFilters lets static filters come first. If the order is given, only those do that are before all
 // others; what the rest says is not remembered.
 func (p *Profile) compileFilters() {
@@ -349,7 +378,7 @@ func (p *Profile) compileFilters() {
 	var plain []filterer
 	for _, w := range p.at(AtFilter) {
 		if x, ok := w.Plugin.(PreFilterPlugin); ok {
-			p.filter = append(p.filter, filterer{plugin: x, pre: x})
+			p.filter = append(p.filter, filterer{plugin: x, pre: x, local: isLocal(x)})
 		}
 		x, ok := w.Plugin.(FilterPlugin)
 		static, isStatic := w.Plugin.(staticFilter)
@@ -358,9 +387,9 @@ func (p *Profile) compileFilters() {
 		case isStatic && (!ordered || len(p.filter) == 0):
 			p.static = append(p.static, static)
 		case ordered:
-			p.filter = append(p.filter, filterer{plugin: x, plain: x})
+			p.filter = append(p.filter, filterer{plugin: x, plain: x, local: isLocal(x)})
 		default:
-			plain = append(plain, filterer{plugin: x, plain: x})
+			plain = append(plain, filterer{plugin: x, plain: x, local: isLocal(x)})
 		}
 	}
 	p.filter = append(p.filter, plain...)
@@ -368,7 +397,7 @@ func (p *Profile) compileFilters() {
 
 func (p *Profile) compileScores() {
 	for _, w := range p.at(AtScore) {
-		s := scorer{plugin: w.Plugin, weight: w.weight}
+		s := scorer{plugin: w.Plugin, weight: w.weight, local: isLocal(w.Plugin), foreign: isForeign(w.Plugin)}
 		if x, ok := w.Plugin.(PreScorePlugin); ok {
 			s.pre = x
 		} else {

@@ -1,5 +1,7 @@
 package scheduler
 
+import "encoding/binary"
+
 // maxShapes is how many shapes are remembered.
 const maxShapes = 128
 
@@ -8,6 +10,8 @@ type shapes struct {
 	byKey map[string]*shape
 	key   []byte
 	clock uint64
+	// unsigned is that of the last pod that a plugin could not sign.
+	unsigned shape
 }
 
 // shape is what the static filters answer for pods with one signature, by node.
@@ -22,14 +26,30 @@ type cell struct {
 	status  *Status
 }
 
-func newShapes() shapes { return shapes{byKey: map[string]*shape{}} }
+func newShapes() shapes { return shapes{byKey: map[string]*shape{}, key: make([]byte, 0, 256)} }
 
-// of returns the shape of a pod.
-func (all *shapes) of(p *Profile, pod *Pod) *shape {
-	all.key = all.key[:0]
-	for _, f := range p.static {
-		all.key = append(f.Sign(pod, all.key), 0)
+// shapeOf returns the shape of a pod, nil if a plugin cannot sign the pod.
+func (cy *Cycle) shapeOf(pod *Pod) *shape {
+	all := &cy.shapes
+	key := all.key[:0]
+	for _, f := range cy.profile.signers {
+		cy.running = f.Name()
+		began := len(key)
+		w := cy.watchOf(f)
+		w.enter()
+		key = f.Sign(pod, key)
+		w.leave()
+		if key == nil {
+			return nil
+		}
+		key = binary.LittleEndian.AppendUint32(key, uint32(len(key)-began))
 	}
+	all.key = key
+	return all.find()
+}
+
+// find returns the shape with the key.
+func (all *shapes) find() *shape {
 	s := all.byKey[string(all.key)]
 	if s == nil {
 		if len(all.byKey) >= maxShapes {

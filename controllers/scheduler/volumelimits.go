@@ -37,7 +37,7 @@ type limitFilter struct {
 
 // PreFilter implements PreFilterPlugin.
 func (a NodeVolumeLimits) PreFilter(cy *Cycle) (NodeFilter, *Status) {
-	if len(cy.pod.claims) == 0 && !slices.ContainsFunc(cy.pod.pod.Spec.Volumes, func(v corev1.Volume) bool { return replacedInline(&v) != "" }) {
+	if len(cy.pod.claims) == 0 && !cy.pod.attaches {
 		return nil, nil
 	}
 	f, s := Scratch[limitFilter](cy, a), &cy.cluster.storage
@@ -196,6 +196,11 @@ func replacedInline(v *corev1.Volume) string {
 		return "kubernetes.io/portworx-volume"
 	}
 	return ""
+}
+
+// attaches reports whether a pod has volumes of its own that count for a driver.
+func attaches(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return replacedInline(&v) != "" })
 }
 
 func inlineHandle(v *corev1.Volume) string {
