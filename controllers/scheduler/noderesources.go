@@ -29,8 +29,9 @@ type ResourceWeight struct {
 	Weight int64
 }
 
-// ShapePoint is a point of the function of [RequestedToCapacityRatio]: the score, from 0 to 10, at a
-// utilization, from 0 to 100 percent. Between two points the function is linear.
+// ShapePoint is a point of a function that scores utilizations, for [RequestedToCapacityRatio] and
+// [NewVolumeBinding]: the score, from 0 to 10, at a utilization, from 0 to 100 percent. Between two points the
+// function is linear.
 type ShapePoint struct{ Utilization, Score int64 }
 
 // FitOptions are the arguments of [NodeResourcesFit].
@@ -68,13 +69,8 @@ func NewNodeResourcesFit(opts FitOptions) (*NodeResourcesFit, error) {
 			return nil, fmt.Errorf("scoringStrategy.requestedToCapacityRatio: it has no meaning for the type %q", opts.Strategy)
 		}
 	case RequestedToCapacityRatio:
-		if len(opts.Shape) == 0 {
-			return nil, fmt.Errorf("scoringStrategy.requestedToCapacityRatio.shape: want at least one point")
-		}
-		for i, p := range opts.Shape {
-			if p.Utilization < 0 || p.Utilization > 100 || p.Score < 0 || p.Score > 10 || i > 0 && p.Utilization <= opts.Shape[i-1].Utilization {
-				return nil, fmt.Errorf("scoringStrategy.requestedToCapacityRatio.shape[%d]: want a utilization of 0 to 100 that ascends, and a score of 0 to 10", i)
-			}
+		if err := checkShape(opts.Shape); err != nil {
+			return nil, fmt.Errorf("scoringStrategy.requestedToCapacityRatio.%w", err)
 		}
 	default:
 		return nil, fmt.Errorf("scoringStrategy.type: %q: want LeastAllocated, MostAllocated or RequestedToCapacityRatio", opts.Strategy)
@@ -87,6 +83,18 @@ func (a *NodeResourcesFit) Ignoring(names ...string) *NodeResourcesFit {
 	out := *a
 	out.opts.IgnoredResources = append(slices.Clone(a.opts.IgnoredResources), names...)
 	return &out
+}
+
+func checkShape(shape []ShapePoint) error {
+	if len(shape) == 0 {
+		return fmt.Errorf("shape: want at least one point")
+	}
+	for i, p := range shape {
+		if p.Utilization < 0 || p.Utilization > 100 || p.Score < 0 || p.Score > 10 || i > 0 && p.Utilization <= shape[i-1].Utilization {
+			return fmt.Errorf("shape[%d]: want a utilization of 0 to 100 that ascends, and a score of 0 to 10", i)
+		}
+	}
+	return nil
 }
 
 func checkWeights(list []ResourceWeight) error {
@@ -342,7 +350,7 @@ func (a *NodeResourcesFit) share(have, requested int64) int64 {
 		if requested > have {
 			requested = have
 		}
-		return a.shape(requested * 100 / have)
+		return scoreOfShape(a.opts.Shape, requested*100/have)
 	}
 	if requested > have {
 		return 0
@@ -350,9 +358,8 @@ func (a *NodeResourcesFit) share(have, requested int64) int64 {
 	return (have - requested) * MaxNodeScore / have
 }
 
-// shape is the function of the arguments, with scores up to 100.
-func (a *NodeResourcesFit) shape(utilization int64) int64 {
-	s := a.opts.Shape
+// scoreOfShape is the function that points describe, with scores up to 100.
+func scoreOfShape(s []ShapePoint, utilization int64) int64 {
 	for i, p := range s {
 		if utilization > p.Utilization {
 			continue

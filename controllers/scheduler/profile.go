@@ -137,7 +137,7 @@ func Default() *Profile {
 		{Plugin: TaintToleration{}, weight: 3}, {Plugin: &NodeAffinity{}, weight: 2},
 		{Plugin: NodePorts{}, weight: 1}, {Plugin: &NodeResourcesFit{}, weight: 1},
 		{Plugin: VolumeRestrictions{}, weight: 1}, {Plugin: NodeVolumeLimits{}, weight: 1},
-		{Plugin: &VolumeBinding{}, weight: 1}, {Plugin: VolumeZone{}, weight: 1},
+		{Plugin: &VolumeBinding{}}, {Plugin: VolumeZone{}, weight: 1},
 		{Plugin: &PodTopologySpread{}, weight: 2},
 		{Plugin: &InterPodAffinity{HardPodAffinityWeight: 1}, weight: 2},
 		{Plugin: &DynamicResources{}, weight: 2}, {Plugin: &DefaultPreemption{}, weight: 1},
@@ -192,7 +192,7 @@ func (p *Profile) Without(names ...string) *Profile {
 	return out
 }
 
-// PluginWeight is a plugin of a profile with its weight.
+// PluginWeight is a plugin of a profile with its weight, of which 0 counts as 1.
 type PluginWeight struct {
 	Plugin Plugin
 	Name   string
@@ -397,7 +397,7 @@ func (p *Profile) compileFilters() {
 
 func (p *Profile) compileScores() {
 	for _, w := range p.at(AtScore) {
-		s := scorer{plugin: w.Plugin, weight: w.weight, local: isLocal(w.Plugin), foreign: isForeign(w.Plugin)}
+		s := scorer{plugin: w.Plugin, weight: max(w.weight, 1), local: isLocal(w.Plugin), foreign: isForeign(w.Plugin)}
 		if x, ok := w.Plugin.(PreScorePlugin); ok {
 			s.pre = x
 		} else {

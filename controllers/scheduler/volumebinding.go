@@ -3,6 +3,7 @@ package scheduler
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -15,11 +16,24 @@ import (
 
 // VolumeBinding refuses nodes where the pod cannot have its volumes, and sees to it that claims which wait
 // for a pod are bound before it is: it lets volumes refer to them, or annotates them with the node that a
-// provisioner makes a volume for. Only then the pod is bound. Two plans never have the same volume.
+// provisioner makes a volume for. Only then the pod is bound. Two plans never have the same volume. Nodes are
+// scored by their storage only with a shape, see [NewVolumeBinding].
 type VolumeBinding struct {
 	// Timeout is how long a pod waits for its claims to be bound before it is scheduled again; 0 means 10
 	// minutes.
 	Timeout time.Duration
+	shape   []ShapePoint
+}
+
+// NewVolumeBinding returns the plugin with a shape, which scores nodes by the share that the claims of the
+// pod take there: of the volumes that would be bound to them, or if there are none, of the capacity that the
+// CSIStorageCapacities of the claims' classes say the node has. The share is worked out for each class, and
+// the scores of classes are averaged.
+func NewVolumeBinding(timeout time.Duration, shape []ShapePoint) (*VolumeBinding, error) {
+	if err := checkShape(shape); err != nil {
+		return nil, err
+	}
+	return &VolumeBinding{Timeout: timeout, shape: shape}, nil
 }
 
 const volumeTimeout = 10 * time.Minute
@@ -59,6 +73,9 @@ var (
 // known by host where they are, so that a node costs as much as its own volumes.
 type volumeNeeds struct {
 	storage *storage
+	pod     *Pod
+	// shape scores nodes.
+	shape []ShapePoint
 	// bound are the node affinities of the volumes of bound claims, up to the first volume that is missing.
 	bound   [][]nodefit.Term
 	missing bool
@@ -92,7 +109,7 @@ func (a *VolumeBinding) PreFilter(cy *Cycle) (NodeFilter, *Status) {
 
 // gather sorts the claims of a pod.
 func (f *volumeNeeds) gather(s *storage, p *Pod) *Status {
-	*f = volumeNeeds{storage: s, bound: f.bound[:0], delayed: f.delayed[:0], chosen: f.chosen[:0], remote: f.remote[:0], near: f.near[:0], far: f.far[:0]}
+	*f = volumeNeeds{storage: s, pod: p, bound: f.bound[:0], delayed: f.delayed[:0], chosen: f.chosen[:0], remote: f.remote[:0], near: f.near[:0], far: f.far[:0]}
 	classes := map[string]bool{}
 	immediate := false
 	for i := range p.claims {
@@ -299,23 +316,94 @@ func (s *storage) hasCapacity(c *corev1.PersistentVolumeClaim, class *storagev1.
 	if !ok {
 		return true
 	}
-	driver := s.drivers.get("", class.Provisioner)
-	if driver == nil || driver.Spec.StorageCapacity == nil || !*driver.Spec.StorageCapacity {
+	if !s.reportsCapacity(class) {
 		return true
 	}
 	for _, capacity := range s.capacities.of[class.Name] {
-		limit := capacity.MaximumVolumeSize
-		if limit == nil {
-			limit = capacity.Capacity
-		}
-		if limit == nil || limit.Value() < size.Value() || capacity.NodeTopology == nil {
-			continue
-		}
-		if sel, err := capacity.NodeTopology.Selector(); err == nil && sel.Matches(n.Labels) {
+		if suffices(capacity, size.Value(), n) {
 			return true
 		}
 	}
 	return false
+}
+
+// reportsCapacity reports whether the driver of a class says how much it has.
+func (s *storage) reportsCapacity(class *storagev1.StorageClass) bool {
+	driver := s.drivers.get("", class.Provisioner)
+	return driver != nil && isTrue(driver.Spec.StorageCapacity)
+}
+
+// suffices reports whether a volume of a size can be made on a node from a capacity.
+func suffices(capacity *storagev1.CSIStorageCapacity, size int64, n *corev1.Node) bool {
+	if limitOf(capacity) < size || capacity.NodeTopology == nil {
+		return false
+	}
+	sel, err := capacity.NodeTopology.Selector()
+	return err == nil && sel.Matches(n.Labels)
+}
+
+// capacityFor is how much a node has of the storage that a claim would be made from: of several, that of the
+// first by name which has enough.
+func (s *storage) capacityFor(c *corev1.PersistentVolumeClaim, n *corev1.Node) (bytes int64, known bool) {
+	class := s.classes.get("", c.StorageClass())
+	size, ok := c.Spec.Resources.Requests[corev1.ResourceStorage]
+	if class == nil || !ok || !s.reportsCapacity(class) {
+		return 0, false
+	}
+	var first *storagev1.CSIStorageCapacity
+	for _, capacity := range s.capacities.of[class.Name] {
+		if suffices(capacity, size.Value(), n) && (first == nil || capacity.Key().Compare(first.Key()) < 0) {
+			first = capacity
+		}
+	}
+	if first == nil || first.Capacity == nil {
+		return 0, false
+	}
+	return first.Capacity.Value(), true
+}
+
+// PreScore implements PreScorePlugin.
+func (a *VolumeBinding) PreScore(cy *Cycle, _ []*Node) (NodeScore, *Status) {
+	if len(a.shape) == 0 || len(cy.pod.claims) == 0 {
+		return nil, nil
+	}
+	f := Scratch[volumeNeeds](cy, a)
+	if f.pod != cy.pod {
+		return nil, nil
+	}
+	f.shape = a.shape
+	return f, nil
+}
+
+// Score implements NodeScore.
+func (f *volumeNeeds) Score(n *Node) int64 {
+	type share struct{ requested, capacity int64 }
+	shares := map[string]share{}
+	_, plan := f.on(n)
+	for _, b := range plan.bind {
+		s, requested, capacity := shares[b.volume.Spec.StorageClassName], b.claim.Spec.Resources.Requests[corev1.ResourceStorage], b.volume.Spec.Capacity[corev1.ResourceStorage]
+		shares[b.volume.Spec.StorageClassName] = share{s.requested + requested.Value(), s.capacity + capacity.Value()}
+	}
+	for _, c := range plan.make {
+		capacity, known := f.storage.capacityFor(c, n.obj)
+		if !known || len(plan.bind) > 0 {
+			continue
+		}
+		requested := c.Spec.Resources.Requests[corev1.ResourceStorage]
+		shares[c.StorageClass()] = share{shares[c.StorageClass()].requested + requested.Value(), capacity}
+	}
+	if len(shares) == 0 {
+		return 0
+	}
+	sum := int64(0)
+	for _, s := range shares {
+		utilization := int64(100)
+		if s.capacity > 0 && s.requested <= s.capacity {
+			utilization = s.requested * 100 / s.capacity
+		}
+		sum += scoreOfShape(f.shape, utilization)
+	}
+	return int64(math.Round(float64(sum) / float64(len(shares))))
 }
 
 // plan decides what to do for the claims of a pod that is placed on a node; nil for nothing, or if its claims

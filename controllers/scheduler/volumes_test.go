@@ -445,3 +445,51 @@ func TestVolumesWithFaults(t *testing.T) {
 		})
 	}
 }
+
+// With a shape, nodes are scored by the share that the claims of a pod take of their storage: of the volumes
+// that they would be bound to, or else of what there is to make volumes from.
+func TestNodesAreScoredByTheirStorage(t *testing.T) {
+	plugin, err := scheduler.NewVolumeBinding(0, []scheduler.ShapePoint{{Utilization: 0, Score: 10}, {Utilization: 100, Score: 0}})
+	require.NoError(t, err)
+	capacity := func(node, class string, size int) *storagev1.CSIStorageCapacity {
+		c := &storagev1.CSIStorageCapacity{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: class + "-" + node}, StorageClassName: class}
+		c.NodeTopology = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelHostname: node}}
+		c.Capacity = new(resource.MustParse(fmt.Sprintf("%dGi", size)))
+		return c
+	}
+	driver := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "driver"}, Spec: storagev1.CSIDriverSpec{StorageCapacity: new(true)}}
+	scores := func(claims []string, objs ...metav1.Object) map[string]int64 {
+		c := scheduler.NewCluster(nil)
+		with(c, driver, storageClass("fast", "driver"), storageClass("slow", "driver"), storageClass("static", volumematch.NoProvisioner))
+		for _, name := range []string{"a", "b", "c"} {
+			n := node(name)
+			n.Status.Allocatable = amounts("4", "8Gi", "10")
+			c.SetNode(n)
+		}
+		x := with(c, objs...).Explain(scheduler.Default().With(plugin, 1), pod("p", uses(claims...)), true)
+		out := map[string]int64{}
+		for _, s := range x.Scores {
+			for i, n := range x.Feasible {
+				if s.Plugin == "VolumeBinding" {
+					require.Equal(t, s.Raw, s.Normalized)
+					out[n.Node] = s.Raw[i]
+				}
+			}
+		}
+		return out
+	}
+	// Of c it is not known how much it has: it cannot have the claim.
+	require.Equal(t, map[string]int64{"a": 50, "b": 90}, scores([]string{"x"}, claim("x", "fast", 10), capacity("a", "fast", 20), capacity("b", "fast", 100)))
+	require.Equal(t, map[string]int64{"a": 0, "b": 80}, scores([]string{"x", "y"}, claim("x", "fast", 10), claim("y", "fast", 10), capacity("a", "fast", 15), capacity("b", "fast", 100)))
+	require.Equal(t, map[string]int64{"a": 63, "b": 85}, scores([]string{"x", "y"}, claim("x", "fast", 10), claim("y", "slow", 10),
+		capacity("a", "fast", 20), capacity("a", "slow", 40), capacity("b", "fast", 100), capacity("b", "slow", 50)))
+	require.Equal(t, map[string]int64{"a": 0, "b": 75}, scores([]string{"x"}, claim("x", "static", 10),
+		volume("small", "static", 10, reachedBy(corev1.LabelHostname, "a")), volume("large", "static", 40, reachedBy(corev1.LabelHostname, "b"))))
+	// What a volume is made for does not count beside what is bound.
+	require.Equal(t, map[string]int64{"b": 75}, scores([]string{"x", "y"}, claim("x", "static", 10), claim("y", "fast", 10), capacity("b", "fast", 1000),
+		volume("large", "static", 40, reachedBy(corev1.LabelHostname, "b"))))
+	for _, shape := range [][]scheduler.ShapePoint{nil, {{Utilization: 50, Score: 1}, {Utilization: 50, Score: 2}}, {{Utilization: 0, Score: 11}}} {
+		_, err := scheduler.NewVolumeBinding(0, shape)
+		require.ErrorContains(t, err, "shape")
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -324,4 +325,36 @@ func TestFeaturesOfGroupsNeedEachOther(t *testing.T) {
 	c := controllertest.Start(t, controllertest.Options{})
 	_, err = scheduler.New(c.Manager("scheduler"), opts)
 	require.ErrorContains(t, err, "a plugin for groups needs Options.PodGroups")
+}
+
+// With the feature StorageCapacityScoring, VolumeBinding scores by the shape that is given, or by that of
+// kube-scheduler; without it, a shape is refused.
+func TestStorageCapacityScoring(t *testing.T) {
+	const gate = "--feature-gates=StorageCapacityScoring=true"
+	shape := func(data []byte) map[string]any {
+		out := map[string]any{}
+		for path, v := range values(t, data) {
+			if strings.Contains(path, "VolumeBinding") && strings.Contains(path, ".shape") {
+				out[path[strings.Index(path, "shape"):]] = v
+			}
+		}
+		return out
+	}
+	require.Empty(t, shape(written(t)))
+	first := shape(written(t, gate))
+	require.NotEmpty(t, first)
+	file := writtenFile(t, written(t, gate))
+	require.Equal(t, first, shape(written(t, gate, "--config="+file)))
+	_, _, err := read(t, "profiles: [{pluginConfig: [{name: VolumeBinding, args: {shape: [{utilization: 1, score: 3}]}}]}]", gate)
+	require.NoError(t, err)
+	for _, wrong := range []string{"[{utilization: 0, score: 11}]", "[{utilization: 5, score: 1}, {utilization: 5, score: 2}]"} {
+		_, _, err := read(t, "profiles: [{pluginConfig: [{name: VolumeBinding, args: {shape: "+wrong+"}}]}]", gate)
+		require.ErrorContains(t, err, "profiles[0].pluginConfig[0].args: shape[")
+	}
+	// The scores are those of the feature also without a file.
+	_, opts, err := read(t, "", gate)
+	require.NoError(t, err)
+	own, _ := scheduler.NewVolumeBinding(10*time.Minute, []scheduler.ShapePoint{{Utilization: 0, Score: 10}, {Utilization: 100, Score: 0}})
+	i := slices.IndexFunc(opts.Profiles[0].Plugins(), func(p scheduler.PluginWeight) bool { return p.Name == "VolumeBinding" })
+	require.Equal(t, own, opts.Profiles[0].Plugins()[i].Plugin)
 }

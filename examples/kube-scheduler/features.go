@@ -17,6 +17,7 @@ const (
 	groupPreemption featuregate.Feature = "WorkloadAwarePreemption"
 	expectedNode    featuregate.Feature = "NominatedNodeNameForExpectation"
 	batching        featuregate.Feature = "OpportunisticBatching"
+	storageScores   featuregate.Feature = "StorageCapacityScoring"
 )
 
 // needs are the features that others are of no use without.
@@ -46,6 +47,7 @@ func features() *featuregate.Gate {
 		groupPreemption: {alpha(36)},
 		expectedNode:    {alpha(34), beta(35)},
 		batching:        {beta(35)},
+		storageScores:   {alpha(33)},
 
 		"DRAAdminAccess":                         {alpha(32), beta(34), ga(36)},
 		"DRAConsumableCapacity":                  {alpha(34), locked(beta(36))},

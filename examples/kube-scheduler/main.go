@@ -38,7 +38,7 @@ func newFlags(o *options) *pflag.FlagSet {
 	f.StringVar(&o.configFile, "config", "", "KubeSchedulerConfiguration file; flags override it")
 	f.StringVar(&o.writeTo, "write-config-to", "", "write the KubeSchedulerConfiguration of --config and the flags to this file, with all defaults, and exit")
 	o.gates = features()
-	f.Var(o.gates, "feature-gates", "features to switch, as name=true,...: NominatedNodeNameForExpectation, OpportunisticBatching; those that concern PodGroups, which the API server must serve: "+
+	f.Var(o.gates, "feature-gates", "features to switch, as name=true,...: NominatedNodeNameForExpectation, OpportunisticBatching, StorageCapacityScoring; those that concern PodGroups, which the API server must serve: "+
 		"GenericWorkload, GangScheduling, TopologyAwareWorkloadScheduling, WorkloadAwarePreemption; the others that this scheduler has are locked")
 	component.Fix(f, map[string]component.Fixed{"pod-max-in-unschedulable-pods-duration": {Values: []string{"5m0s", "5m", "300s"},
 		Why: "a pod that no event concerns is tried again after five minutes"}})
@@ -86,7 +86,8 @@ func (o *options) complete(f *pflag.FlagSet) (opts scheduler.Options, err error)
 	switch {
 	case o.configFile != "":
 		opts, err = o.read(f)
-	case o.gates.Enabled(genericWorkload): // which the default profile of the scheduler does not have
+	case o.gates.Enabled(genericWorkload), o.gates.Enabled(storageScores):
+		// The default profile of the scheduler has neither.
 		opts, err = o.config.Options()
 	}
 	if err != nil {
@@ -104,7 +105,8 @@ func (o *options) complete(f *pflag.FlagSet) (opts scheduler.Options, err error)
 }
 
 func (o *options) enable() {
-	o.config.Enable(schedulerconfig.Features{GangScheduling: o.gates.Enabled(gangScheduling), TopologyAwareWorkloadScheduling: o.gates.Enabled(topologyAware)})
+	o.config.Enable(schedulerconfig.Features{GangScheduling: o.gates.Enabled(gangScheduling), TopologyAwareWorkloadScheduling: o.gates.Enabled(topologyAware),
+		StorageCapacityScoring: o.gates.Enabled(storageScores)})
 }
 
 // read reads the file into o where no flag was given, and returns the options of the scheduler.

@@ -152,7 +152,7 @@ func TestWrongProfiles(t *testing.T) {
 		"profiles: [{pluginConfig: [{name: DynamicResources, args: {filterTimeout: -1s}}]}]":                                                                     "profiles[0].pluginConfig[0].args: filterTimeout: -1s",
 		"profiles: [{pluginConfig: [{name: DynamicResources, args: {bindingTimeout: 1ms}}]}]":                                                                    "profiles[0].pluginConfig[0].args: bindingTimeout: 1ms",
 		"profiles: [{pluginConfig: [{name: VolumeBinding, args: {bindTimeoutSeconds: 0}}]}]":                                                                     "bindTimeoutSeconds: 0",
-		"profiles: [{pluginConfig: [{name: VolumeBinding, args: {shape: [{utilization: 0, score: 0}]}}]}]":                                                       "shape",
+		"profiles: [{pluginConfig: [{name: VolumeBinding, args: {shape: [{utilization: 0, score: 0}]}}]}]":                                                       "shape: nodes are scored by the capacity of their storage only with the feature gate StorageCapacityScoring",
 		"profiles: [{plugins: {permit: {enabled: [{name: NodeName}]}}}]":                                                                                         "profiles[0].plugins.permit.enabled[0]: plugin NodeName has no such point",
 		"profiles: [{plugins: {preFilter: {disabled: [{name: NodePorts}]}}}]":                                                                                    "profiles[0].plugins.preFilter.disabled",
 		"profiles: [{plugins: {preFilter: {disabled: [{name: '*'}]}}}]":                                                                                          "profiles[0].plugins.preFilter.disabled",

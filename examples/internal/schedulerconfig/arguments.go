@@ -25,19 +25,19 @@ type pluginArgs interface {
 }
 
 // arguments makes the arguments of those plugins that have some.
-var arguments = map[string]func() pluginArgs{
-	"DefaultPreemption":               func() pluginArgs { return &preemptionArgs{} },
-	"DynamicResources":                func() pluginArgs { return &devicesArgs{} },
-	"InterPodAffinity":                func() pluginArgs { return &podAffinityArgs{} },
-	"NodeAffinity":                    func() pluginArgs { return &nodeAffinityArgs{} },
-	"NodeResourcesFit":                func() pluginArgs { return &fitArgs{} },
-	"NodeResourcesBalancedAllocation": func() pluginArgs { return &balancedArgs{} },
-	"PodTopologySpread":               func() pluginArgs { return &spreadArgs{} },
-	"VolumeBinding":                   func() pluginArgs { return &volumeBindingArgs{} },
+var arguments = map[string]func(f Features) pluginArgs{
+	"DefaultPreemption":               func(Features) pluginArgs { return &preemptionArgs{} },
+	"DynamicResources":                func(Features) pluginArgs { return &devicesArgs{} },
+	"InterPodAffinity":                func(Features) pluginArgs { return &podAffinityArgs{} },
+	"NodeAffinity":                    func(Features) pluginArgs { return &nodeAffinityArgs{} },
+	"NodeResourcesFit":                func(Features) pluginArgs { return &fitArgs{} },
+	"NodeResourcesBalancedAllocation": func(Features) pluginArgs { return &balancedArgs{} },
+	"PodTopologySpread":               func(Features) pluginArgs { return &spreadArgs{} },
+	"VolumeBinding":                   func(f Features) pluginArgs { return &volumeBindingArgs{scores: f.StorageCapacityScoring} },
 }
 
 // arguments returns the arguments as they are in the file. An error begins with the rest of their path.
-func (c *pluginConfig) arguments() (pluginArgs, error) {
+func (c *pluginConfig) arguments(f Features) (pluginArgs, error) {
 	build := arguments[c.Name]
 	if build == nil {
 		return nil, fmt.Errorf(": plugin %s has no arguments", c.Name)
@@ -51,7 +51,7 @@ func (c *pluginConfig) arguments() (pluginArgs, error) {
 	if err != nil {
 		return nil, fmt.Errorf(".args: %w", err)
 	}
-	args := build()
+	args := build(f)
 	if err := strict(data, args); err != nil {
 		return nil, fmt.Errorf(".args: %w", err)
 	}
@@ -59,8 +59,8 @@ func (c *pluginConfig) arguments() (pluginArgs, error) {
 }
 
 // complete sets the arguments that are left out to their defaults.
-func (c *pluginConfig) complete() error {
-	args, err := c.arguments()
+func (c *pluginConfig) complete(f Features) error {
+	args, err := c.arguments(f)
 	if err != nil {
 		return err
 	}
@@ -195,6 +195,19 @@ func completed(list []resourceSpec) []resourceSpec {
 	return list
 }
 
+// shapePoint is a UtilizationShapePoint.
+type shapePoint struct {
+	Utilization int64 `json:"utilization"`
+	Score       int64 `json:"score"`
+}
+
+func shapeOf(points []shapePoint) (out []scheduler.ShapePoint) {
+	for _, p := range points {
+		out = append(out, scheduler.ShapePoint(p))
+	}
+	return out
+}
+
 type fitArgs struct {
 	metav1.TypeMeta       `json:",inline"`
 	IgnoredResources      []string `json:"ignoredResources,omitempty"`
@@ -203,10 +216,7 @@ type fitArgs struct {
 		Type                     string         `json:"type,omitempty"`
 		Resources                []resourceSpec `json:"resources,omitempty"`
 		RequestedToCapacityRatio *struct {
-			Shape []struct {
-				Utilization int64 `json:"utilization"`
-				Score       int64 `json:"score"`
-			} `json:"shape,omitempty"`
+			Shape []shapePoint `json:"shape,omitempty"`
 		} `json:"requestedToCapacityRatio,omitempty"`
 	} `json:"scoringStrategy,omitempty"`
 }
@@ -222,9 +232,7 @@ func (a *fitArgs) plugin() (scheduler.Plugin, error) {
 	o := scheduler.FitOptions{IgnoredResources: a.IgnoredResources, IgnoredResourceGroups: a.IgnoredResourceGroups,
 		Strategy: scheduler.ScoringStrategy(s.Type), Resources: weights(s.Resources)}
 	if r := s.RequestedToCapacityRatio; r != nil {
-		for _, p := range r.Shape {
-			o.Shape = append(o.Shape, scheduler.ShapePoint{Utilization: p.Utilization, Score: p.Score})
-		}
+		o.Shape = shapeOf(r.Shape)
 	}
 	return scheduler.NewNodeResourcesFit(o)
 }
@@ -242,24 +250,33 @@ func (a *balancedArgs) plugin() (scheduler.Plugin, error) {
 
 type volumeBindingArgs struct {
 	metav1.TypeMeta    `json:",inline"`
-	BindTimeoutSeconds *int64 `json:"bindTimeoutSeconds,omitempty"`
-	Shape              []any  `json:"shape,omitempty"`
+	BindTimeoutSeconds *int64       `json:"bindTimeoutSeconds,omitempty"`
+	Shape              []shapePoint `json:"shape,omitempty"`
+
+	// scores is set if nodes are scored by the capacity of their storage.
+	scores bool
 }
 
-func (a *volumeBindingArgs) complete() { setDefault(&a.BindTimeoutSeconds, 600) }
+func (a *volumeBindingArgs) complete() {
+	setDefault(&a.BindTimeoutSeconds, 600)
+	if a.scores && len(a.Shape) == 0 {
+		a.Shape = []shapePoint{{0, 10}, {100, 0}}
+	}
+}
 
 func (a *volumeBindingArgs) plugin() (scheduler.Plugin, error) {
-	out := &scheduler.VolumeBinding{}
-	if v := a.BindTimeoutSeconds; v != nil {
-		if *v < 1 {
-			return nil, fmt.Errorf("bindTimeoutSeconds: %d: want at least 1", *v)
-		}
-		out.Timeout = time.Duration(*v) * time.Second
+	if v := a.BindTimeoutSeconds; v != nil && *v < 1 {
+		return nil, fmt.Errorf("bindTimeoutSeconds: %d: want at least 1", *v)
 	}
-	if len(a.Shape) > 0 {
-		return nil, errors.New("shape: nodes are not scored by the capacity of their storage")
+	if len(a.Shape) > 0 && !a.scores {
+		return nil, errors.New("shape: nodes are scored by the capacity of their storage only with the feature gate StorageCapacityScoring")
 	}
-	return out, nil
+	a.complete()
+	timeout := time.Duration(*a.BindTimeoutSeconds) * time.Second
+	if !a.scores {
+		return &scheduler.VolumeBinding{Timeout: timeout}, nil
+	}
+	return scheduler.NewVolumeBinding(timeout, shapeOf(a.Shape))
 }
 
 type spreadArgs struct {

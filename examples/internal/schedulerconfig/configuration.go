@@ -68,8 +68,8 @@ type Configuration struct {
 	features Features
 }
 
-// Features are those of Kubernetes that decide which plugins profiles have by default.
-type Features struct{ GangScheduling, TopologyAwareWorkloadScheduling bool }
+// Features are those of Kubernetes that decide which plugins profiles have by default, and what they do.
+type Features struct{ GangScheduling, TopologyAwareWorkloadScheduling, StorageCapacityScoring bool }
 
 // Enable sets the features. It is called before Options and Complete.
 func (c *Configuration) Enable(f Features) { c.features = f }

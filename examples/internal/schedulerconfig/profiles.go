@@ -316,9 +316,7 @@ var parts = []struct {
 		"NodeDeclaredFeatures", "NodePorts", "PodTopologySpread", "VolumeBinding", "VolumeRestrictions", "VolumeZone"}, true},
 	{"postFilter", "filter", scheduler.AtFilter, []string{"DynamicResources"}, false},
 	{"preScore", "score", scheduler.AtScore, []string{"NodeResourcesBalancedAllocation", "NodeResourcesFit", "InterPodAffinity", "NodeAffinity",
-		"PodTopologySpread", "TaintToleration"}, false},
-	{"preScore", "filter", scheduler.AtFilter, []string{"VolumeBinding"}, false},
-	{"score", "filter", scheduler.AtFilter, []string{"VolumeBinding"}, false},
+		"PodTopologySpread", "TaintToleration", "VolumeBinding"}, false},
 	{"reserve", "filter", scheduler.AtFilter, []string{"VolumeBinding", "DynamicResources"}, true},
 	{"preBind", "filter", scheduler.AtFilter, []string{"VolumeBinding", "DynamicResources"}, true},
 }
@@ -369,6 +367,10 @@ func (p *profile) configured() (map[string]scheduler.Plugin, error) {
 	for _, plugin := range forGroups() {
 		out[plugin.Name()] = plugin
 	}
+	var err error
+	if out["VolumeBinding"], err = arguments["VolumeBinding"](p.features).plugin(); err != nil {
+		return nil, err
+	}
 	seen := map[string]bool{}
 	for i, c := range p.PluginConfig {
 		path := fmt.Sprintf("pluginConfig[%d]", i)
@@ -379,7 +381,7 @@ func (p *profile) configured() (map[string]scheduler.Plugin, error) {
 		if out[c.Name] == nil {
 			return nil, fmt.Errorf("%s: no plugin is called %q", path, c.Name)
 		}
-		args, err := c.arguments()
+		args, err := c.arguments(p.features)
 		if err != nil {
 			return nil, fmt.Errorf("%s%w", path, err)
 		}
@@ -404,7 +406,7 @@ func (p *profile) complete() error {
 	}
 	slices.SortFunc(p.PluginConfig, func(a, b pluginConfig) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range p.PluginConfig {
-		if err := p.PluginConfig[i].complete(); err != nil {
+		if err := p.PluginConfig[i].complete(p.features); err != nil {
 			return fmt.Errorf("pluginConfig %s%w", p.PluginConfig[i].Name, err)
 		}
 	}
