@@ -35,6 +35,20 @@ func (s *Scheduler) followDevices() {
 	follow[*resourcev1.DeviceClass](s, DeviceClassEvent)
 }
 
+// lacksClaims is what DynamicResources says before a pod enters the queue: one whose claims are not there, or
+// end, is not tried. s.mu is held.
+func (s *Scheduler) lacksClaims(p *Pod) *Status {
+	if s.profileOf(p).index("DynamicResources") < 0 {
+		return nil
+	}
+	for i := range p.devices {
+		if _, st := s.cluster.devices.usable(p, &p.devices[i]); !st.OK() {
+			return st
+		}
+	}
+	return nil
+}
+
 // unusable is a claim that the pod could not use on some node, and that could get other devices; nil if there
 // is none.
 func (cy *Cycle) unusable() *resourcev1.ResourceClaim {

@@ -452,12 +452,49 @@ func TestWrongClaims(t *testing.T) {
 			require.Contains(t, scheduled(get(c, name)).Message, x.text, name)
 			require.NotEmpty(t, get(c, "beside-"+name).Spec.NodeName)
 		}
-		create(c, "missing", "1", usesDevices("nothing"))
-		c.Sleep(5 * time.Second)
-		require.Contains(t, scheduled(get(c, "missing")).Message, `resourceclaim.resource.k8s.io "nothing" not found`)
-		controllertest.Create(c, resourceClaim("nothing", exactly("gpu", 1)))
-		c.Sleep(10 * time.Second)
+	})
+}
+
+// A pod whose claim is not there yet, or ends, is gated as in kube-scheduler: it is not tried, and nothing is
+// written of it. It is scheduled as soon as the claim is there.
+func TestPodsWithoutTheirClaimsAreGated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s *scheduler.Scheduler
+		c := startDevices(t, &scheduler.DynamicResources{}, func(of *scheduler.Scheduler) { s = of })
+		controllertest.Create(c, resourceSlice("a", gpu("0", "x", "8Gi"), gpu("1", "x", "8Gi")))
+		create(c, "missing", "1", usesDevices("claim"))
+		create(c, "unmade", "1", func(p *corev1.Pod) {
+			p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: new("template")}}
+		})
+		c.Sleep(10 * time.Minute)
+		for _, name := range []string{"missing", "unmade"} {
+			require.NotContains(t, fmt.Sprint(eventsOf(c, name)), "nodes are available")
+			require.Empty(t, scheduled(get(c, name)).Reason)
+		}
+		require.Equal(t, scheduler.PendingPods{Gated: 2}, s.Pending())
+		require.Equal(t, 2, s.Sizes().Refused[scheduler.Refuser{Plugin: "DynamicResources", Profile: "default-scheduler"}])
+		controllertest.Create(c, resourceClaim("claim", exactly("gpu", 1)))
+		c.Sleep(time.Second)
 		require.Equal(t, "a", get(c, "missing").Spec.NodeName)
+		controllertest.Create(c, &resourcev1.ResourceClaimTemplate{ObjectMeta: controllertest.Name("default", "template"),
+			Spec: resourcev1.ResourceClaimTemplateSpec{Spec: resourceClaim("", exactly("gpu", 1)).Spec}})
+		c.Sleep(time.Minute)
+		require.Equal(t, "a", get(c, "unmade").Spec.NodeName)
+
+		// A claim that ends gates its next pod, until another of the name is there.
+		ending := resourceClaim("ending", exactly("gpu", 1))
+		ending.Finalizers = []string{"example.com/keep"}
+		controllertest.Create(c, ending)
+		controllertest.Delete[*resourcev1.ResourceClaim](c, "default", "ending")
+		create(c, "late", "1", usesDevices("ending"))
+		c.Sleep(time.Minute)
+		require.Equal(t, scheduler.PendingPods{Gated: 1}, s.Pending())
+		require.Empty(t, s.Dump().Differences)
+		controllertest.UpdateStatus(c, "default", "missing", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
+		controllertest.Update(c, "default", "ending", func(c *resourcev1.ResourceClaim) { c.Finalizers = nil })
+		controllertest.Create(c, resourceClaim("ending", exactly("gpu", 1)))
+		c.Sleep(time.Minute)
+		require.Equal(t, "a", get(c, "late").Spec.NodeName)
 	})
 }
 

@@ -169,7 +169,11 @@ func TestQueueingRules(t *testing.T) {
 				c.Sleep(15 * time.Second) // its back-off is over
 				q := s.Dump().Queue
 				require.Len(t, q, 1)
-				require.Equal(t, "default/p unschedulable", fmt.Sprint(q[0].Pod, " ", q[0].State))
+				state := "unschedulable"
+				if name == "a claim of devices is new" {
+					state = "gated"
+				}
+				require.Equal(t, "default/p "+state, fmt.Sprint(q[0].Pod, " ", q[0].State))
 				require.Contains(t, q[0].RefusedBy, r.plugin)
 				attempts := q[0].Attempts
 				controllertest.Update(c, "", "a", func(n *corev1.Node) { n.Annotations = map[string]string{"x": "y"} })

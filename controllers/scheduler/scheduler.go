@@ -357,6 +357,9 @@ func (s *Scheduler) onPod(e informers.Event[*corev1.Pod]) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if ours && st.OK() {
+		st = s.lacksClaims(info)
+	}
 	if s.grouped(info) && s.profileOf(info) != nil && !s.joins(info, ours && st.OK()) && st.OK() {
 		st = refusal(UnschedulableAndUnresolvable, gangScheduling, "the group is not complete")
 	}
@@ -542,6 +545,11 @@ func (s *Scheduler) enters(t *try) bool {
 		return true
 	}
 	st := s.preEnqueue(t.Pod)
+	if st.OK() && len(t.devices) > 0 {
+		s.mu.Lock()
+		st = s.lacksClaims(t.Pod)
+		s.mu.Unlock()
+	}
 	if st.OK() && s.grouped(t.Pod) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
