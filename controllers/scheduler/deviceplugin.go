@@ -23,7 +23,7 @@ import (
 // access to what they were allocated, prefers those with the first alternatives of requests, and sees to it
 // that the claims are allocated and reserved, and their binding conditions true, before the pod is bound.
 // Extended resources that a node has no device plugin for are allocated as devices of the class with that
-// name.
+// name. Pods whose claims are not there yet are not tried.
 type DynamicResources struct {
 	// FilterTimeout limits the search for devices on one node; 0 means 10 s, a negative one sets no limit.
 	FilterTimeout time.Duration
@@ -351,6 +351,26 @@ func (c *Cluster) planDevices(p *Pod, n *Node) *devicePlan {
 		return nil
 	}
 	return plan
+}
+
+// Allocate returns what claims that have no devices would get together on a node, in their order; nil if they
+// cannot have devices there. It changes nothing. The error says why devices cannot be searched for.
+func (c *Cluster) Allocate(node string, claims ...*resourcev1.ResourceClaim) ([]*resourcev1.AllocationResult, error) {
+	n := c.existing(node)
+	if n == nil {
+		return nil, fmt.Errorf("scheduler: node %q is not known", node)
+	}
+	f := &deviceNeeds{state: &c.devices, pod: NewPod(&corev1.Pod{})}
+	for _, claim := range claims {
+		if st := c.devices.hasClasses(claim); !st.OK() {
+			return nil, fmt.Errorf("scheduler: claim %s: %s", claim.Key(), st.Message())
+		}
+	}
+	results, st := f.allocate(n, claims)
+	if !st.OK() && st != refusedDevices {
+		return nil, fmt.Errorf("scheduler: %s", st.Message())
+	}
+	return results, nil
 }
 
 // EventsToRegister implements EnqueueExtensions.

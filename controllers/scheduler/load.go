@@ -7,7 +7,9 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1alpha2"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
 )
@@ -15,7 +17,8 @@ import (
 // Load returns the state of a cluster as the API server has it: nodes, pods, the rooms that are kept for
 // nominated pods, and all that volumes, devices and spreading depend on. Ties are broken by the pod's UID, as
 // the scheduler does. What a running scheduler has decided and not written yet is not in it; see
-// [Scheduler.Simulate] for that. The kinds are read one after the other, at the server's latest state.
+// [Scheduler.Simulate] for that. The kinds are read one after the other, at the server's latest state. There
+// are no PodGroups in it if the server does not serve them.
 func Load(ctx context.Context, conn client.Conn) (*Cluster, error) {
 	c := NewCluster(nil)
 	c.random = nil
@@ -29,6 +32,7 @@ func Load(ctx context.Context, conn client.Conn) (*Cluster, error) {
 		objects[*corev1.PersistentVolumeClaim](c), objects[*corev1.PersistentVolume](c), objects[*storagev1.StorageClass](c),
 		objects[*storagev1.CSINode](c), objects[*storagev1.CSIDriver](c), objects[*storagev1.CSIStorageCapacity](c), objects[*storagev1.VolumeAttachment](c),
 		objects[*resourcev1.ResourceClaim](c), objects[*resourcev1.ResourceSlice](c), objects[*resourcev1.DeviceClass](c),
+		c.readPodGroups,
 	} {
 		if err := read(ctx, conn); err != nil {
 			return nil, err
@@ -43,6 +47,20 @@ func Load(ctx context.Context, conn client.Conn) (*Cluster, error) {
 		}
 	}
 	return c, nil
+}
+
+// readPodGroups reads the PodGroups, which not every server serves.
+func (c *Cluster) readPodGroups(ctx context.Context, conn client.Conn) error {
+	for g, err := range client.ForResource[*schedulingv1alpha2.PodGroup](conn, podGroups).All(ctx, client.ListOptions{}) {
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return fmt.Errorf("list podgroups: %w", err)
+		}
+		c.SetObject(g)
+	}
+	return nil
 }
 
 // each returns a function that calls f for all objects of a kind.

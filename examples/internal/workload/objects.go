@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"path"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ import (
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/discovery"
 	"github.com/keelson-dev/keelson/client/dynamic"
+	"github.com/keelson-dev/keelson/controllers/scheduler"
 )
 
 // made are the objects that a run created outside namespaces, and the namespaces.
@@ -225,6 +227,55 @@ func (r *run) createClaims(ctx context.Context, s *step) error {
 		_, err := client.For[*resourcev1.ResourceClaim](conn).Create(ctx, claim)
 		return err
 	})
+}
+
+// allocateClaims gives devices to the claims that have none, of one namespace or of all, each on a node by
+// chance. No pod uses them.
+func (r *run) allocateClaims(ctx context.Context, s *step) error {
+	state, err := scheduler.Load(ctx, r.Conns[0])
+	if err != nil {
+		return err
+	}
+	var nodes []string
+	for node, err := range client.For[*corev1.Node](r.Conns[0]).All(ctx, client.ListOptions{}) {
+		if err != nil {
+			return err
+		}
+		nodes = append(nodes, node.Name)
+	}
+	// Each run makes the same choices.
+	claims, random := client.For[*resourcev1.ResourceClaim](r.Conns[0]), rand.New(rand.NewPCG(1, 2))
+	for claim, err := range claims.All(ctx, client.ListOptions{Namespace: s.Namespace}) {
+		if err != nil {
+			return err
+		}
+		if claim.Status.Allocation != nil {
+			continue
+		}
+		random.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+		if claim.Status.Allocation, err = allocationOn(state, nodes, claim); err != nil {
+			return err
+		}
+		if claim, err = claims.UpdateStatus(ctx, claim); err != nil {
+			return err
+		}
+		state.SetObject(claim)
+	}
+	return nil
+}
+
+// allocationOn is what a claim gets on the first of the nodes where it can have devices.
+func allocationOn(state *scheduler.Cluster, nodes []string, claim *resourcev1.ResourceClaim) (*resourcev1.AllocationResult, error) {
+	for _, node := range nodes {
+		got, err := state.Allocate(node, claim)
+		if err != nil {
+			return nil, err
+		}
+		if got != nil {
+			return got[0], nil
+		}
+	}
+	return nil, fmt.Errorf("claim %s: no node has the devices", claim.Key())
 }
 
 // createDriver publishes devices for the nodes whose names match.

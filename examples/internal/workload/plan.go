@@ -50,11 +50,9 @@ func (s *Selected) Plan() (*Plan, error) {
 	return p, errors.Join(errs...)
 }
 
-// order reports collections of metrics that overlap, or end without having begun, and what cannot be done.
+// order reports collections of metrics that overlap, or end without having begun.
 func (s *Selected) order(o Op, collecting *bool) error {
 	switch {
-	case o.Opcode == "allocResourceClaims":
-		return s.File.refuse(o.at+".opcode", "%s: allocResourceClaims calls the allocator of kube-scheduler in the process of the benchmark: it cannot be done by clients", s.Name())
 	case o.Opcode == "stopCollectingMetrics" && !*collecting:
 		return s.File.refuse(o.at+".opcode", "nothing collects metrics at this point")
 	case (o.Opcode == "startCollectingMetrics" || o.CollectMetrics) && *collecting:

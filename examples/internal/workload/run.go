@@ -135,6 +135,8 @@ func (r *run) step(ctx context.Context, i int, s *step) error {
 		}
 	case "deletePods":
 		return r.deletePods(ctx, s)
+	case "allocResourceClaims":
+		return r.allocateClaims(ctx, s)
 	}
 	if namespace != "" {
 		if err := r.namespace(ctx, namespace); err != nil {

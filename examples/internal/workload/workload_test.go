@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/builtin/namespace"
 	"github.com/keelson-dev/keelson/controllers/builtin/nodelifecycle"
@@ -65,6 +66,52 @@ func TestWorkload(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, after.Items, len(before.Items), "what it created is deleted")
 	})
+}
+
+// TestClaimsAreAllocated gives devices to claims before there are pods: each claim has its own device, and a
+// claim for which there is none ends the workload.
+func TestClaimsAreAllocated(t *testing.T) {
+	for claims, wrong := range map[int]string{5: "", 7: "no node has the devices"} {
+		synctest.Test(t, func(t *testing.T) {
+			c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{
+				func(m *manager.Manager) error { return scheduler.Add(m, scheduler.Options{}) },
+				func(m *manager.Manager) error { return namespace.Add(m, namespace.Options{}) },
+				func(m *manager.Manager) error { return nodelifecycle.Add(m, nodelifecycle.Options{}) },
+			}})
+			path := write(t, fmt.Sprintf(`
+- name: Devices
+  workloadTemplate:
+  - {opcode: createNodes, count: 3}
+  - {opcode: createAny, templatePath: class.yaml}
+  - {opcode: createResourceDriver, driverName: driver.example.com, nodes: "node-*", maxClaimsPerNode: 2}
+  - {opcode: createResourceClaims, namespace: init, templatePath: claim.yaml, count: %d}
+  - {opcode: allocResourceClaims, namespace: init}
+  - {opcode: createPods, count: 1, collectMetrics: true}
+  workloads: [{name: one}]
+`, claims))
+			for name, text := range map[string]string{
+				"class.yaml": "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: class}\n",
+				"claim.yaml": "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {generateName: claim-}\nspec: {devices: {requests: [{name: one, exactly: {deviceClassName: class}}]}}\n",
+			} {
+				require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), name), []byte(text), 0o600))
+			}
+			p, err := selected(t, path).Plan()
+			require.NoError(t, err)
+			_, err = p.Run(t.Context(), workload.Options{Conns: []client.Conn{c.Admin()}, Keep: true})
+			if wrong != "" {
+				require.ErrorContains(t, err, wrong)
+				return
+			}
+			require.NoError(t, err)
+			have := map[string]bool{}
+			for _, claim := range controllertest.List[*resourcev1.ResourceClaim](c, "init") {
+				require.Len(t, claim.Status.Allocation.Devices.Results, 1)
+				r := claim.Status.Allocation.Devices.Results[0]
+				have[r.Pool+r.Device] = true
+			}
+			require.Len(t, have, claims)
+		})
+	}
 }
 
 // TestWaitsEnd takes a workload whose pods cannot be scheduled: it ends, and says where and how many.
@@ -150,7 +197,6 @@ func TestStrict(t *testing.T) {
 		"- name: A\n  workloadTemplate: [{opcode: fly}]\n  workloads: [{name: one}]\n":                                                                              `:2: [0].workloadTemplate[0].opcode: unknown opcode "fly"`,
 		"- name: A\n  workloadTemplate: [{opcode: createNodes}]\n  workloads: [{name: one}]\n":                                                                      ":2: [0].workloadTemplate: A: no op in the workload template collects metrics",
 		"- name: A\n  workloadTemplate: [{opcode: stopCollectingMetrics}]\n  workloads: [{name: one}]\n":                                                            ":2: [0].workloadTemplate[0].opcode: nothing collects metrics",
-		"- name: A\n  workloadTemplate: [{opcode: createPods, collectMetrics: true},\n    {opcode: allocResourceClaims}]\n  workloads: [{name: one}]\n":             ":3: [0].workloadTemplate[1].opcode: A/one: allocResourceClaims calls the allocator",
 		"- name: A\n  workloadTemplate: [{opcode: createPods, collectMetrics: true},\n    {opcode: barrier, stageRequirement: Done}]\n  workloads: [{name: one}]\n": `:3: [0].workloadTemplate[1].stageRequirement: "Done"`,
 		"- name: A\n  workloadTemplate: [{opcode: createPods, collectMetrics: true},\n    {opcode: churn, mode: recreate}]\n  workloads: [{name: one}]\n":           ":3: [0].workloadTemplate[1].number: must not be 0",
 		"- name: A\n  workloadTemplate: [{opcode: createPods, collectMetrics: true, steadyState: true, count: 1}]\n  workloads: [{name: one}]\n":                    ":2: [0].workloadTemplate[0].steadyState: workload A/one: needs a duration",
