@@ -36,7 +36,16 @@ type batchScorer struct {
 	*scorer
 	by    NodeScore
 	equal bool
-	score int64
+	first int64 // the score of the first node
+	calls *int64
+}
+
+// score calls the plugin.
+func (s *batchScorer) score(p *Pod, n *Node) int64 {
+	if s.by != nil {
+		return s.by.Score(n)
+	}
+	return s.plain.Score(p, n)
 }
 
 // isNodeLocal are the plugins of this package whose answers depend on the pod and one node alone, and those
@@ -188,7 +197,7 @@ func (cy *Cycle) next(pod *Pod) bool {
 func (b *batch) total(cy *Cycle, n *Node) (sum int64) {
 	for i := range b.scorers {
 		s := &b.scorers[i]
-		v := s.score
+		v := s.first
 		if !s.equal {
 			if v = cy.scoreOf(s, n); v < 0 || v > MaxNodeScore {
 				return -1
@@ -201,13 +210,13 @@ func (b *batch) total(cy *Cycle, n *Node) (sum int64) {
 
 // scoreOf calls a plugin.
 func (cy *Cycle) scoreOf(s *batchScorer, n *Node) int64 {
-	if s.foreign {
-		cy.running = s.plugin.Name()
-		cy.watch.enter()
-		defer cy.watch.leave()
+	*s.calls++
+	if !s.foreign {
+		return s.score(cy.pod, n)
 	}
-	if s.by != nil {
-		return s.by.Score(n)
-	}
-	return s.plain.Score(cy.pod, n)
+	cy.running = s.plugin.Name()
+	cy.watch.enter()
+	v := s.score(cy.pod, n)
+	cy.watch.leave()
+	return v
 }

@@ -43,21 +43,25 @@ const (
 	gone                   // the pod is no longer there
 )
 
+// status is what is measured of a binding.
+func (b binding) status() *Status {
+	if b == bound {
+		return nil
+	}
+	return NewStatus(Error)
+}
+
 // prepare does what may take long before a pod is bound. If something refuses it, the placement is taken
 // back.
 func (s *Scheduler) prepare(ctx context.Context, t *try, o *outcome) bool {
 	st := s.permit(ctx, t, o)
-	if st.OK() && (o.plan != nil || o.claims != nil || o.profile.preBinds(t.Pod, o.Node)) {
-		s.expectOn(ctx, t, o)
-	}
-	if st.OK() && o.plan != nil {
-		st = s.volumes.bind(ctx, t, o)
-	}
-	if st.OK() && o.claims != nil {
-		st = s.devices.bind(ctx, t, o)
-	}
 	if st.OK() {
-		st = o.profile.preBindAll(ctx, s.opts.PluginTimeout, t.Pod, o.Node)
+		if o.plan != nil || o.claims != nil || s.preBinds(t.Pod, o) {
+			s.expectOn(ctx, t, o)
+		}
+		began := time.Now()
+		st = s.preBind(ctx, t, o)
+		s.opts.Metrics.pointOf(o.profile, "PreBind", st, began)
 	}
 	if ctx.Err() != nil {
 		return false // the next leader reads the API
@@ -66,6 +70,24 @@ func (s *Scheduler) prepare(ctx context.Context, t *try, o *outcome) bool {
 		s.undo(ctx, t, o, st)
 	}
 	return st.OK()
+}
+
+// preBind binds the volumes of a pod, allocates its devices, and calls the PreBind plugins.
+func (s *Scheduler) preBind(ctx context.Context, t *try, o *outcome) (st *Status) {
+	if o.plan != nil {
+		began := time.Now()
+		st = s.volumes.bind(ctx, t, o)
+		s.opts.Metrics.pluginOf(o.sampled, &VolumeBinding{}, "PreBind", st, began)
+	}
+	if st.OK() && o.claims != nil {
+		began := time.Now()
+		st = s.devices.bind(ctx, t, o)
+		s.opts.Metrics.pluginOf(o.sampled, &DynamicResources{}, "PreBind", st, began)
+	}
+	if st.OK() {
+		st = s.preBindAll(ctx, t.Pod, o)
+	}
+	return st
 }
 
 // expectOn writes into the status of a pod on which node it will be: others, such as autoscalers, then leave
@@ -88,7 +110,9 @@ func (s *Scheduler) expectOn(ctx context.Context, t *try, o *outcome) {
 // keeps its resources reserved until a read of the pod or the watch shows the result.
 func (s *Scheduler) write(ctx context.Context, t *try, o *outcome) {
 	pod := t.pod
+	began := time.Now()
 	state, err := s.bindTo(ctx, t, o)
+	s.opts.Metrics.pointOf(o.profile, "Bind", state.status(), began)
 	if ctx.Err() != nil && state != bound {
 		return // the next leader reads the API
 	}
@@ -102,7 +126,7 @@ func (s *Scheduler) write(ctx context.Context, t *try, o *outcome) {
 			if f := s.opts.Metrics.ScheduledAfterFlush; f != nil && t.flushed {
 				f()
 			}
-			o.profile.postBindAll(ctx, s.opts.PluginTimeout, t.Pod, o.Node, func(st *Status) {
+			s.postBindAll(ctx, t.Pod, o, func(st *Status) {
 				s.pluginFailed(o.profile, st)
 				s.log.Warn("plugin failed after the binding", "namespace", pod.Namespace, "name", pod.Name, "plugin", st.Plugin, "err", st.Message())
 			})
@@ -174,10 +198,14 @@ func (s *Scheduler) bindTo(ctx context.Context, t *try, o *outcome) (binding, er
 		s.log.Warn("extender does not bind", "url", x.URL, "namespace", t.pod.Namespace, "name", t.pod.Name, "err", err)
 	}
 	for _, p := range o.profile.bind {
+		began := time.Now()
 		if _, own := p.(DefaultBinder); own {
-			return s.settle(ctx, t.pod, o.Node)
+			state, err := s.settle(ctx, t.pod, o.Node)
+			s.opts.Metrics.pluginOf(o.sampled, p, "Bind", state.status(), began)
+			return state, err
 		}
 		st, returned := leave(ctx, s.opts.PluginTimeout, p, func(ctx context.Context) *Status { return p.Bind(ctx, t.Pod, o.Node) })
+		s.opts.Metrics.pluginOf(o.sampled, p, "Bind", st, began)
 		if returned != nil {
 			s.keepRoom(ctx, t, o.Node, returned)
 		}

@@ -83,10 +83,40 @@ func (b *deviceBinder) bind(ctx context.Context, t *try, o *outcome) *Status {
 	if p, ok := o.profile.plugin("DynamicResources").(*DynamicResources); ok {
 		timeout = p.bindingTimeout()
 	}
-	if err := b.wait(ctx, t, o, written, timeout); err != nil {
+	began := time.Now()
+	err := b.wait(ctx, t, o, written, timeout)
+	b.measure(o, written, err, time.Since(began))
+	if err != nil {
 		return failed(err)
 	}
 	return nil
+}
+
+// The failures of binding conditions.
+var (
+	errBindingTimeout = errors.New("device binding timeout")
+	errBindingFailed  = errors.New("device binding failed")
+)
+
+// measure reports how long the devices of claims were waited for.
+func (b *deviceBinder) measure(o *outcome, claims []*resourcev1.ResourceClaim, err error, took time.Duration) {
+	f, status := b.s.opts.Metrics.DeviceWaited, "error"
+	switch {
+	case f == nil:
+		return
+	case err == nil:
+		status = "success"
+	case errors.Is(err, errBindingTimeout):
+		status = "timeout"
+	case errors.Is(err, errBindingFailed):
+		status = "failure"
+	}
+	for _, c := range claims {
+		for i := range c.Status.Allocation.Devices.Results {
+			r := &c.Status.Allocation.Devices.Results[i]
+			f(o.profile.name, r.Driver, status, len(r.BindingConditions) > 0, took)
+		}
+	}
 }
 
 // wait returns when all binding conditions are true.
@@ -105,7 +135,7 @@ func (b *deviceBinder) wait(ctx context.Context, t *try, o *outcome, claims []*r
 		select {
 		case <-ch:
 		case <-timer.C:
-			return errors.New("device binding timeout")
+			return errBindingTimeout
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -131,11 +161,11 @@ func (b *deviceBinder) ready(t *try, o *outcome, claims []*resourcev1.ResourceCl
 		ready, failed := readyToBind(now)
 		switch {
 		case failed != "":
-			return false, errors.New("device binding failed: " + failed)
+			return false, fmt.Errorf("%w: %s", errBindingFailed, failed)
 		case now.Status.Allocation == nil:
 			return false, fmt.Errorf("claim %s got deallocated elsewhere in the meantime", now.Name)
 		case !ready && overdue(now, timeout):
-			return false, errors.New("device binding timeout: claim=" + now.Name)
+			return false, fmt.Errorf("%w: claim=%s", errBindingTimeout, now.Name)
 		}
 		all = all && ready
 	}
@@ -150,6 +180,7 @@ func (b *deviceBinder) reserve(ctx context.Context, pod *corev1.Pod, o *outcome,
 		next := codec.DeepCopy(p.claim)
 		next.Name = ""
 		created, err := b.claims.Create(ctx, next)
+		b.measureCreation(err)
 		if err != nil {
 			o.mayBeMade = !refused(err)
 			return nil, fmt.Errorf("create claim for extended resources: %w", err)
@@ -187,6 +218,16 @@ func (b *deviceBinder) reserve(ctx context.Context, pod *corev1.Pod, o *outcome,
 		return nil
 	})
 	return live, err
+}
+
+func (b *deviceBinder) measureCreation(err error) {
+	f, status := b.s.opts.Metrics.ClaimCreated, "success"
+	if err != nil {
+		status = "failure"
+	}
+	if f != nil {
+		f(status)
+	}
 }
 
 // sameDevices reports whether two allocations are of the same devices.

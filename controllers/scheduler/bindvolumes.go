@@ -70,6 +70,7 @@ func follow[T interface {
 	comparable
 }](s *Scheduler, kind EventKind) {
 	s.handlers = append(s.handlers, informers.For[T](s.informers).AddHandler(func(e informers.Event[T]) {
+		began := time.Now()
 		obj, event := e.Object(), &Event{Kind: kind}
 		var none T
 		if obj == none {
@@ -83,7 +84,7 @@ func follow[T interface {
 		event.Old, _ = s.cluster.putObject(obj, gone)
 		s.mu.Unlock()
 		if kind != 0 {
-			s.queue.happened(event)
+			s.handled(s.queue.happened(event), began)
 		}
 		switch kind {
 		case ClaimEvent:

@@ -104,14 +104,18 @@ func (l *callLimits) busy(c call) <-chan struct{} {
 }
 
 // preEnqueue calls the PreEnqueue plugins, and returns the answer of the first that refuses a pod.
-func (s *Scheduler) preEnqueue(p *Pod) *Status {
-	profile := s.profileOf(p)
+func (s *Scheduler) preEnqueue(p *Pod) (answer *Status) {
+	profile, all := s.profileOf(p), time.Now()
+	sampled := s.entered.Add(1)%sampleEvery == 1
+	defer func() { s.opts.Metrics.pointOf(profile, "PreEnqueue", answer, all) }()
 	for _, plugin := range profile.enqueue {
+		began := time.Now()
 		var answer *Status
 		_, st := s.calls.each(call{plugin, "PreEnqueue"}, 1, func(int) { answer = plugin.PreEnqueue(p) })
 		if st == nil {
 			st = answer
 		}
+		s.opts.Metrics.pluginOf(sampled, plugin, "PreEnqueue", st, began)
 		if !st.OK() {
 			st = named(st, plugin)
 			if st.Code == Error {
@@ -176,6 +180,10 @@ func (s *Scheduler) unreserve(p *Profile, pod *Pod, node string) {
 
 // unreserveThose is unreserve for some of the plugins.
 func (s *Scheduler) unreserveThose(p *Profile, list []ReservePlugin, pod *Pod, node string) {
+	if len(list) == 0 {
+		return
+	}
+	defer func(began time.Time) { s.opts.Metrics.pointOf(p, "Unreserve", nil, began) }(time.Now())
 	for _, r := range slices.Backward(list) {
 		at := call{r, "Unreserve"}
 		if returned := s.calls.busy(at); returned != nil {

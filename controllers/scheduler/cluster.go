@@ -64,6 +64,7 @@ type Cluster struct {
 	measured *Metrics
 	version  uint64
 	cycles   map[*Profile]*Cycle
+	called   map[*Profile]*calls
 	// watch follows the decision under way, nil if nothing limits its time.
 	watch *watch
 }
@@ -153,7 +154,7 @@ func newCluster() *Cluster {
 		namespaces: map[string]map[string]string{}, topologies: map[string]*topology{}, counters: newCounters(),
 		anti: newGroups(), affine: newGroups(), liked: newGroups(), images: map[string]*image{}, storage: newStorage(), groupings: newGroupings(), devices: newDeviceState(),
 		nominations: newNominations(), budgets: map[types.NamespacedName]*budget{}, spared: map[types.UID]time.Time{},
-		podGroups: map[types.NamespacedName]*podGroup{}, cycles: map[*Profile]*Cycle{}}
+		podGroups: map[types.NamespacedName]*podGroup{}, cycles: map[*Profile]*Cycle{}, called: map[*Profile]*calls{}}
 }
 
 // existing returns the node of that name if there is an object of it.

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -66,6 +67,17 @@ var kinds = map[string]func(p *corev1.Pod){
 // Decisions that find a node allocate nothing, whatever the pod asks for.
 func TestDecisionsAllocateNothing(t *testing.T) {
 	c := big(300, 2, kinds["affinity"])
+	allocateNothing(t, c)
+	// Nor do they when they are measured.
+	measured := 0
+	c.measured = &Metrics{Point: func(_, _, _ string, took time.Duration) { measured++ }, Plugin: func(_, _, _ string, took time.Duration) { measured++ }}
+	allocateNothing(t, c)
+	if measured < 400 {
+		t.Error(measured, "measurements")
+	}
+}
+
+func allocateNothing(t *testing.T, c *Cluster) {
 	for name, edit := range kinds {
 		p := bigPod("p", "new", "100m")
 		if edit != nil {

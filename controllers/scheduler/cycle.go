@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -49,6 +50,8 @@ type Cycle struct {
 	scored    bool
 	explained *Explanation
 	batch     batch
+	called    *calls
+	timing    timing
 	// partial is set if the search has ended early, and compared if the score of a node depends on others.
 	partial, compared bool
 	stamps            []uint64
@@ -65,6 +68,8 @@ type check struct {
 	foreign  bool
 	// local filters look at the pod and one node alone.
 	local bool
+	// calls counts those of the filter.
+	calls *int64
 	// said is the last answer without a name, named the same with it.
 	said, named *Status
 }
@@ -102,7 +107,7 @@ func Scratch[T any](cy *Cycle, p Plugin) *T {
 func (c *Cluster) cycle(p *Profile) *Cycle {
 	cy := c.cycles[p]
 	if cy == nil {
-		cy = &Cycle{cluster: c, profile: p, scratch: map[string]any{}, shapes: newShapes()}
+		cy = &Cycle{cluster: c, profile: p, scratch: map[string]any{}, shapes: newShapes(), called: c.callsOf(p)}
 		c.cycles[p] = cy
 	}
 	return cy
@@ -117,10 +122,14 @@ func (c *Cluster) decide(p *Profile, pod *Pod, why *Explanation) *Cycle {
 	}
 	cy.explained = why
 	cy.begin(pod)
+	if why == nil {
+		cy.timed()
+	}
 	cy.guard((*Cycle).search)
 	if cy.failed == nil && len(cy.feasible) > 0 {
 		cy.guard((*Cycle).rank)
 	}
+	cy.timing.on = false
 	if cy.failed != nil {
 		cy.feasible, cy.selected = cy.feasible[:0], nil
 	}
@@ -156,29 +165,40 @@ func (cy *Cycle) begin(pod *Pod) {
 	cy.ahead = cy.cluster.nominations.ahead(pod, cy.ahead[:0])
 	cy.partial, cy.compared, cy.batch.serial = false, false, 0
 	cy.batch.scorers = cy.batch.scorers[:0]
+	cy.timing.on, cy.timing.sampled, cy.timing.atNode = false, false, false
 }
 
 // prepare calls the PreFilter plugins. It is false if one refuses the pod.
 func (cy *Cycle) prepare() bool {
+	ok := cy.prefilter()
+	cy.passed("PreFilter", cmp.Or(cy.failed, cy.refused))
+	return ok
+}
+
+func (cy *Cycle) prefilter() bool {
 	if cy.shape = cy.shapeOf(cy.pod); cy.shape == nil {
 		cy.shape = &cy.shapes.unsigned
 		clear(cy.shape.cells)
 	}
+	cy.passed("Sign", nil)
 	for i := range cy.profile.filter {
-		k := &cy.profile.filter[i]
+		k, calls := &cy.profile.filter[i], &cy.called.filter[i]
 		if k.pre == nil {
-			cy.checks = append(cy.checks, check{plugin: k.plugin, plain: k.plain, foreign: cy.watchOf(k.plugin) != nil, local: k.local})
+			cy.checks = append(cy.checks, check{plugin: k.plugin, plain: k.plain, foreign: cy.watchOf(k.plugin) != nil, local: k.local, calls: calls})
 			continue
 		}
 		cy.running = k.plugin.Name()
+		cy.called.preFilter[i]++
 		w := cy.watchOf(k.plugin)
-		w.enter()
-		f, st := k.pre.PreFilter(cy)
-		w.leave()
+		var f NodeFilter
+		st := cy.call(w, k.plugin, "PreFilter", func() (st *Status) {
+			f, st = k.pre.PreFilter(cy)
+			return st
+		})
 		switch {
 		case st.OK() && f != nil:
 			_, grows := f.(monotone)
-			cy.checks = append(cy.checks, check{plugin: k.plugin, filter: f, monotone: grows, foreign: w != nil, local: k.local})
+			cy.checks = append(cy.checks, check{plugin: k.plugin, filter: f, monotone: grows, foreign: w != nil, local: k.local, calls: calls})
 		case st.OK() || st.Code == Skip:
 		case st.Code == Error:
 			cy.failed = named(st, k.plugin)
@@ -189,6 +209,19 @@ func (cy *Cycle) prepare() bool {
 		}
 	}
 	return true
+}
+
+// call calls a plugin once for the decision.
+func (cy *Cycle) call(w *watch, p Plugin, point string, f func() *Status) *Status {
+	var st *Status
+	w.enter()
+	if cy.timing.sampled {
+		st = cy.sample(p, point, f)
+	} else {
+		st = f()
+	}
+	w.leave()
+	return st
 }
 
 // watchOf is what follows the calls of a plugin, nil for those of this package.
@@ -213,7 +246,13 @@ func named(st *Status, p Plugin) *Status {
 }
 
 // search finds feasible nodes.
-func (cy *Cycle) search() { cy.withRoom((*Cycle).look) }
+func (cy *Cycle) search() {
+	cy.withRoom(func(cy *Cycle) {
+		cy.timing.atNode = cy.timing.sampled
+		cy.look()
+		cy.passed("Filter", cy.failed)
+	})
+}
 
 // withRoom calls f with the filters prepared and with the room that nominations keep taken.
 func (cy *Cycle) withRoom(f func(cy *Cycle)) {
@@ -290,6 +329,7 @@ func (cy *Cycle) look() {
 // visit calls the filters for a node and notes their answer, which is true if the node is feasible.
 func (cy *Cycle) visit(n *Node) bool {
 	st := cy.filter(n)
+	cy.timing.atNode = false
 	if st != nil && st.Code == Error {
 		cy.failed = st
 		return false
@@ -319,7 +359,11 @@ func (cy *Cycle) filter(n *Node) *Status {
 }
 
 func (cy *Cycle) ask(k *check, n *Node) *Status {
+	if cy.timing.atNode {
+		return cy.askAndSample(k, n)
+	}
 	cy.running = k.plugin.Name()
+	*k.calls++
 	var st *Status
 	if k.foreign {
 		cy.watch.enter()
@@ -347,15 +391,21 @@ func (cy *Cycle) staticFilter(n *Node) *Status {
 	s := cy.shape
 	s.cells = grow(s.cells, n.id, cell{})
 	known := &s.cells[n.id]
-	if known.version == n.version {
+	if known.version == n.version && !cy.timing.atNode {
 		return known.status
 	}
 	*known = cell{version: n.version}
-	for _, p := range cy.profile.static {
+	for i, p := range cy.profile.static {
 		cy.running = p.Name()
+		cy.called.static[i]++
 		w := cy.watchOf(p)
 		w.enter()
-		st := p.Filter(cy.pod, n)
+		var st *Status
+		if cy.timing.atNode {
+			st = cy.sample(p, "Filter", func() *Status { return p.Filter(cy.pod, n) })
+		} else {
+			st = p.Filter(cy.pod, n)
+		}
 		w.leave()
 		if !st.OK() {
 			known.status = named(st, p)
@@ -429,55 +479,86 @@ func (cy *Cycle) rank() {
 
 func (cy *Cycle) score() {
 	cy.scored = true
+	cy.prescore()
+	if cy.passed("PreScore", cy.failed); cy.failed != nil {
+		return
+	}
 	cy.part = slices.Grow(cy.part[:0], len(cy.feasible))[:len(cy.feasible)]
+	for i := range cy.batch.scorers {
+		if cy.scoreWith(&cy.batch.scorers[i]); cy.failed != nil {
+			break
+		}
+	}
+	cy.passed("Score", cy.failed)
+}
+
+// prescore calls the PreScore plugins, and collects those that score.
+func (cy *Cycle) prescore() {
 	for i := range cy.profile.score {
 		s := &cy.profile.score[i]
-		cy.running = s.plugin.Name()
-		w := cy.watchOf(s.plugin)
-		w.enter()
-		var by NodeScore
+		x := batchScorer{scorer: s, calls: &cy.called.score[i]}
 		if s.pre != nil {
-			var st *Status
-			by, st = s.pre.PreScore(cy, cy.feasible)
-			failed := !st.OK() && st.Code != Skip
-			if failed || by == nil {
-				w.leave()
-			}
-			if failed {
+			cy.running = s.plugin.Name()
+			cy.called.preScore[i]++
+			st := cy.call(cy.watchOf(s.plugin), s.plugin, "PreScore", func() (st *Status) {
+				x.by, st = s.pre.PreScore(cy, cy.feasible)
+				return st
+			})
+			if !st.OK() && st.Code != Skip {
 				cy.failed = named(st, s.plugin)
 				return
 			}
-			if by == nil {
+			if x.by == nil {
 				continue
 			}
-			for i, n := range cy.feasible {
-				cy.part[i] = by.Score(n)
-			}
-		} else {
-			for i, n := range cy.feasible {
-				cy.part[i] = s.plain.Score(cy.pod, n)
-			}
 		}
-		cy.explained.raw(s.plugin, cy)
-		x, normalizes := by.(Normalizer)
-		if !normalizes {
-			x, normalizes = s.plugin.(Normalizer)
+		cy.batch.scorers = append(cy.batch.scorers, x)
+	}
+}
+
+// scoreWith adds the scores of one plugin.
+func (cy *Cycle) scoreWith(x *batchScorer) {
+	s := x.scorer
+	cy.running = s.plugin.Name()
+	*x.calls += int64(len(cy.feasible))
+	w := cy.watchOf(s.plugin)
+	w.enter()
+	nodes, part := cy.feasible, cy.part
+	if cy.timing.sampled {
+		cy.sample(s.plugin, "Score", func() *Status {
+			part[0] = x.score(cy.pod, nodes[0])
+			return nil
+		})
+		nodes, part = nodes[1:], part[1:]
+	}
+	if x.by != nil {
+		for i, n := range nodes {
+			part[i] = x.by.Score(n)
 		}
-		cy.compared = cy.compared || !s.local || normalizes && (s.foreign || slices.ContainsFunc(cy.part, func(v int64) bool { return v != 0 }))
-		if normalizes {
-			x.NormalizeScore(cy.part)
+	} else {
+		for i, n := range nodes {
+			part[i] = s.plain.Score(cy.pod, n)
 		}
-		w.leave()
-		cy.batch.scorers = append(cy.batch.scorers, batchScorer{s, by, normalizes, cy.part[0]})
-		cy.explained.normalized(s, cy)
-		for i, v := range cy.part {
-			if v < 0 || v > MaxNodeScore {
-				cy.failed = &Status{Code: Error, Plugin: cy.running, Reasons: []string{fmt.Sprintf(
-					"plugin %s gives node %s the score %d: want 0 to %d", cy.running, cy.feasible[i].name, v, MaxNodeScore)}}
-				return
-			}
-			cy.totals[i] += s.weight * v
+	}
+	cy.explained.raw(s.plugin, cy)
+	by, normalizes := x.by.(Normalizer)
+	if !normalizes {
+		by, normalizes = s.plugin.(Normalizer)
+	}
+	cy.compared = cy.compared || !s.local || normalizes && (s.foreign || slices.ContainsFunc(cy.part, func(v int64) bool { return v != 0 }))
+	if normalizes {
+		by.NormalizeScore(cy.part)
+	}
+	w.leave()
+	x.equal, x.first = normalizes, cy.part[0]
+	cy.explained.normalized(s, cy)
+	for i, v := range cy.part {
+		if v < 0 || v > MaxNodeScore {
+			cy.failed = &Status{Code: Error, Plugin: cy.running, Reasons: []string{fmt.Sprintf(
+				"plugin %s gives node %s the score %d: want 0 to %d", cy.running, cy.feasible[i].name, v, MaxNodeScore)}}
+			return
 		}
+		cy.totals[i] += s.weight * v
 	}
 }
 

@@ -38,6 +38,18 @@ func (t *try) preemptor(node string) *preemptor {
 // cannot be marked is not deleted, nor is any other of its set. It may be called again for victims that an
 // earlier call did not reach.
 func (s *Scheduler) evict(ctx context.Context, by *preemptor, victims []*corev1.Pod) error {
+	began, result := time.Now(), "success"
+	err := s.end(ctx, by, victims)
+	if err != nil {
+		result = "error"
+	}
+	if f := s.opts.Metrics.VictimsEnded; f != nil {
+		f(result, time.Since(began))
+	}
+	return err
+}
+
+func (s *Scheduler) end(ctx context.Context, by *preemptor, victims []*corev1.Pod) error {
 	for _, v := range victims {
 		if err := s.mark(ctx, by, v); err != nil {
 			return s.notEvicted(by, v, fmt.Errorf("mark pod %s as disrupted: %w", v.Key(), err))

@@ -224,3 +224,6 @@ func (c *Cluster) Follow() {
 
 // BreakTies sets how ties are broken; nil is by the pod's UID.
 func (c *Cluster) BreakTies(random func(n int) int) { c.random = random }
+
+// Measure sets the metrics, before the scheduler runs.
+func (s *Scheduler) Measure(m Metrics) { s.opts.Metrics = m }

@@ -33,6 +33,9 @@ func (s *Scheduler) decideGroupAside(ctx context.Context, a *groupTry) {
 				m.preemption = notAside
 			}
 		}
+		s.mu.Lock()
+		s.cluster.addCalls(aside)
+		s.mu.Unlock()
 		if !a.status.OK() || s.settleGroup(a, changes) {
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1alpha2"
@@ -205,7 +206,7 @@ func (c *Cluster) placementsOf(p *Profile, g *PodGroup) ([]*Placement, *Status) 
 	if len(p.generate) == 0 {
 		return []*Placement{{Nodes: all}}, nil
 	}
-	by := p.generate[0]
+	by, began := p.generate[0], time.Now()
 	var list []*Placement
 	st := c.calling(p, by, func() (st *Status) {
 		list, st = by.GeneratePlacements(g, all)
@@ -214,6 +215,7 @@ func (c *Cluster) placementsOf(p *Profile, g *PodGroup) ([]*Placement, *Status) 
 	if st.OK() && len(list) == 0 {
 		st = refusal(Unschedulable, by.Name(), "no feasible placements found")
 	}
+	c.measured.pointOf(p, "PlacementGenerate", st, began)
 	return list, st
 }
 
@@ -232,6 +234,7 @@ func (c *Cluster) calling(p *Profile, by Plugin, f func() *Status) *Status {
 // bestPlacement scores placements and returns the number of the best.
 func (c *Cluster) bestPlacement(p *Profile, g *PodGroup, list []*Placement) (int, *Status) {
 	totals, part := make([]int64, len(list)), make([]int64, len(list))
+	defer func(began time.Time) { c.measured.pointOf(p, "PlacementScore", nil, began) }(time.Now())
 	for _, s := range p.placementScore {
 		st := c.calling(p, s, func() *Status {
 			for i, at := range list {

@@ -59,15 +59,19 @@ func leave(ctx context.Context, limit time.Duration, p Plugin, f func(ctx contex
 }
 
 // reserveAll calls the Reserve plugins of a profile; if one refuses, all are taken back.
-func (c *Cluster) reserveAll(p *Profile, pod *Pod, node string) *Status {
+func (c *Cluster) reserveAll(p *Profile, pod *Pod, node string, sampled bool) *Status {
+	if len(p.reserve) == 0 {
+		return nil
+	}
 	cy := c.cycle(p)
 	cy.pod, cy.watch, cy.reservingOn = pod, c.watch, node
 	for i, r := range p.reserve {
 		cy.running, cy.reserving = r.Name(), p.reserve[:i+1]
-		w := cy.watchOf(r)
+		w, began := cy.watchOf(r), time.Now()
 		w.enter()
 		st := guarded(r, func() *Status { return r.Reserve(pod, node) })
 		w.leave()
+		c.measured.pluginOf(sampled, r, "Reserve", st, began)
 		if !st.OK() {
 			cy.unreserve(p.reserve[:i+1], pod, node)
 			return st
@@ -94,37 +98,51 @@ func (cy *Cycle) unreserve(list []ReservePlugin, pod *Pod, node string) {
 }
 
 // preBinds reports whether a PreBind plugin has something to do for a pod.
-func (p *Profile) preBinds(pod *Pod, node string) bool {
-	return slices.ContainsFunc(p.prebind, func(b PreBindPlugin) bool {
+func (s *Scheduler) preBinds(pod *Pod, o *outcome) bool {
+	if len(o.profile.prebind) == 0 {
+		return false
+	}
+	defer func(began time.Time) { s.opts.Metrics.pointOf(o.profile, "PreBindPreFlight", nil, began) }(time.Now())
+	return slices.ContainsFunc(o.profile.prebind, func(b PreBindPlugin) bool {
 		x, ok := b.(PreBindPreFlight)
 		works := true
 		guarded(b, func() *Status {
-			works = !ok || x.PreBindPreFlight(pod, node)
+			works = !ok || x.PreBindPreFlight(pod, o.Node)
 			return nil
 		})
 		return works
 	})
 }
 
-func (p *Profile) preBindAll(ctx context.Context, limit time.Duration, pod *Pod, node string) *Status {
-	for _, b := range p.prebind {
-		if st := limited(ctx, limit, b, func(ctx context.Context) *Status { return b.PreBind(ctx, pod, node) }); !st.OK() {
+func (s *Scheduler) preBindAll(ctx context.Context, pod *Pod, o *outcome) *Status {
+	for _, b := range o.profile.prebind {
+		began := time.Now()
+		st := limited(ctx, s.opts.PluginTimeout, b, func(ctx context.Context) *Status { return b.PreBind(ctx, pod, o.Node) })
+		s.opts.Metrics.pluginOf(o.sampled, b, "PreBind", st, began)
+		if !st.OK() {
 			return st
 		}
 	}
 	return nil
 }
 
-func (p *Profile) postBindAll(ctx context.Context, limit time.Duration, pod *Pod, node string, failed func(*Status)) {
-	for _, b := range p.postbind {
-		st := limited(ctx, limit, b, func(ctx context.Context) *Status {
-			b.PostBind(ctx, pod, node)
+func (s *Scheduler) postBindAll(ctx context.Context, pod *Pod, o *outcome, failed func(*Status)) {
+	if len(o.profile.postbind) == 0 {
+		return
+	}
+	all := time.Now()
+	for _, b := range o.profile.postbind {
+		began := time.Now()
+		st := limited(ctx, s.opts.PluginTimeout, b, func(ctx context.Context) *Status {
+			b.PostBind(ctx, pod, o.Node)
 			return nil
 		})
+		s.opts.Metrics.pluginOf(o.sampled, b, "PostBind", st, began)
 		if !st.OK() {
 			failed(st)
 		}
 	}
+	s.opts.Metrics.pointOf(o.profile, "PostBind", nil, all)
 }
 
 // maxPermitWait is the longest that a pod waits for its permission.
@@ -227,8 +245,9 @@ func (s *Scheduler) permit(ctx context.Context, t *try, o *outcome) *Status {
 		delete(s.waiting.pods, t.pod.UID)
 		s.waiting.mu.Unlock()
 	}()
-	longest := time.Duration(0)
+	all, longest := time.Now(), time.Duration(0)
 	for _, p := range o.profile.permit {
+		began := time.Now()
 		var wait time.Duration
 		st := limited(ctx, s.opts.PluginTimeout, p, func(ctx context.Context) (st *Status) {
 			var asked time.Duration
@@ -237,12 +256,14 @@ func (s *Scheduler) permit(ctx context.Context, t *try, o *outcome) *Status {
 			}
 			return st
 		})
+		s.opts.Metrics.pluginOf(o.sampled, p, "Permit", st, began)
 		switch {
 		case st.OK():
 			s.Allow(t.pod.UID, p.Name())
 		case st.Code == Wait:
 			longest = max(longest, min(wait, maxPermitWait))
 		default:
+			s.opts.Metrics.pointOf(o.profile, "Permit", st, all)
 			return st
 		}
 	}
@@ -253,6 +274,11 @@ func (s *Scheduler) permit(ctx context.Context, t *try, o *outcome) *Status {
 		}
 		longest = max(longest, wait)
 	}
+	st := NewStatus(Success)
+	if longest > 0 {
+		st.Code = Wait
+	}
+	s.opts.Metrics.pointOf(o.profile, "Permit", st, all)
 	if len(w.verdict) == 0 {
 		s.expectOn(ctx, t, o)
 	}

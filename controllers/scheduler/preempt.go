@@ -91,6 +91,8 @@ func (cy *Cycle) nominate(a *DefaultPreemption) (*nomination, []*placed) {
 func (cy *Cycle) makeRoom(except []string) *nomination {
 	c := cy.cluster
 	cy.watch = c.watch
+	began, st := time.Now(), NewStatus(Unschedulable)
+	defer func() { c.measured.pointOf(cy.profile, "PostFilter", st, began) }()
 	maps.DeleteFunc(c.spared, func(_ types.UID, since time.Time) bool { return time.Since(since) >= sparedFor })
 	for _, p := range cy.profile.post {
 		own, isOwn := p.(*DefaultPreemption)
@@ -114,6 +116,7 @@ func (cy *Cycle) makeRoom(except []string) *nomination {
 			w.leave()
 		}
 		if cy.renewed != nil {
+			st.Code = Success
 			return cy.renewed
 		}
 	}

@@ -65,14 +65,16 @@ type queueOptions struct {
 	profile                 func(p *Pod) *Profile
 	// hints calls a plugin that is not of this package, see [Scheduler.hints].
 	hints func(p *Profile, plugin string, e *Event, pods []*Pod) []bool
-	// queued is [Metrics.Queued].
+	// queued is [Metrics.Queued], and hinted [Metrics.Hint].
 	queued func(queue, event string)
+	hinted func(plugin, event, hint string, took time.Duration)
 }
 
 // The events that are none of the cluster, by the names that upstream's metrics have for them.
 const (
 	podAdded      = "UnschedulablePodAdd"
 	podUpdated    = "UnschedulablePodUpdate"
+	podDeleted    = "UnschedulablePodDelete"
 	attemptFailed = "ScheduleAttemptFailure"
 	backedOff     = "BackoffComplete"
 	waitedLong    = "UnschedulableTimeout"
@@ -567,8 +569,10 @@ func (q *queue) liftedSince(t *try, plugins []string) bool {
 	return false
 }
 
-// happened lets those unplaced pods be tried again that an event may make fit.
-func (q *queue) happened(e *Event) {
+// happened lets those unplaced pods be tried again that an event may make fit. It returns the event's name in
+// metrics.
+func (q *queue) happened(e *Event) (name string) {
+	name = e.label()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.trying > 0 {
@@ -579,7 +583,7 @@ func (q *queue) happened(e *Event) {
 		}
 	}
 	if len(q.refused) == 0 {
-		return
+		return name
 	}
 	now := time.Now()
 	for key, pods := range q.refused {
@@ -593,11 +597,12 @@ func (q *queue) happened(e *Event) {
 			}
 		}
 		for _, p := range q.helped(key, e, q.concerned) {
-			q.retry(p, now, e.Kind.String())
+			q.retry(p, now, name)
 		}
 	}
 	clear(q.concerned)
 	q.signal()
+	return name
 }
 
 // helped returns those of some refused pods that an event may make fit, in list.
@@ -607,13 +612,27 @@ func (q *queue) helped(by refuser, e *Event, list []*queued) []*queued {
 	case !h.looks(e) || len(list) == 0:
 		return list
 	case !h.foreign:
-		return slices.DeleteFunc(list, func(p *queued) bool { return !h.ask.QueueingHint(e, p.Pod) })
+		measures := q.opts.hinted != nil // one of them is enough
+		return slices.DeleteFunc(list, func(p *queued) bool {
+			if !measures {
+				return !h.ask.QueueingHint(e, p.Pod)
+			}
+			measures = false
+			began := time.Now()
+			helps := h.ask.QueueingHint(e, p.Pod)
+			q.opts.hinted(by.plugin, e.label(), hintNames[helps], time.Since(began))
+			return !helps
+		})
 	}
 	pods := make([]*Pod, len(list))
 	for i, p := range list {
 		pods[i] = p.Pod
 	}
+	began := time.Now()
 	answers := q.opts.hints(by.profile, by.plugin, e, pods)
+	if q.opts.hinted != nil {
+		q.opts.hinted(by.plugin, e.label(), hintNames[answers[0]], time.Since(began)/time.Duration(len(pods)))
+	}
 	out := list[:0]
 	for i, p := range list {
 		if answers[i] {
@@ -622,6 +641,9 @@ func (q *queue) helped(by refuser, e *Event, list []*queued) []*queued {
 	}
 	return out
 }
+
+// hintNames are the names of what hints say, in metrics.
+var hintNames = map[bool]string{true: "Queue", false: "QueueSkip"}
 
 // refusals is how many pods wait by the plugin that has refused them, and events how many events are kept.
 func (q *queue) refusals() (pods map[refuser]int, events int) {

@@ -116,6 +116,25 @@ type Metrics struct {
 	PluginFailed func(profile, plugin string)
 	// Preempted is called with the number of pods that are preempted for another one.
 	Preempted func(victims int)
+	// VictimsEnded is called when these have been ended, or could not be: result is "success" or "error".
+	VictimsEnded func(result string, took time.Duration)
+	// Point is called when a pod has passed a point of the framework, with the point's name in kube-scheduler
+	// and the code of the answer. A pod that continues a batch passes none of the decision.
+	Point func(profile, point, status string, took time.Duration)
+	// Plugin is called for calls of plugins in one attempt of ten; where each node needs one, for the first
+	// node.
+	Plugin func(plugin, point, status string, took time.Duration)
+	// Event is called when an event of the API was taken in; the names are those of kube-scheduler.
+	Event func(event string, took time.Duration)
+	// Hint is called with what a plugin says of an event and a pod that it has refused, "Queue" or
+	// "QueueSkip"; of the pods that one event is looked at for, with the first.
+	Hint func(plugin, event, hint string, took time.Duration)
+	// ClaimCreated is called when a claim for extended resources was created, or could not be: status is
+	// "success" or "failure".
+	ClaimCreated func(status string)
+	// DeviceWaited is called for each device of a pod that has waited for binding conditions, and says
+	// whether these are the device's own: status is "success", "failure", "timeout" or "error".
+	DeviceWaited func(profile, driver, status string, own bool, took time.Duration)
 }
 
 // Scheduler is a running scheduler. Its methods may be used concurrently.
@@ -148,6 +167,8 @@ type Scheduler struct {
 	lateRooms map[types.UID][]types.UID
 	rooms     int
 	late      sync.WaitGroup
+	// entered counts the calls of PreEnqueue plugins for pods.
+	entered atomic.Uint64
 	// ended is closed when Run returns.
 	ended chan struct{}
 	// stalls are the plugins that are not called now, by profile.
@@ -256,13 +277,19 @@ func (s *Scheduler) setProfiles() error {
 		s.profiles[p.name] = p
 	}
 	s.queue = newQueue(queueOptions{less: s.sorter(s.first.sort), hints: s.hints, initial: cmp.Or(s.opts.InitialBackoff, backoffInitial),
-		max: max(cmp.Or(s.opts.MaxBackoff, backoffMax), s.opts.InitialBackoff), flushedAt: unplacedMax, queued: s.opts.Metrics.Queued, profile: s.profileOf})
+		max: max(cmp.Or(s.opts.MaxBackoff, backoffMax), s.opts.InitialBackoff), flushedAt: unplacedMax, queued: s.opts.Metrics.Queued, hinted: s.opts.Metrics.Hint, profile: s.profileOf})
 	return nil
 }
 
 func (s *Scheduler) profileOf(p *Pod) *Profile { return s.profiles[p.pod.Spec.SchedulerName] }
 
 func (s *Scheduler) onNode(e informers.Event[*corev1.Node]) {
+	began := time.Now()
+	s.handled(s.takeNode(e), began)
+}
+
+// takeNode takes in an event of a node, and returns its name in metrics.
+func (s *Scheduler) takeNode(e informers.Event[*corev1.Node]) string {
 	if e.Type == informers.Deleted {
 		s.mu.Lock()
 		var old *corev1.Node
@@ -273,12 +300,11 @@ func (s *Scheduler) onNode(e informers.Event[*corev1.Node]) {
 		s.reconsider(e.Key.Name)
 		s.mu.Unlock()
 		// A domain that is gone may satisfy a spread constraint.
-		s.queue.happened(&Event{Kind: NodeDelete, OldNode: old})
-		return
+		return s.queue.happened(&Event{Kind: NodeDelete, OldNode: old})
 	}
 	obj := e.New()
 	if obj == nil {
-		return // undecodable, which the informer reports; the last known state stands
+		return "" // undecodable, which the informer reports; the last known state stands
 	}
 	old := e.Old()
 	kind := NodeUpdate
@@ -287,14 +313,15 @@ func (s *Scheduler) onNode(e informers.Event[*corev1.Node]) {
 	}
 	s.mu.Lock()
 	s.cluster.SetNode(obj)
-	matters := kind == NodeAdd || nodeChangeMatters(old, obj)
+	matters := kind == NodeAdd || nodeChange(old, obj) != ""
 	if matters {
 		s.reconsider(obj.Name)
 	}
 	s.mu.Unlock()
-	if matters {
-		s.queue.happened(&Event{Kind: kind, OldNode: old, NewNode: obj})
+	if !matters {
+		return ""
 	}
+	return s.queue.happened(&Event{Kind: kind, OldNode: old, NewNode: obj})
 }
 
 // reconsider lets the pods be tried again that are nominated to a node which changed: it may not help them
@@ -305,11 +332,20 @@ func (s *Scheduler) reconsider(node string) {
 	}
 }
 
-// nodeChangeMatters leaves out heartbeats.
-func nodeChangeMatters(old, now *corev1.Node) bool {
-	return !codec.Equal(&old.Status.Allocatable, &now.Status.Allocatable) || !codec.Equal(&old.Spec.Taints, &now.Spec.Taints) ||
-		old.Spec.Unschedulable != now.Spec.Unschedulable || !codec.Equal(&old.Labels, &now.Labels) ||
-		!slices.Equal(old.Status.DeclaredFeatures, now.Status.DeclaredFeatures)
+// nodeChange says what of a node has changed that decisions depend on, as upstream names it; empty for
+// nothing, as with heartbeats. Of several changes it is one.
+func nodeChange(old, now *corev1.Node) string {
+	switch {
+	case old.Spec.Unschedulable != now.Spec.Unschedulable || !codec.Equal(&old.Spec.Taints, &now.Spec.Taints):
+		return "UpdateNodeTaint"
+	case !codec.Equal(&old.Status.Allocatable, &now.Status.Allocatable):
+		return "UpdateNodeAllocatable"
+	case !codec.Equal(&old.Labels, &now.Labels):
+		return "UpdateNodeLabel"
+	case !slices.Equal(old.Status.DeclaredFeatures, now.Status.DeclaredFeatures):
+		return "UpdateNodeDeclaredFeature"
+	}
+	return ""
 }
 
 func (s *Scheduler) onNamespace(e informers.Event[*corev1.Namespace]) {
@@ -336,8 +372,9 @@ func (s *Scheduler) onBudget(e informers.Event[*policyv1.PodDisruptionBudget]) {
 }
 
 func (s *Scheduler) onPod(e informers.Event[*corev1.Pod]) {
+	began := time.Now()
 	if e.Type == informers.Deleted {
-		s.onPodGone(e.UID)
+		s.handled(s.onPodGone(e.UID), began)
 		return
 	}
 	pod := e.New()
@@ -347,8 +384,25 @@ func (s *Scheduler) onPod(e informers.Event[*corev1.Pod]) {
 	old := e.Old() // nil for one that is new to us
 	if pod.Spec.NodeName != "" {
 		s.onBoundPod(old, pod)
+		event := AssignedPodUpdate
+		if old == nil || old.Spec.NodeName == "" {
+			event = AssignedPodAdd
+		}
+		s.handled(event.String(), began)
 		return
 	}
+	s.onWaitingPod(old, pod)
+	switch {
+	case s.profiles[pod.Spec.SchedulerName] == nil:
+	case old == nil:
+		s.handled(podAdded, began)
+	default:
+		s.handled(podUpdated, began)
+	}
+}
+
+// onWaitingPod handles a pod on no node.
+func (s *Scheduler) onWaitingPod(old, pod *corev1.Pod) {
 	info := NewPod(pod)
 	ours := s.ours(info)
 	var st *Status
@@ -384,8 +438,9 @@ func (s *Scheduler) onPod(e informers.Event[*corev1.Pod]) {
 	s.queue.set(info, retry)
 }
 
-// onPodGone handles the end of a pod; what it took, or what was kept for it, is free.
-func (s *Scheduler) onPodGone(uid types.UID) {
+// onPodGone handles the end of a pod; what it took, or what was kept for it, is free. It returns the name of
+// the event in metrics.
+func (s *Scheduler) onPodGone(uid types.UID) string {
 	s.waiting.reject(uid, "the pod was deleted")
 	s.awaited.wake(podKey(uid))
 	s.mu.Lock()
@@ -408,8 +463,9 @@ func (s *Scheduler) onPodGone(uid types.UID) {
 	s.cluster.RemovePod(uid)
 	s.regroup(group)
 	if was != nil {
-		s.queue.happened(&Event{Kind: AssignedPodDelete, OldPod: was})
+		return s.queue.happened(&Event{Kind: AssignedPodDelete, OldPod: was})
 	}
+	return podDeleted
 }
 
 // victimGone lets a pod be tried at once when the last pod it waited for is gone.
@@ -708,6 +764,8 @@ type outcome struct {
 	// plan is what is to be written of the pod's volumes before, and claims of its claims of devices.
 	plan   *volumePlan
 	claims *devicePlan
+	// sampled is set if the calls of plugins are measured.
+	sampled bool
 	// expected is set when the pod's status has the node already.
 	expected bool
 	// made is the claim that was made for the pod's extended resources. mayBeMade is set if the response to
@@ -738,6 +796,7 @@ func (s *Scheduler) decide(t *try) (o outcome, ok bool) {
 		end := s.cluster.devices.limits.begin(s.searchBudget)
 		defer end()
 		cy := s.cluster.decide(o.profile, t.Pod, nil)
+		o.sampled = cy.timing.sampled
 		if cy.selected != nil {
 			end() // what was found is found again
 			s.assume(t, &o, cy.selected.name)
@@ -765,11 +824,12 @@ func (s *Scheduler) within(o *outcome, f func()) bool {
 
 // assume places a pod on a node, unless a Reserve plugin refuses it. s.mu is held.
 func (s *Scheduler) assume(t *try, o *outcome, node string) {
-	if len(o.profile.reserve) > 0 {
-		if st := s.cluster.reserveAll(o.profile, t.Pod, node); !st.OK() {
-			o.refuse(st, node)
-			return
-		}
+	began := time.Now()
+	st := s.cluster.reserveAll(o.profile, t.Pod, node, o.sampled)
+	defer func() { s.opts.Metrics.pointOf(o.profile, "Reserve", st, began) }()
+	if !st.OK() {
+		o.refuse(st, node)
+		return
 	}
 	o.Node = node
 	s.assumed[t.pod.UID] = assumption{node: node, nomination: s.cluster.unnominate(t.pod.UID)}

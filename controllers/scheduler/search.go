@@ -76,6 +76,9 @@ func (s *Scheduler) decideAside(ctx context.Context, t *try) (o outcome, ok bool
 		if ctx.Err() != nil {
 			return o, false
 		}
+		s.mu.Lock()
+		s.cluster.addCalls(aside)
+		s.mu.Unlock()
 		if cy.selected == nil {
 			o.Decision, o.failed, o.refused = cy.decision(), cy.failed, cy.refusedBy()
 			o.release, o.preemption = cy.unusable(), "not tried for a pod whose devices are searched for so long."

@@ -28,6 +28,7 @@ type metrics struct {
 	batchKept   *prometheus.HistogramVec
 	failures    *prometheus.CounterVec
 	victims     prometheus.Histogram
+	frameworkMetrics
 	// The attempts to place groups; nil if none is placed.
 	groupAttempts    *prometheus.CounterVec
 	groupAttemptTook *prometheus.HistogramVec
@@ -56,6 +57,7 @@ func newMetrics(groups bool) *metrics {
 	m.failures = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "plugin_failures_total",
 		Help: "Errors, panics and overdue calls of plugins."}, []string{"plugin", "profile"})
 	m.addDecisions()
+	m.addFramework()
 	m.all = append(m.all, m.failures, m.attempts, m.attemptTook, m.sli, m.tries, m.preemptions, m.victims, held{m})
 	for i, queue := range []string{"active", "backoff", "unschedulable", "gated"} {
 		m.all = append(m.all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: "pending_pods",
@@ -96,11 +98,12 @@ var (
 	running   = prometheus.NewDesc("scheduler_goroutines", "Goroutines, by what they do.", []string{"operation"}, nil)
 	inFlight  = prometheus.NewDesc("scheduler_inflight_events", "Events that are kept for pods which are being tried.", []string{"event"}, nil)
 	refused   = prometheus.NewDesc("scheduler_unschedulable_pods", "Pods that wait, by each plugin that has refused them.", []string{"plugin", "profile"}, nil)
+	evaluated = prometheus.NewDesc("scheduler_plugin_evaluation_total", "Calls of plugins by decisions, by point.", []string{"plugin", "extension_point", "profile"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (held) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{cacheSize, running, inFlight, refused} {
+	for _, d := range []*prometheus.Desc{cacheSize, running, inFlight, refused, evaluated} {
 		out <- d
 	}
 }
@@ -122,6 +125,9 @@ func (h held) Collect(out chan<- prometheus.Metric) {
 	gauge(inFlight, sizes.Events, "all")
 	for by, n := range sizes.Refused {
 		gauge(refused, n, by.Plugin, by.Profile)
+	}
+	for of, n := range s.Evaluations() {
+		out <- prometheus.MustNewConstMetric(evaluated, prometheus.CounterValue, float64(n), of.Plugin, of.Point, of.Profile)
 	}
 }
 
@@ -150,6 +156,13 @@ func (m *metrics) pending(queue int) float64 {
 
 func (m *metrics) functions() scheduler.Metrics {
 	return scheduler.Metrics{
+		Point:        m.point,
+		Plugin:       m.plugin,
+		Event:        m.event,
+		Hint:         m.hint,
+		VictimsEnded: m.victimsEnded,
+		ClaimCreated: func(status string) { m.claims.WithLabelValues(status).Inc() },
+		DeviceWaited: m.deviceWaited,
 		Attempt: func(profile, result string, took time.Duration) {
 			m.attempts.WithLabelValues(result, profile).Inc()
 			m.attemptTook.WithLabelValues(result, profile).Observe(took.Seconds())

@@ -35,22 +35,12 @@ import (
 
 // otherFamilies are those that only one of the two has, with the reason.
 var otherFamilies = map[string]string{
-	"scheduler_plugin_failures_total":                       "ours: plugins that fail are counted",
-	"scheduler_event_handling_duration_seconds":             "events are handled by the informers, whose queues have metrics of their own",
-	"scheduler_framework_extension_point_duration_seconds":  "a decision is not divided into points: it takes microseconds",
-	"scheduler_plugin_execution_duration_seconds":           "the same; one plugin takes less than a reading of the clock",
-	"scheduler_plugin_evaluation_total":                     "the same; the answers of plugins are remembered, and a batch calls none",
-	"scheduler_queueing_hint_execution_duration_seconds":    "a hint takes less than a reading of the clock",
-	"scheduler_preemption_goroutines_duration_seconds":      "victims are ended by the binders, for which scheduler_goroutines stands",
-	"scheduler_preemption_goroutines_execution_total":       "the same",
-	"scheduler_async_api_call_execution_duration_seconds":   "SchedulerAsyncAPICalls is off",
-	"scheduler_async_api_call_execution_total":              "the same",
-	"scheduler_pending_async_api_calls":                     "the same",
-	"scheduler_dra_bindingconditions_allocations_total":     "conditions of devices are not measured",
-	"scheduler_dra_bindingconditions_wait_duration_seconds": "the same",
-	"scheduler_resourceclaim_creates_total":                 "requests are in rest_client_requests_total",
-	"scheduler_volume_binder_cache_requests_total":          "there is no such cache: volumes are a part of the cluster's state",
-	"scheduler_volume_scheduling_stage_error_total":         "the same",
+	"scheduler_plugin_failures_total":                     "ours: plugins that fail are counted",
+	"scheduler_async_api_call_execution_duration_seconds": "SchedulerAsyncAPICalls is off",
+	"scheduler_async_api_call_execution_total":            "the same",
+	"scheduler_pending_async_api_calls":                   "the same",
+	"scheduler_volume_binder_cache_requests_total":        "there is no such cache: volumes are a part of the cluster's state",
+	"scheduler_volume_scheduling_stage_error_total":       "the same",
 }
 
 // families are those of the scheduler with the names of their labels.

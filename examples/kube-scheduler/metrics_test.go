@@ -40,5 +40,9 @@ func TestMetrics(t *testing.T) {
 		require.Contains(t, w.Body.String(), `scheduler_pending_pods{queue="unschedulable"} 1`)
 		require.Contains(t, w.Body.String(), `scheduler_pending_pods{queue="gated"} 1`)
 		require.Contains(t, w.Body.String(), `scheduler_scheduling_attempt_duration_seconds_count{profile="default-scheduler",result="unschedulable"} 1`)
+		require.Contains(t, w.Body.String(), `scheduler_framework_extension_point_duration_seconds_count{extension_point="PostFilter",profile="default-scheduler",status="Unschedulable"} 1`)
+		require.Contains(t, w.Body.String(), `scheduler_plugin_evaluation_total{extension_point="PreFilter",plugin="NodeResourcesFit",profile="default-scheduler"} 1`)
+		require.Contains(t, w.Body.String(), `scheduler_plugin_execution_duration_seconds_count{extension_point="PreFilter",plugin="NodeResourcesFit",status="Success"} 1`)
+		require.Contains(t, w.Body.String(), `scheduler_event_handling_duration_seconds_count{event="UnschedulablePodAdd"} 2`)
 	})
 }
