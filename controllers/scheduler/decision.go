@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -187,6 +188,31 @@ func (cy *Cycle) refusedBy() (out []string) {
 	if len(out) == 0 {
 		add("NodeName") // there are no nodes: any new one may help
 	}
+	return out
+}
+
+// Moved is a pod that two states have on different nodes. From and To are empty for none.
+type Moved struct {
+	Pod      *corev1.Pod
+	From, To string
+}
+
+// Diff returns the pods that are on other nodes in another state, such as a fork after a simulation, by
+// namespace and name.
+func (c *Cluster) Diff(other *Cluster) (out []Moved) {
+	for uid, p := range c.pods {
+		if to, _ := other.NodeOf(uid); to != p.node.name {
+			out = append(out, Moved{p.pod, p.node.name, to})
+		}
+	}
+	for uid, p := range other.pods {
+		if c.pods[uid] == nil {
+			out = append(out, Moved{p.pod, "", p.node.name})
+		}
+	}
+	slices.SortFunc(out, func(a, b Moved) int {
+		return cmp.Or(a.Pod.Key().Compare(b.Pod.Key()), cmp.Compare(a.Pod.UID, b.Pod.UID))
+	})
 	return out
 }
 

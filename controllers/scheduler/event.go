@@ -56,7 +56,7 @@ const (
 	AllEvents         = NodeEvents | AssignedPodEvents | NamespaceUpdate | StorageEvents | DeviceEvents | OtherEvent
 )
 
-// kindNames are the names of kinds, as upstream's metrics have them where it has the kind.
+// kindNames are the names of kinds; see label for those of metrics.
 var kindNames = map[EventKind]string{NodeAdd: "NodeAdd", NodeUpdate: "NodeUpdate", NodeDelete: "NodeDelete", AssignedPodAdd: "AssignedPodAdd",
 	AssignedPodUpdate: "AssignedPodUpdate", AssignedPodDelete: "AssignedPodDelete", NamespaceUpdate: "NamespaceUpdate",
 	ClaimEvent: "PersistentVolumeClaimChange", VolumeEvent: "PersistentVolumeChange", StorageClassEvent: "StorageClassChange", CSINodeEvent: "CSINodeChange",

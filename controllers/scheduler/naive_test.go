@@ -19,6 +19,9 @@ import (
 	"github.com/keelson-dev/keelson/controllers/scheduler/internal/naive"
 )
 
+// usual is the default profile.
+var usual = scheduler.Default()
+
 // world makes random objects and gives them to both schedulers.
 type world struct {
 	*rand.Rand
@@ -292,7 +295,10 @@ func (w *world) change(states ...state) {
 // decide compares the decisions about a random pod, and what they preempt for it.
 func (w *world) decide(t *testing.T) {
 	p := w.pod()
+	x := w.fast.Explain(usual, p, false)
 	want, got := w.naive.Schedule(p), w.fast.Schedule(p)
+	require.Equal(t, got.Node, x.Node, "an explanation is the decision that comes next")
+	require.Equal(t, got.Feasible, x.Feasible)
 	require.Equal(t, want.Node, got.Node, "%v\n%v", want, got)
 	require.Equal(t, want.Feasible == nil, got.Feasible == nil)
 	for i, f := range want.Feasible {
@@ -367,7 +373,7 @@ func TestDecisionsEqualTheNaive(t *testing.T) {
 				w.try(t)
 			case w.seldom(40):
 				p := w.pod()
-				fork, x := w.fast.Fork(), w.fast.Explain(scheduler.Default(), p, true)
+				fork, x := w.fast.Fork(), w.fast.Explain(usual, p, true)
 				require.Equal(t, x.Feasible == nil, fork.Schedule(p).Feasible == nil)
 				w.naive.RemovePod(p.UID)
 			default:
