@@ -232,6 +232,21 @@ func (d *deviceState) fromDevices(name corev1.ResourceName, n *Node) bool {
 	return n.allocatable.others[name] == 0 && resourcev1.MayHaveClass(name) && d.classOf(name) != nil
 }
 
+// scores reports whether one of the resources is served by devices, so that scores count these.
+func (d *deviceState) scores(list []ResourceWeight) bool {
+	return slices.ContainsFunc(list, func(r ResourceWeight) bool { return resourcev1.MayHaveClass(r.Name) && d.classOf(r.Name) != nil })
+}
+
+// countOn is how many devices that serve a resource a node has, and how many of them claims have; none if a
+// device plugin serves it there.
+func (d *deviceState) countOn(name corev1.ResourceName, n *Node) (all, taken int64) {
+	if d == nil || !d.fromDevices(name, n) {
+		return 0, 0
+	}
+	all, taken, _ = d.stock().Count(n.obj, d.classOf(name), d.selectors, &d.allocated)
+	return all, taken
+}
+
 // usedExtended are the resources of a pod that devices may serve, by name.
 func (d *deviceState) usedExtended(p *Pod) (out []corev1.ResourceName) {
 	for name, want := range p.need.others {

@@ -384,6 +384,39 @@ func TestExtendedResourcesAsDevices(t *testing.T) {
 	})
 }
 
+// Where devices serve an extended resource, scores count them: those of the class that a node has, and those
+// of them that claims have. Where a device plugin does, it is what counts.
+func TestScoresCountDevices(t *testing.T) {
+	const name = "example.com/gpu"
+	c := scheduler.NewCluster(nil)
+	for _, on := range []string{"a", "b", "c"} {
+		n := node(on)
+		n.Status.Allocatable = amounts("4", "8Gi", "10")
+		if on == "c" {
+			n.Status.Allocatable[name] = resource.MustParse("10")
+		}
+		c.SetNode(n)
+	}
+	with(c, &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}, Spec: resourcev1.DeviceClassSpec{ExtendedResourceName: new(name),
+		Selectors: []resourcev1.DeviceSelector{selects(`device.attributes["gpu.example.com"].model == "x"`)}}},
+		resourceSlice("a", gpu("0", "x", "8Gi"), gpu("1", "x", "8Gi"), gpu("2", "other", "8Gi")),
+		resourceSlice("b", gpu("0", "x", "8Gi"), gpu("1", "x", "8Gi"), gpu("2", "x", "8Gi"), gpu("3", "x", "8Gi")))
+	taken := resourceClaim("taken", exactly("gpu", 1))
+	taken.Status.Allocation = mustAllocate(t, c, taken)
+	with(c, taken)
+	fit, err := scheduler.NewNodeResourcesFit(scheduler.FitOptions{Strategy: scheduler.MostAllocated, Resources: []scheduler.ResourceWeight{{Name: name, Weight: 1}}})
+	require.NoError(t, err)
+	p := pod("p", requests("1", "1Mi"))
+	p.Spec.Containers[0].Resources.Requests[name] = resource.MustParse("1")
+	x := c.Explain(scheduler.Default().With(fit, 1), p, true)
+	require.Len(t, x.Feasible, 3, "%v", x.Refused)
+	for _, s := range x.Scores {
+		if s.Plugin == "NodeResourcesFit" {
+			require.Equal(t, []int64{100, 25, 10}, s.Raw)
+		}
+	}
+}
+
 // A claim that was made for a pod which is not bound after all goes, also if the response to its creation was
 // lost. The claims of the namespace are listed in that case only.
 func TestMadeClaimsGoWithTheAttempt(t *testing.T) {

@@ -77,7 +77,7 @@
 // is on by default in 1.36: selectors, alternatives, administrative access, partitions, shares, taints,
 // binding conditions and extended resources. What a pod is to get is reserved with its place; pods that share
 // a claim which is not written yet are placed where its devices are. DeviceTaintRules, which are off by
-// default in 1.36, are not looked at, and the scores of NodeResourcesFit do not count devices.
+// default in 1.36, are not looked at.
 //
 // # Differences from kube-scheduler
 //

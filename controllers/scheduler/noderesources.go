@@ -30,8 +30,8 @@ type ResourceWeight struct {
 }
 
 // ShapePoint is a point of a function that scores utilizations, for [RequestedToCapacityRatio] and
-// [NewVolumeBinding]: the score, from 0 to 10, at a utilization, from 0 to 100 percent. Between two points the
-// function is linear.
+// [NewVolumeBinding]: the score, from 0 to 10, at a utilization, from 0 to 100 percent. Between two points
+// the function is linear.
 type ShapePoint struct{ Utilization, Score int64 }
 
 // FitOptions are the arguments of [NodeResourcesFit].
@@ -141,6 +141,10 @@ type fitFilter struct {
 	others []corev1.ResourceName
 	// devices, if not nil, says which of them DynamicResources looks at.
 	devices *deviceState
+	// by and pod are who scores what, and scored, if not nil, the devices that count in scores.
+	by     *NodeResourcesFit
+	pod    *Pod
+	scored *deviceState
 }
 
 // skips reports whether a node has a resource as devices, which this plugin does not count.
@@ -288,8 +292,23 @@ func (f *fitFilter) neverFits(n *Node) bool {
 	return false
 }
 
-// Score scores by the strategy.
-func (a *NodeResourcesFit) Score(p *Pod, n *Node) int64 {
+// PreScore implements PreScorePlugin.
+func (a *NodeResourcesFit) PreScore(cy *Cycle, _ []*Node) (NodeScore, *Status) {
+	f := Scratch[fitFilter](cy, a)
+	f.by, f.pod, f.scored = a, cy.pod, nil
+	if d := &cy.cluster.devices; len(a.opts.Resources) > 0 && d.scores(a.opts.Resources) {
+		f.scored, cy.compared = d, true // another node may take of them
+	}
+	return f, nil
+}
+
+// Score implements NodeScore.
+func (f *fitFilter) Score(n *Node) int64 { return f.by.score(f.pod, n, f.scored) }
+
+// Score scores by the strategy, without devices.
+func (a *NodeResourcesFit) Score(p *Pod, n *Node) int64 { return a.score(p, n, nil) }
+
+func (a *NodeResourcesFit) score(p *Pod, n *Node, d *deviceState) int64 {
 	list := a.opts.Resources
 	if list == nil && (a.opts.Strategy == "" || a.opts.Strategy == LeastAllocated) {
 		return leastAllocated(p, n)
@@ -300,7 +319,7 @@ func (a *NodeResourcesFit) Score(p *Pod, n *Node) int64 {
 	var sum, weights int64
 	for i := range list {
 		r := &list[i]
-		have, used, want := scored(p, n, r.Name, &p.asked, &n.nonZero)
+		have, used, want := scored(p, n, r.Name, &p.asked, &n.nonZero, d)
 		if have == 0 {
 			continue
 		}
@@ -375,8 +394,9 @@ func scoreOfShape(s []ShapePoint, utilization int64) int64 {
 
 // scored returns what a node has of a resource, what its pods request and what the pod requests; nothing for
 // an extended resource that the pod does not request. CPU and memory are taken from want and used, which may
-// assume something for pods that request nothing.
-func scored(p *Pod, n *Node, name corev1.ResourceName, want, used *amounts) (int64, int64, int64) {
+// assume something for pods that request nothing. Extended resources that devices serve are those, unless d
+// is nil.
+func scored(p *Pod, n *Node, name corev1.ResourceName, want, used *amounts, d *deviceState) (int64, int64, int64) {
 	switch name {
 	case corev1.ResourceCPU:
 		return n.allocatable.cpu, used.cpu, want.cpu
@@ -388,6 +408,9 @@ func scored(p *Pod, n *Node, name corev1.ResourceName, want, used *amounts) (int
 	w := p.need.others[name]
 	if w == 0 {
 		return 0, 0, 0
+	}
+	if all, taken := d.countOn(name, n); all > 0 {
+		return all, taken, w
 	}
 	return n.allocatable.others[name], n.used.others[name], w
 }
@@ -413,6 +436,8 @@ type balance struct {
 	pod       *Pod
 	resources []ResourceWeight
 	core      bool // the resources are cpu and memory
+	// devices, if not nil, are those that count.
+	devices *deviceState
 }
 
 // PreScore leaves out pods that request nothing: they change no balance, and all of them would go to the best
@@ -422,6 +447,9 @@ func (a *NodeResourcesBalancedAllocation) PreScore(cy *Cycle, _ []*Node) (NodeSc
 	s.pod, s.resources, s.core = cy.pod, a.resources, a.resources == nil
 	if s.resources == nil {
 		s.resources = coreResources
+	}
+	if s.devices = nil; !s.core && cy.cluster.devices.scores(s.resources) {
+		s.devices, cy.compared = &cy.cluster.devices, true
 	}
 	for _, r := range s.resources {
 		if s.pod.need.of(r.Name) != 0 {
@@ -441,7 +469,7 @@ func (s *balance) Score(n *Node) int64 {
 	}
 	var with, without shares
 	for i := range s.resources {
-		have, used, want := scored(s.pod, n, s.resources[i].Name, &s.pod.need, &n.used)
+		have, used, want := scored(s.pod, n, s.resources[i].Name, &s.pod.need, &n.used, s.devices)
 		if have == 0 {
 			continue
 		}

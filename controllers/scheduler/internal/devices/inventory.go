@@ -110,6 +110,48 @@ func (inv *Inventory) reaches(s *resourcev1.ResourceSlice, n *corev1.Node) bool 
 	return inv.matches(n, sp.NodeName, sp.AllNodes, sp.NodeSelector)
 }
 
+// Count is how many devices of a class a node has access to, whatever their pools, and how many of them
+// claims have. It is not known if a selector fails.
+func (inv *Inventory) Count(n *corev1.Node, class *resourcev1.DeviceClass, by *Selectors, a *Allocated) (all, taken int64, known bool) {
+	for _, list := range [][]*resourcev1.ResourceSlice{inv.local[n.Name], inv.shared} {
+		for _, s := range list {
+			if !inv.reaches(s, n) {
+				continue
+			}
+			for i := range s.Spec.Devices {
+				d := &device{Device: &s.Spec.Devices[i], id: ID{s.Spec.Driver, s.Spec.Pool.Name, s.Spec.Devices[i].Name}, slice: s}
+				if isTrue(s.Spec.PerDeviceNodeSelection) && !inv.matches(n, d.NodeName, d.AllNodes, d.NodeSelector) {
+					continue
+				}
+				ok, err := inv.isOf(d, class, by)
+				if err != nil {
+					return 0, 0, false
+				}
+				if !ok {
+					continue
+				}
+				if all++; a.any(d.id) {
+					taken++
+				}
+			}
+		}
+	}
+	return all, taken, true
+}
+
+// isOf reports whether a device is of a class.
+func (inv *Inventory) isOf(d *device, class *resourcev1.DeviceClass, by *Selectors) (bool, error) {
+	for _, s := range class.Spec.Selectors {
+		if s.CEL == nil {
+			continue
+		}
+		if ok, err := by.matches(inv, d, s.CEL.Expression); !ok || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
 func (inv *Inventory) matches(n *corev1.Node, name *string, all *bool, selector *corev1.NodeSelector) bool {
 	switch {
 	case deref(name) != "":
