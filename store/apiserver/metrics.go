@@ -69,6 +69,8 @@ type Metrics struct {
 	LogRead func(unverified bool)
 	// LogRefused is called when a log could not be read because the kubelet's certificate is not valid.
 	LogRefused func()
+	// Streamed is called for each request for exec, attach or portforward that is passed on to a kubelet.
+	Streamed func(subresource string)
 	// Deprecated is called for each request for a deprecated API.
 	Deprecated func(m Measurement)
 	// Queue returns the hooks of a queue of work of the server; nil means none.

@@ -49,6 +49,15 @@ func (s *Server) connectPod(rt *route, r *request, pod *corev1.Pod) {
 		r.fail(err)
 		return
 	}
+	if r.info.Subresource != "log" {
+		if streamed := s.opts.Metrics.Streamed; streamed != nil {
+			streamed(r.info.Subresource)
+		}
+		if !r.upgrades() {
+			r.fail(apierrors.NewBadRequest("Upgrade request required"))
+			return
+		}
+	}
 	u := podURL(host, r, pod, container)
 	if err := s.checkReachableAddress(r, host); err != nil {
 		r.fail(r.backendError(u, err, false))

@@ -26,6 +26,9 @@ func (k kubelet) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
+// upgrade are the headers of a request for another protocol.
+var upgrade = []string{"Connection", "Upgrade", "Upgrade", "SPDY/3.1"}
+
 func TestConnectionsToNodes(t *testing.T) {
 	s := start(t, apiserver.Options{Nodes: kubelet{t}})
 	s.do("POST", pods, pod("p")).ok(201)
@@ -33,14 +36,15 @@ func TestConnectionsToNodes(t *testing.T) {
 	require.Contains(t, s.do("POST", pods+"/p/exec?command=ls", nil).ok(400).str("message"), "does not have a host assigned")
 	s.do("POST", "/api/v1/nodes", `{"metadata":{"name":"n1"},"status":{"addresses":[{"type":"InternalIP","address":"10.0.0.9"}]}}`).ok(201)
 	s.do("POST", pods+"/p/binding", `{"metadata":{"name":"p"},"target":{"name":"n1"}}`).ok(201)
-	get := func(path string) string {
-		got := s.do("GET", path, nil, "Authorization", "Bearer secret")
+	get := func(path string, header ...string) string {
+		got := s.do("GET", path, nil, append(header, "Authorization", "Bearer secret")...)
 		require.Equal(t, 200, got.code, "%s", got.body)
 		return string(got.body)
 	}
 	require.Equal(t, "GET /containerLogs/default/p/c?follow=true&tailLines=5", get(pods+"/p/log?follow=true&tailLines=5"))
-	require.Equal(t, "GET /exec/default/p/c?command=ls&command=-l&input=1&output=1", get(pods+"/p/exec?command=ls&command=-l&stdin=true&stdout=1"))
-	require.Equal(t, "GET /portForward/default/p?port=80", get(pods+"/p/portforward?ports=80"))
+	require.Equal(t, "GET /exec/default/p/c?command=ls&command=-l&input=1&output=1", get(pods+"/p/exec?command=ls&command=-l&stdin=true&stdout=1", upgrade...))
+	require.Equal(t, "GET /portForward/default/p?port=80", get(pods+"/p/portforward?ports=80", upgrade...))
+	require.Equal(t, "Upgrade request required", s.do("GET", pods+"/p/attach", nil).ok(400).str("message"))
 	require.Equal(t, "GET /metrics/cadvisor?a=b", get("/api/v1/nodes/n1/proxy/metrics/cadvisor?a=b"))
 	s.do("GET", pods+"/p/log?container=nope", nil).ok(400)
 	s.do("GET", pods+"/absent/log", nil).ok(404)
@@ -55,11 +59,11 @@ func TestLogsOfUnverifiedNodes(t *testing.T) {
 	node.Config.ErrorLog = log.New(io.Discard, "", 0)
 	node.StartTLS()
 	t.Cleanup(node.Close)
-	reads, refused := map[bool]int{}, 0
+	reads, refused, streams := map[bool]int{}, 0, []string(nil)
 	s := start(t, apiserver.Options{Local: true,
 		Nodes:           &http.Transport{TLSClientConfig: &tls.Config{RootCAs: x509.NewCertPool()}},
 		NodesUnverified: node.Client().Transport,
-		Metrics:         apiserver.Metrics{LogRead: func(unverified bool) { reads[unverified]++ }, LogRefused: func() { refused++ }}})
+		Metrics:         apiserver.Metrics{LogRead: func(unverified bool) { reads[unverified]++ }, LogRefused: func() { refused++ }, Streamed: func(of string) { streams = append(streams, of) }}})
 	at, err := url.Parse(node.URL)
 	require.NoError(t, err)
 	s.do("POST", "/api/v1/nodes", fmt.Sprintf(`{"metadata":{"name":"n"},"status":{"addresses":[{"type":"InternalIP","address":%q}],
@@ -73,8 +77,9 @@ func TestLogsOfUnverifiedNodes(t *testing.T) {
 		require.Equal(t, "/containerLogs/default/p/c?tailLines=3", string(got.body))
 	}
 	for _, path := range []string{pods + "/p/exec?command=ls&insecureSkipTLSVerifyBackend=true", "/api/v1/nodes/n/proxy/logs/?insecureSkipTLSVerifyBackend=true"} {
-		require.Contains(t, string(s.do("GET", path, nil).body), "certificate signed by unknown authority", path)
+		require.Contains(t, string(s.do("GET", path, nil, upgrade...).body), "certificate signed by unknown authority", path)
 	}
 	require.Equal(t, map[bool]int{true: 2, false: 2}, reads)
 	require.Equal(t, 2, refused)
+	require.Equal(t, []string{"exec"}, streams, "the one that was passed on")
 }

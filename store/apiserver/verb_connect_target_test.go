@@ -69,7 +69,7 @@ func TestProxyTargets(t *testing.T) {
 		node(ip, 10250)
 		check("node", s.do("GET", "/api/v1/nodes/n/proxy/metrics", nil))
 		check("log", s.do("GET", pods+"/placed/log", nil))
-		check("exec", s.do("POST", pods+"/placed/exec?command=ls&stdout=1", nil))
+		check("exec", s.do("POST", pods+"/placed/exec?command=ls&stdout=1", nil, upgrade...))
 	}
 	node("10.9.9.9", 6443)
 	require.Equal(t, 400, s.do("GET", "/api/v1/nodes/n/proxy/api/v1/secrets", nil).code, "the server itself")
