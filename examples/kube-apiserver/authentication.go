@@ -52,8 +52,8 @@ func (a *authentication) validate(given func(flag string) bool) error {
 // apply adds it to the options of the server, which must have the issuers of service account tokens.
 func (a *authentication) apply(o *controlplane.Options, m *apimetrics.Metrics, log *slog.Logger) (err error) {
 	o.Anonymous = a.anonymous
-	opts := authn.IssuersOptions{AccountIssuers: accountIssuers(o), Authenticated: m.TokenAuthenticated, Fetched: func(issuer string, err error) {
-		if m.KeysFetched(issuer, err); err != nil {
+	opts := authn.IssuersOptions{AccountIssuers: accountIssuers(o), Authenticated: m.TokenAuthenticated, Removed: m.IssuerRemoved, Fetched: func(issuer string, keySet []byte, err error) {
+		if m.KeysFetched(issuer, keySet, err); err != nil {
 			log.Error("fetching the keys of an issuer failed", "issuer", issuer, "err", err)
 		}
 	}}

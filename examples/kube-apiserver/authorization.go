@@ -13,7 +13,6 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
 	"github.com/keelson-dev/keelson/client/kubeconfig"
-	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
 	"github.com/keelson-dev/keelson/examples/internal/component"
 	"github.com/keelson-dev/keelson/store/authz"
@@ -128,7 +127,7 @@ func (a *authorization) ofFlags(log *slog.Logger) (map[string]authz.Authorizer, 
 }
 
 // accessReviewer sends SubjectAccessReviews of a version to the server of a kubeconfig.
-func accessReviewer(version string, from kubeconfig.Options, m rest.Metrics, log *slog.Logger) (authz.ReviewFunc, error) {
+func accessReviewer(version string, from kubeconfig.Options, m apimetrics.Requests, log *slog.Logger) (authz.ReviewFunc, error) {
 	if version == "v1" {
 		return reviewer[authorizationv1.SubjectAccessReview](from, m, log)
 	}

@@ -128,7 +128,8 @@ func (o *options) openStore(ctx context.Context, log *slog.Logger) (*opened, err
 		}
 		return &opened{st, func() { _ = st.Close() }}, nil // every acknowledged write is synced
 	}
-	eo := etcd.Options{Endpoints: o.etcdServers, Prefix: o.etcdPrefix, CompactInterval: o.etcdCompaction, Logger: log}
+	eo := etcd.Options{Endpoints: o.etcdServers, Prefix: o.etcdPrefix, CompactInterval: o.etcdCompaction, Logger: log,
+		LeaseGranted: func(keys int) { o.leaseGranted(keys) }}
 	if o.traces.tracer != nil {
 		eo.Calls = o.traces.tracer.Calls()
 	}
@@ -180,6 +181,7 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 		return nil, err
 	}
 	metrics := apimetrics.New()
+	o.leaseGranted = metrics.LeaseGranted // before the first write
 	metrics.Features(o.features)
 	co := controlplane.Options{
 		Server: apiserver.Options{
@@ -195,7 +197,7 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 			UnsafeDelete: o.features.Enabled(unsafeDeletion), CBOR: o.features.Enabled(cborServingAndStorage),
 			Handlers: o.handlers(), NodeAddressTypes: o.nodes.preferred(), MaxStreams: o.maxStreams,
 		},
-		BootstrapTokens: o.bootstrapTokens, Decided: metrics.Decided, TokenUsed: metrics.TokenUsed, ServiceAccountIssuers: o.issuers, JWKSURI: o.keysURI(), Audiences: o.audiences,
+		BootstrapTokens: o.bootstrapTokens, Decided: metrics.Decided, NodeGraphChanged: metrics.NodeGraphChanged, TokenUsed: metrics.TokenUsed, ServiceAccountIssuers: o.issuers, JWKSURI: o.keysURI(), Audiences: o.audiences,
 		Logger: log,
 	}
 	co.MaxTokenExpiration, co.NoExtendedTokens = o.maxTokenLife, !o.extendTokens
@@ -227,6 +229,7 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 		return nil, err
 	}
 	co.Server.Audit.Metrics = metrics.Audit()
+	o.nodes.read = metrics.AuthoritiesRead
 	if co.Server.Nodes, co.Server.NodesUnverified, err = o.nodes.transports(log); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -23,6 +24,8 @@ type nodeClient struct {
 	caFile, certFile, keyFile string
 	addressTypes              []string
 	timeout                   time.Duration // to connect, and again for the handshake
+	// read is called after each reading of caFile but the first, with labels of its outcome.
+	read func(result, reason string)
 	// dial opens connections; nil uses the network.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -73,6 +76,9 @@ func (n *nodeClient) transports(log *slog.Logger) (verified, unverified http.Rou
 	if err != nil {
 		return nil, nil, fmt.Errorf("kubelet client: %w", err)
 	}
+	if n.read != nil {
+		files.OnRead(func(changed bool, err error) { n.read(readOutcome(changed, err)) })
+	}
 	transport := func(insecure bool) http.RoundTripper {
 		return component.NewTransport(files, func(cfg *tls.Config) *http.Transport {
 			cfg.InsecureSkipVerify = insecure
@@ -81,6 +87,22 @@ func (n *nodeClient) transports(log *slog.Logger) (verified, unverified http.Rou
 		})
 	}
 	return transport(n.caFile == ""), transport(true), nil
+}
+
+// readOutcome returns the labels of a reading of authorities.
+func readOutcome(changed bool, err error) (result, reason string) {
+	_, unreadable := errors.AsType[*fs.PathError](err)
+	switch {
+	case unreadable:
+		return "failure", "read_error"
+	case errors.Is(err, component.ErrEmpty):
+		return "failure", "empty"
+	case err != nil:
+		return "failure", "ca_parse_error"
+	case changed:
+		return "success", "updated"
+	}
+	return "success", "unchanged"
 }
 
 func (n *nodeClient) connect(ctx context.Context, network, address string) (net.Conn, error) {

@@ -44,6 +44,7 @@ type options struct {
 	etcdPrefix                            string
 	etcdCAFile, etcdCertFile, etcdKeyFile string
 	etcdCompaction                        time.Duration
+	leaseGranted                          func(keys int) // by etcd, for some keys
 
 	serviceCIDR        string
 	issuers, audiences []string
@@ -88,7 +89,7 @@ func parse(args []string) (*options, error) {
 }
 
 func newOptions(gates *featuregate.Gate) *options {
-	return &options{features: gates, tls: component.TLS{CertName: "apiserver"}}
+	return &options{features: gates, tls: component.TLS{CertName: "apiserver"}, leaseGranted: func(int) {}}
 }
 
 // flagSet registers the flags. It is called once.

@@ -12,7 +12,9 @@ import (
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/kubeconfig"
 	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
 	"github.com/keelson-dev/keelson/examples/internal/component"
+	"github.com/keelson-dev/keelson/store/webhook"
 )
 
 // webhookServer is the connection to the server of a kubeconfig, and the path there.
@@ -21,7 +23,7 @@ type webhookServer struct {
 	path string
 }
 
-func connectWebhook(from kubeconfig.Options, m rest.Metrics) (*webhookServer, error) {
+func connectWebhook(from kubeconfig.Options, m apimetrics.Requests) (*webhookServer, error) {
 	cfg, err := kubeconfig.Load(from)
 	if err != nil {
 		return nil, err
@@ -36,14 +38,14 @@ func connectWebhook(from kubeconfig.Options, m rest.Metrics) (*webhookServer, er
 	}
 	address.Path, address.RawPath = "", ""
 	cfg.Host = address.String()
-	conn, err := rest.New(cfg, rest.Options{Warnings: rest.NoWarnings, Retries: 1, Metrics: m})
+	conn, err := rest.New(cfg, rest.Options{Warnings: rest.NoWarnings, Retries: 1, Metrics: m.Metrics})
 	return &webhookServer{conn, path}, err
 }
 
 // poster sends JSON to the server of a kubeconfig, whose address is that of the webhook, path included, and
 // returns the body of the response. Changes of the file are followed, of which those that cannot be used
 // change nothing; requests that are under way end on the connections that they are on.
-func poster(from kubeconfig.Options, m rest.Metrics, log *slog.Logger) (func(ctx context.Context, body []byte) ([]byte, error), error) {
+func poster(from kubeconfig.Options, m apimetrics.Requests, log *slog.Logger) (func(ctx context.Context, body []byte) ([]byte, error), error) {
 	var server *component.Reloaded[*webhookServer]
 	var err error
 	if from.Path != "" {
@@ -58,6 +60,11 @@ func poster(from kubeconfig.Options, m rest.Metrics, log *slog.Logger) (func(ctx
 	}
 	return func(ctx context.Context, body []byte) ([]byte, error) {
 		s := server.Get()
+		var lookups webhook.Lookups
+		if m.Looked != nil {
+			ctx = lookups.Trace(ctx)
+			defer func() { m.Looked(lookups.All()) }()
+		}
 		resp, err := s.conn.Do(ctx, &client.Request{Method: http.MethodPost, Path: s.path, ContentType: client.MediaJSON, Body: body})
 		if err != nil {
 			return nil, err
@@ -70,7 +77,7 @@ func poster(from kubeconfig.Options, m rest.Metrics, log *slog.Logger) (func(ctx
 func reviewer[R any, P interface {
 	*R
 	GroupVersionKind() schema.GroupVersionKind
-}](from kubeconfig.Options, m rest.Metrics, log *slog.Logger) (func(context.Context, P) (P, error), error) {
+}](from kubeconfig.Options, m apimetrics.Requests, log *slog.Logger) (func(context.Context, P) (P, error), error) {
 	post, err := poster(from, m, log)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -85,6 +87,34 @@ func TestClientFilesAreReloaded(t *testing.T) {
 			_, err := opened.List(t.Context(), "/", store.ListOptions{})
 			return err == nil && peer.accepted.Load() > before
 		}, time.Minute, 50*time.Millisecond)
+	})
+}
+
+// Each reading of the authorities of kubelets has an outcome, for the metric of kube-apiserver.
+func TestReadingsOfAuthorities(t *testing.T) {
+	ca, err := certs.NewAuthority("first")
+	require.NoError(t, err)
+	files := newClientFiles(t, ca)
+	synctest.Test(t, func(t *testing.T) {
+		var outcomes []string
+		n := &nodeClient{caFile: files.ca, timeout: time.Minute, dial: pipenet.New().Dial, read: func(result, reason string) { outcomes = append(outcomes, result+" "+reason) }}
+		transport, _, err := n.transports(slog.New(slog.DiscardHandler))
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // what is sent does not matter
+		for _, change := range []func() error{
+			func() error { return nil },
+			func() error { return os.WriteFile(files.ca, slices.Concat(ca.CertPEM(), ca.CertPEM()), 0o600) },
+			func() error { return os.WriteFile(files.ca, nil, 0o600) },
+			func() error { return os.WriteFile(files.ca, []byte("text"), 0o600) },
+			func() error { return os.Remove(files.ca) },
+		} {
+			require.NoError(t, change())
+			time.Sleep(component.ReloadEvery)
+			_, err := transport.RoundTrip(httptest.NewRequestWithContext(ctx, http.MethodGet, "https://node/", nil))
+			require.Error(t, err)
+		}
+		require.Equal(t, []string{"success unchanged", "success updated", "failure empty", "failure ca_parse_error", "failure read_error"}, outcomes)
 	})
 }
 

@@ -20,7 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/client/kubeconfig"
-	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
+	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/certs"
 	"github.com/keelson-dev/keelson/store/memory"
 )
@@ -188,6 +189,13 @@ func TestAdmissionWebhookCredentials(t *testing.T) {
 func startInMemory(t *testing.T, o *options) func(path string, body any) *httptest.ResponseRecorder {
 	t.Helper()
 	st := memory.New(memory.Options{})
+	t.Cleanup(func() { require.NoError(t, st.Close()) })
+	return startOver(t, o, st)
+}
+
+// startOver runs the server of o over a store, as startInMemory does.
+func startOver(t *testing.T, o *options, st store.Store) func(path string, body any) *httptest.ResponseRecorder {
+	t.Helper()
 	cp, err := o.controlPlane(st, discard)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -196,7 +204,6 @@ func startInMemory(t *testing.T, o *options) func(path string, body any) *httpte
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-done)
-		require.NoError(t, st.Close())
 	})
 	<-cp.Ready()
 	return func(path string, body any) *httptest.ResponseRecorder {
@@ -245,7 +252,7 @@ func TestWebhookKubeconfigIsFollowed(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, os.WriteFile(file, content(one), 0o600))
-	post, err := poster(kubeconfig.Options{Path: file}, rest.Metrics{}, discard)
+	post, err := poster(kubeconfig.Options{Path: file}, apimetrics.Requests{}, discard)
 	require.NoError(t, err)
 	end := underLoad(func() bool {
 		reply, err := post(t.Context(), []byte("{}"))
@@ -259,6 +266,6 @@ func TestWebhookKubeconfigIsFollowed(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 	end()
 
-	_, err = poster(kubeconfig.Options{Path: filepath.Join(t.TempDir(), "none")}, rest.Metrics{}, discard)
+	_, err = poster(kubeconfig.Options{Path: filepath.Join(t.TempDir(), "none")}, apimetrics.Requests{}, discard)
 	require.ErrorContains(t, err, "none")
 }

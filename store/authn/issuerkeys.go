@@ -35,7 +35,7 @@ const (
 type issuerKeys struct {
 	issuer, document string // URLs
 	client           *http.Client
-	fetched          func(issuer string, err error)
+	fetched          func(issuer string, keySet []byte, err error)
 
 	current atomic.Pointer[keySet]
 	mu      sync.Mutex // guards what follows
@@ -143,36 +143,38 @@ func (k *issuerKeys) run(f *keyFetch) {
 	defer close(f.done)
 	ctx, cancel := context.WithTimeout(context.Background(), fetchTimeout)
 	defer cancel()
-	keys, err := k.read(ctx)
+	keys, document, err := k.read(ctx)
 	if err == nil {
 		k.current.Store(&keySet{keys, time.Now()})
 	}
-	k.fetched(k.issuer, err)
+	k.fetched(k.issuer, document, err)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.running, k.err, k.ended = nil, err, time.Now()
 }
 
-// read reads the discovery document and the keys to which it leads.
-func (k *issuerKeys) read(ctx context.Context) ([]jose.JSONWebKey, error) {
+// read reads the discovery document and the keys to which it leads. It returns also the document with the
+// keys.
+func (k *issuerKeys) read(ctx context.Context) ([]jose.JSONWebKey, []byte, error) {
 	var document struct {
 		Issuer string `json:"issuer"`
 		Keys   string `json:"jwks_uri"`
 	}
-	if err := k.get(ctx, k.document, &document); err != nil {
-		return nil, fmt.Errorf("discovery: %w", err)
+	if _, err := k.get(ctx, k.document, &document); err != nil {
+		return nil, nil, fmt.Errorf("discovery: %w", err)
 	}
 	if document.Issuer != k.issuer {
-		return nil, fmt.Errorf("discovery: the document is of issuer %q, not %q", document.Issuer, k.issuer)
+		return nil, nil, fmt.Errorf("discovery: the document is of issuer %q, not %q", document.Issuer, k.issuer)
 	}
 	if !strings.HasPrefix(document.Keys, "https://") {
-		return nil, fmt.Errorf("discovery: jwks_uri %q is no https URL", document.Keys)
+		return nil, nil, fmt.Errorf("discovery: jwks_uri %q is no https URL", document.Keys)
 	}
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
-	if err := k.get(ctx, document.Keys, &set); err != nil {
-		return nil, fmt.Errorf("keys: %w", err)
+	data, err := k.get(ctx, document.Keys, &set)
+	if err != nil {
+		return nil, nil, fmt.Errorf("keys: %w", err)
 	}
 	var keys []jose.JSONWebKey
 	for _, text := range set.Keys {
@@ -183,36 +185,36 @@ func (k *issuerKeys) read(ctx context.Context) ([]jose.JSONWebKey, error) {
 		}
 	}
 	if len(keys) == 0 {
-		return nil, fmt.Errorf("keys: none of the %d at %s can be used", len(set.Keys), document.Keys)
+		return nil, nil, fmt.Errorf("keys: none of the %d at %s can be used", len(set.Keys), document.Keys)
 	}
-	return keys, nil
+	return keys, data, nil
 }
 
-// get reads a JSON document.
-func (k *issuerKeys) get(ctx context.Context, url string, out any) error {
+// get reads a JSON document, and returns its text too.
+func (k *issuerKeys) get(ctx context.Context, url string, out any) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.Header.Set("Accept", "application/json")
 	resp, err := k.client.Do(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s: %w", url, err)
+		return nil, fmt.Errorf("%s: %w", url, err)
 	case resp.StatusCode != http.StatusOK:
-		return fmt.Errorf("%s: the status is %s", url, resp.Status)
+		return nil, fmt.Errorf("%s: the status is %s", url, resp.Status)
 	case len(data) > maxDocument:
-		return fmt.Errorf("%s: more than %d bytes", url, maxDocument)
+		return nil, fmt.Errorf("%s: more than %d bytes", url, maxDocument)
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return fmt.Errorf("%s: %w", url, err)
+		return nil, fmt.Errorf("%s: %w", url, err)
 	}
-	return nil
+	return data, nil
 }
 
 // signingAlgorithms are those that tokens may be signed with.

@@ -28,10 +28,12 @@ type IssuersOptions struct {
 	// Dial opens connections to the issuers; nil means the network, and the proxy of the environment.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Authenticated is called for each token of an issuer: with its URL, whether it identifies a user, and
-	// how long that took. Fetched is called for each fetch of an issuer's keys. Both may be nil, must be fast
-	// and safe for concurrent use.
+	// how long that took. Fetched is called for each fetch of an issuer's keys, with the document that has
+	// them, and Removed when an issuer is no longer in force. All may be nil, must be fast and safe for
+	// concurrent use.
 	Authenticated func(issuer string, took time.Duration, err error)
-	Fetched       func(issuer string, err error)
+	Fetched       func(issuer string, keySet []byte, err error)
+	Removed       func(issuer string)
 }
 
 // Issuers authenticates the tokens of OpenID Connect issuers, JSON web tokens. A token of another issuer is
@@ -59,7 +61,7 @@ func NewIssuers(authenticators []JWTAuthenticator, opts IssuersOptions) (*Issuer
 		}
 	}
 	if s.opts.Fetched == nil {
-		s.opts.Fetched = func(string, error) {}
+		s.opts.Fetched = func(string, []byte, error) {}
 	}
 	next, err := s.build(authenticators)
 	if err != nil {
@@ -107,7 +109,12 @@ func (s *Issuers) Replace(ctx context.Context, authenticators []JWTAuthenticator
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	s.current.Store(&next)
+	before := *s.current.Swap(&next)
+	for url := range before {
+		if next[url] == nil && s.opts.Removed != nil {
+			s.opts.Removed(url)
+		}
+	}
 	return nil
 }
 

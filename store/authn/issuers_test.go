@@ -392,7 +392,10 @@ func TestIssuersUnreachable(t *testing.T) {
 					config.Issuer.CertificateAuthority = string(other.CertPEM())
 				}
 				var fetched []error
-				s, err := authn.NewIssuers([]authn.JWTAuthenticator{config}, authn.IssuersOptions{Dial: p.net.Dial, Fetched: func(issuer string, err error) { fetched = append(fetched, err) }})
+				s, err := authn.NewIssuers([]authn.JWTAuthenticator{config}, authn.IssuersOptions{Dial: p.net.Dial, Fetched: func(_ string, keySet []byte, err error) {
+					require.Equal(t, err == nil, strings.Contains(string(keySet), `"kid":"k"`), "%s", keySet)
+					fetched = append(fetched, err)
+				}})
 				require.NoError(t, err, "the server starts without the issuer")
 				token := sign(t, key, jose.ES256, p.of(nil))
 				began := time.Now()
@@ -429,7 +432,9 @@ func TestIssuersReplace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		key := signingKey(t, "k")
 		p := newProvider(t, key)
-		s := p.issuers(t, p.config())
+		var removed []string
+		s, err := authn.NewIssuers([]authn.JWTAuthenticator{p.config()}, authn.IssuersOptions{Dial: p.net.Dial, Removed: func(issuer string) { removed = append(removed, issuer) }})
+		require.NoError(t, err)
 		name := func() string {
 			resp, ok, err := s.AuthenticateToken(t.Context(), sign(t, key, jose.ES256, p.of(nil)))
 			require.NoError(t, err)
@@ -459,8 +464,10 @@ func TestIssuersReplace(t *testing.T) {
 		defer cancel()
 		require.ErrorIs(t, s.Replace(ctx, []authn.JWTAuthenticator{p.config()}), context.DeadlineExceeded)
 		close(p.stall)
+		require.Empty(t, removed)
 		require.NoError(t, s.Replace(t.Context(), nil))
 		require.Empty(t, name())
+		require.Equal(t, []string{"https://issuer.test"}, removed)
 	})
 }
 

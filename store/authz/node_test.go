@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -298,6 +299,30 @@ var nodeRules = []struct {
 
 // nodeOne returns the authorizer of a cluster in which a pod on the node n1 refers to some objects. loaded is
 // whether its graph is.
+// Changes of the graph are reported, but not objects that say the same as before or relate to no node.
+func TestNodeGraphChanges(t *testing.T) {
+	var seen []string
+	g := &authz.NodeGraph{Changed: func(change string, took time.Duration) {
+		require.GreaterOrEqual(t, took, time.Duration(0))
+		seen = append(seen, change)
+	}}
+	pod := &corev1.Pod{ObjectMeta: objectMeta("ns1", "p")}
+	g.Set(pod)
+	pod.Spec.NodeName = "n1"
+	g.Set(pod)
+	g.Set(pod)
+	volume := &corev1.PersistentVolume{ObjectMeta: objectMeta("", "v")}
+	g.Set(volume)
+	volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "ns1", Name: "c"}
+	g.Set(volume)
+	g.Set(&storagev1.VolumeAttachment{ObjectMeta: objectMeta("", "a"), Spec: storagev1.VolumeAttachmentSpec{NodeName: "n1"}})
+	g.Set(&resourcev1.ResourceSlice{ObjectMeta: objectMeta("", "s"), Spec: resourcev1.ResourceSliceSpec{NodeName: new("n1")}})
+	g.Delete(pod)
+	g.Delete(pod)
+	g.Delete(volume)
+	require.Equal(t, []string{"AddPod", "AddPV", "AddVolumeAttachment", "AddResourceSlice", "DeletePod", "DeletePV"}, seen)
+}
+
 func nodeOne(loaded bool) *authz.Node {
 	g := &authz.NodeGraph{}
 	p := &corev1.Pod{ObjectMeta: objectMeta("ns", "mine")}

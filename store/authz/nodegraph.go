@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
@@ -19,6 +20,10 @@ import (
 // every change, so that a decision costs a look-up or two whatever the size of the cluster, and a change what
 // it changes. The zero value is an empty graph. Safe for concurrent use.
 type NodeGraph struct {
+	// Changed, if set before the graph is used, is called after each change of it with what that was, such as
+	// AddPod or DeletePV, and how long it took. It must be fast and safe for concurrent use.
+	Changed func(change string, took time.Duration)
+
 	mu       sync.RWMutex
 	vertices map[object]*vertex
 	wanted   []object // of the pod or volume that is being added; kept for the next one
@@ -110,25 +115,43 @@ func (g *NodeGraph) needs(node string, o object) bool {
 // or replaces the one of its name; other types are a programming mistake and panic. Nothing of the object is
 // retained.
 func (g *NodeGraph) Set(obj metav1.Object) {
+	began, key := time.Now(), objectOf(obj)
+	if g.set(obj, key) {
+		g.changed("Add", key, began)
+	}
+}
+
+// changed reports a change since a time.
+func (g *NodeGraph) changed(what string, o object, since time.Time) {
+	if g.Changed != nil {
+		g.Changed(what+changeNames[o.kind], time.Since(since))
+	}
+}
+
+// changeNames are the names of the objects of Set in changes, those of kube-apiserver's metrics.
+var changeNames = map[objectKind]string{podObject: "Pod", volumeObject: "PV", attachmentObject: "VolumeAttachment", sliceObject: "ResourceSlice"}
+
+// set is Set, and reports whether the object has become a part of the graph or another one.
+func (g *NodeGraph) set(obj metav1.Object, key object) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.vertices == nil {
 		g.vertices = map[object]*vertex{}
 	}
 	g.wanted = g.wanted[:0]
-	key, node, claim := objectOf(obj), "", object{}
+	node, claim := "", object{}
 	switch o := obj.(type) {
 	case *corev1.Pod:
 		if node = o.Spec.NodeName; node == "" {
 			g.remove(key)
-			return
+			return false
 		}
 		g.wantPod(o)
 	case *corev1.PersistentVolume:
 		ref := o.Spec.ClaimRef
 		if ref == nil {
 			g.remove(key)
-			return
+			return false
 		}
 		claim = object{claimObject, ref.Namespace, ref.Name}
 		g.wantVolume(o, ref.Namespace)
@@ -139,14 +162,18 @@ func (g *NodeGraph) Set(obj metav1.Object) {
 			node = *o.Spec.NodeName
 		}
 	}
-	g.replace(key, node, claim)
+	return g.replace(key, node, claim)
 }
 
 // Delete removes an object of one of these types, if it is there; only type, namespace and name matter.
 func (g *NodeGraph) Delete(obj metav1.Object) {
+	began, key := time.Now(), objectOf(obj)
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.remove(objectOf(obj))
+	removed := g.remove(key)
+	g.mu.Unlock()
+	if removed {
+		g.changed("Delete", key, began)
+	}
 }
 
 // Begin is called before all objects of a type are added again, and End when they have been: it removes those
@@ -189,13 +216,14 @@ func objectOf(obj metav1.Object) object {
 }
 
 // replace gives an object a node that needs it (if any), a claim that leads to it (if any), and g.wanted as
-// what it leads to. An object that has all that already, as after most updates, costs no more than looking.
-func (g *NodeGraph) replace(key object, node string, claim object) {
+// what it leads to. An object that has all that already, as after most updates, costs no more than looking;
+// then the result is false.
+func (g *NodeGraph) replace(key object, node string, claim object) bool {
 	if v := g.vertices[key]; v != nil && v.added {
 		v.seen = true
 		if v.node == node && (v.claim == nil && claim == object{} || v.claim != nil && v.claim.object == claim) &&
 			slices.EqualFunc(v.next, g.wanted, func(v *vertex, o object) bool { return v.object == o }) {
-			return
+			return false
 		}
 	}
 	g.remove(key)
@@ -218,13 +246,14 @@ func (g *NodeGraph) replace(key object, node string, claim object) {
 		v.node = strings.Clone(node)
 		v.count(v.node, 1)
 	}
+	return true
 }
 
-// remove takes back what replace has done.
-func (g *NodeGraph) remove(key object) {
+// remove takes back what replace has done, and reports whether that was anything.
+func (g *NodeGraph) remove(key object) bool {
 	v := g.vertices[key]
 	if v == nil || !v.added {
-		return
+		return false
 	}
 	if v.node != "" {
 		v.count(v.node, -1)
@@ -241,6 +270,7 @@ func (g *NodeGraph) remove(key object) {
 	}
 	v.added, v.node, v.claim, v.next = false, "", nil, nil
 	g.drop(v)
+	return true
 }
 
 // count changes the count of a node for this object and all that follows from it.

@@ -32,7 +32,8 @@ type Options struct {
 	// templates of Workloads: the feature WorkloadAwarePreemption of Kubernetes. Otherwise new objects lose
 	// them.
 	GroupPriority bool
-	// Metrics are called as addresses and ports of services are allocated and repaired.
+	// Metrics are called as addresses and ports of services are allocated and repaired, and as certificates
+	// are issued.
 	Metrics Metrics
 	// Logger receives what cannot be returned. Nil discards.
 	Logger *slog.Logger
@@ -97,7 +98,7 @@ func (k *Kinds) Definitions(s *scheme.Scheme, more ...registry.Definition) ([]*r
 		return nil, err
 	}
 	out := slices.Clone(shared)
-	for _, d := range slices.Concat(k.coreOptions(s), k.events(s), k.groups(s), more) {
+	for _, d := range slices.Concat(k.coreOptions(s), k.events(s), k.groups(s), k.signings(s), more) {
 		if d.Info == nil {
 			continue
 		}

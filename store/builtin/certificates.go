@@ -2,6 +2,9 @@ package builtin
 
 import (
 	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1beta1"
@@ -13,22 +16,7 @@ import (
 
 // certificates returns the kinds of the group certificates.k8s.io.
 func certificates(s *scheme.Scheme) []registry.Definition {
-	return []registry.Definition{{
-		Info: kind[*certificatesv1.CertificateSigningRequest](s, certificatesv1.GroupVersion), Table: signingRequestTable,
-		Strategy: registry.Strategy{
-			PrepareCreate: prepareCSR,
-			PrepareUpdate: onBoth(func(csr, old *certificatesv1.CertificateSigningRequest) { csr.Spec = old.Spec }),
-			PrepareStatus: onBoth(func(csr, old *certificatesv1.CertificateSigningRequest) {
-				csr.Status.Conditions = keepApproval(csr.Status.Conditions, old.Status.Conditions)
-			}),
-		},
-		Fields: clusterScoped(field("spec.signerName", func(csr *certificatesv1.CertificateSigningRequest) string {
-			return csr.Spec.SignerName
-		})),
-		Subresources: map[string]registry.Subresource{
-			"approval": {Edit: edit(editApproval), Validate: check(certificatesv1.ValidateCertificateSigningRequestApproval)},
-		},
-	}, {
+	return []registry.Definition{signingRequests(s), {
 		Info: kind[*certificatesv1beta1.ClusterTrustBundle](s, certificatesv1beta1.GroupVersion), Table: trustBundleTable,
 		Strategy: registry.Strategy{VersionRequired: true},
 		Fields: clusterScoped(field("spec.signerName", func(b *certificatesv1beta1.ClusterTrustBundle) string {
@@ -47,6 +35,56 @@ func certificates(s *scheme.Scheme) []registry.Definition {
 			},
 		},
 	}}
+}
+
+// signingRequests returns the kind CertificateSigningRequest.
+func signingRequests(s *scheme.Scheme) registry.Definition {
+	return registry.Definition{
+		Info: kind[*certificatesv1.CertificateSigningRequest](s, certificatesv1.GroupVersion), Table: signingRequestTable,
+		Strategy: registry.Strategy{
+			PrepareCreate: prepareCSR,
+			PrepareUpdate: onBoth(func(csr, old *certificatesv1.CertificateSigningRequest) { csr.Spec = old.Spec }),
+			PrepareStatus: onBoth(func(csr, old *certificatesv1.CertificateSigningRequest) {
+				csr.Status.Conditions = keepApproval(csr.Status.Conditions, old.Status.Conditions)
+			}),
+		},
+		Fields: clusterScoped(field("spec.signerName", func(csr *certificatesv1.CertificateSigningRequest) string {
+			return csr.Spec.SignerName
+		})),
+		Subresources: map[string]registry.Subresource{
+			"approval": {Edit: edit(editApproval), Validate: check(certificatesv1.ValidateCertificateSigningRequestApproval)},
+		},
+	}
+}
+
+// signings returns the kind CertificateSigningRequest with its measurements, if there are any.
+func (k *Kinds) signings(s *scheme.Scheme) []registry.Definition {
+	if k.metrics.Issued == nil {
+		return nil
+	}
+	d := signingRequests(s)
+	d.Strategy.Reserve = func(_ context.Context, obj, old metav1.Object) (registry.Reservation, error) {
+		now, _ := obj.(*certificatesv1.CertificateSigningRequest)
+		before, _ := old.(*certificatesv1.CertificateSigningRequest)
+		if now == nil || before == nil || before.Spec.ExpirationSeconds == nil || len(before.Status.Certificate) > 0 || len(now.Status.Certificate) == 0 {
+			return registry.Reservation{}, nil
+		}
+		signer, honored := now.Spec.SignerName, expiresIn(now.Status.Certificate, time.Duration(*now.Spec.ExpirationSeconds)*time.Second)
+		return registry.Reservation{Done: func() { k.metrics.Issued(signer, honored) }}, nil
+	}
+	return []registry.Definition{d}
+}
+
+// expiresIn reports whether the first certificate of a chain in PEM is valid for about as long as was
+// requested, as kube-apiserver counts it: signers let certificates begin some minutes in the past.
+func expiresIn(chain []byte, requested time.Duration) bool {
+	for block, rest := pem.Decode(chain); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == "CERTIFICATE" && len(block.Headers) == 0 {
+			c, err := x509.ParseCertificate(block.Bytes)
+			return err == nil && (requested-c.NotAfter.Sub(c.NotBefore)).Abs() < 5*time.Minute+requested/20
+		}
+	}
+	return false
 }
 
 // prepareCSR sets the requesting user: signers decide by it, so it must not be the client's own claim.

@@ -10,9 +10,12 @@ import (
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
-// Metrics are hooks for measurements of the addresses and ports of services, which must be fast and safe for
-// concurrent use. Nil functions are skipped.
+// Metrics are hooks for measurements of the addresses and ports of services, and of certificates, which must
+// be fast and safe for concurrent use. Nil functions are skipped.
 type Metrics struct {
+	// Issued is called when a certificate for a signing request with spec.expirationSeconds has been stored:
+	// honored says that it is valid for about as long as requested.
+	Issued func(signer string, honored bool)
 	// Address is called when a cluster IP of a range has been allocated to a stored service, and when it
 	// could not be: named says that the service names it.
 	Address func(cidr netip.Prefix, named bool, err error, elapsed time.Duration)

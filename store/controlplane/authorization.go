@@ -43,7 +43,7 @@ var builtinModes = []string{"Node", "RBAC", "AlwaysAllow", "AlwaysDeny"}
 func newAuthorization(o *Options, a registry.Access) (*authorization, error) {
 	z := &authorization{decided: o.Decided, serves: o.Server.Scheme}
 	if slices.Contains(o.AuthorizationModes, "Node") {
-		z.relations = newNodeRelations(a, o.Logger)
+		z.relations = newNodeRelations(a, o.NodeGraphChanged, o.Logger)
 	}
 	if slices.Contains(o.AuthorizationModes, "RBAC") {
 		z.policy = newPolicy(a, o.Server.Scheme, o.Image, o.Logger)

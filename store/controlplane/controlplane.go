@@ -86,6 +86,8 @@ type Options struct {
 	// for an authorization review or an admission plugin. It must be fast and safe for concurrent use. It may
 	// be nil.
 	Decided func(mode string, d authz.Decision)
+	// NodeGraphChanged is authz.NodeGraph.Changed of the graph by which the mode Node decides. It may be nil.
+	NodeGraphChanged func(change string, took time.Duration)
 
 	// ServiceAccountIssuers name the server in tokens; nil means
 	// https://kubernetes.default.svc.cluster.local.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
@@ -37,8 +38,9 @@ var relatedResources = []struct {
 	{resourcev1.GroupVersion.WithResource("resourceslices"), &resourcev1.ResourceSlice{}},
 }
 
-func newNodeRelations(access registry.Access, log *slog.Logger) *nodeRelations {
+func newNodeRelations(access registry.Access, changed func(string, time.Duration), log *slog.Logger) *nodeRelations {
 	n := &nodeRelations{access: access, log: log}
+	n.graph.Changed = changed
 	n.missing.Store(int32(len(relatedResources)))
 	return n
 }

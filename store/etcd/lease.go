@@ -18,7 +18,8 @@ const (
 // leases grants leases that many keys share: a lease lives a little longer (5 %, at most a minute) than the
 // TTL it was granted for, and all keys with the same TTL share it until that surplus is used up.
 type leases struct {
-	client *clientv3.Client
+	client  *clientv3.Client
+	granted func(keys int) // Options.LeaseGranted
 
 	mu    sync.Mutex
 	byTTL map[int64]*lease
@@ -42,8 +43,12 @@ func (l *leases) get(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, 
 	if err != nil {
 		return 0, err
 	}
+	keys := 1
 	if surplus > 0 {
-		l.remember(seconds, &lease{id: resp.ID, expires: start.Add(time.Duration(resp.TTL) * time.Second), keys: 1})
+		keys += l.remember(seconds, &lease{id: resp.ID, expires: start.Add(time.Duration(resp.TTL) * time.Second), keys: 1})
+	}
+	if l.granted != nil {
+		l.granted(keys)
 	}
 	return resp.ID, nil
 }
@@ -59,13 +64,18 @@ func (l *leases) reuse(seconds int64, ttl time.Duration) (clientv3.LeaseID, bool
 	return known.id, true
 }
 
-func (l *leases) remember(seconds int64, fresh *lease) {
+// remember keeps a lease for the next keys, and returns how many keys the one before it has.
+func (l *leases) remember(seconds int64, fresh *lease) (before int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if known := l.byTTL[seconds]; known != nil {
+		before = known.keys
+	}
 	if len(l.byTTL) >= leaseMaxTTLs {
 		clear(l.byTTL)
 	}
 	l.byTTL[seconds] = fresh
+	return before
 }
 
 // forget drops all leases, so that every following key gets a new one.

@@ -60,6 +60,10 @@ type Options struct {
 	// CompactInterval is how often Run compacts; history older than one to two intervals is discarded. Zero
 	// means 5 min, negative never.
 	CompactInterval time.Duration
+	// LeaseGranted is called when etcd has granted a lease, with the number of keys that got the lease of the
+	// same TTL before it, and the key that it was granted for. It must be safe for concurrent use, and may be
+	// nil.
+	LeaseGranted func(keys int)
 	// Calls receives the calls of the client, for example to trace them; nil means that nothing does.
 	Calls stats.Handler
 	// Logger receives compactions and reconnects. Nil discards.
@@ -124,7 +128,7 @@ func New(ctx context.Context, opts Options) (*Store, error) {
 	}
 	s := &Store{
 		opts: opts, client: client,
-		leases:  leases{client: client, byTTL: map[int64]*lease{}},
+		leases:  leases{client: client, granted: opts.LeaseGranted, byTTL: map[int64]*lease{}},
 		done:    make(chan struct{}),
 		streams: map[*stream]struct{}{},
 	}

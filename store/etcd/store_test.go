@@ -73,7 +73,8 @@ func TestNoMemberAnswers(t *testing.T) {
 func TestLayoutAndLeases(t *testing.T) {
 	ctx := t.Context()
 	e := storetest.StartEtcd(t)
-	s := open(t, etcd.Options{Endpoints: []string{e.Endpoint}, Prefix: "registry/"})
+	var granted []int
+	s := open(t, etcd.Options{Endpoints: []string{e.Endpoint}, Prefix: "registry/", LeaseGranted: func(keys int) { granted = append(granted, keys) }})
 	for i := range 50 {
 		_, err := s.Create(ctx, fmt.Sprintf("/events/default/e%d", i), []byte("x"), store.WriteOptions{TTL: time.Hour})
 		require.NoError(t, err)
@@ -94,6 +95,16 @@ func TestLayoutAndLeases(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Create(ctx, "/events/default/next", nil, store.WriteOptions{TTL: time.Hour})
 	require.NoError(t, err, "a lease that is gone is replaced")
+	require.Equal(t, []int{1, 1}, granted)
+	const short = 20 * time.Second // whose leases live a second longer
+	keys := 0
+	require.Eventually(t, func() bool {
+		keys++
+		_, err = s.Create(ctx, fmt.Sprintf("/events/default/short%d", keys), nil, store.WriteOptions{TTL: short})
+		return err != nil || len(granted) == 4
+	}, time.Minute, 10*time.Millisecond)
+	require.NoError(t, err)
+	require.Equal(t, []int{1, keys}, granted[2:], "those of the lease before, and the one for which it was replaced")
 }
 
 func TestCompaction(t *testing.T) {

@@ -60,6 +60,8 @@ type Call struct {
 	Elapsed        time.Duration
 	// Deprecations are those of the server's certificate.
 	Deprecations []Deprecation
+	// Lookups are the resolutions of host names for the call.
+	Lookups []Lookup
 }
 
 // Credential identifies the caller of a webhook.
@@ -244,8 +246,10 @@ func (c *Client) post(ctx context.Context, client *http.Client, u *url.URL, head
 	r.Header.Set("User-Agent", "kube-apiserver-admission")
 	call := Call{Method: r.Method, Host: r.URL.Host, Sent: len(body)}
 	if c.options.Called != nil {
+		var lookups Lookups
+		r = r.WithContext(lookups.Trace(ctx))
 		defer func(began time.Time) {
-			call.Elapsed = time.Since(began)
+			call.Elapsed, call.Lookups = time.Since(began), lookups.All()
 			c.options.Called(call)
 		}(time.Now())
 	}

@@ -1,10 +1,12 @@
 package apimetrics
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,11 +23,15 @@ type access struct {
 	certificates                           prometheus.Histogram
 	configs                                map[string]*Config
 	tokens                                 *prometheus.HistogramVec
-	fetched                                *prometheus.GaugeVec
+	fetched, keySets                       *prometheus.GaugeVec
 	server                                 string // the hash of the server's identity; empty without one
+	graph                                  *prometheus.HistogramVec
 	series                                 *memo[outcome, outcomeSeries]
 	kinds                                  *memo[string, prometheus.Counter]
 	settled                                *memo[settlement, prometheus.Counter]
+
+	mu     sync.Mutex
+	keySet map[string]string // the hash of the keys in keySets, by issuer
 }
 
 // outcome is the result of an authentication or authorization.
@@ -64,6 +70,10 @@ func newAccess(r *prometheus.Registry) *access {
 			[]float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}, "result", "jwt_issuer_hash"),
 		fetched: promauto.With(r).NewGaugeVec(prometheus.GaugeOpts{Name: "apiserver_authentication_jwt_authenticator_jwks_fetch_last_timestamp_seconds",
 			Help: "Time of the last fetch of an issuer's keys by outcome and issuer."}, []string{"result", "jwt_issuer_hash", "apiserver_id_hash"}),
+		keySets: gauge(r, "apiserver_authentication_jwt_authenticator_jwks_fetch_last_key_set_info", "Hash of the keys of an issuer that were fetched last; always 1.",
+			"jwt_issuer_hash", "apiserver_id_hash", "hash"),
+		keySet:    map[string]string{},
+		graph:     histogram(r, "node_authorizer_graph_actions_duration_seconds", "Time of changes of the graph that relates objects to nodes.", prometheus.ExponentialBuckets(0.0001, 2, 12), "operation"),
 		decisions: counter(r, "apiserver_authorization_decisions_total", "Decisions of authorizers that settled a question.", "type", "name", "decision"),
 	}
 	a.kinds = newMemo(func(kind string) prometheus.Counter { return a.users.WithLabelValues(kind) })
@@ -140,6 +150,12 @@ func (m *Metrics) Decided(mode string, d authz.Decision) {
 	m.access.settled.of(settlement{mode, d}).Inc()
 }
 
+// NodeGraphChanged measures a change of the graph of the authorizer Node; it is for the options of a control
+// plane.
+func (m *Metrics) NodeGraphChanged(change string, took time.Duration) {
+	m.access.graph.WithLabelValues(change).Observe(took.Seconds())
+}
+
 // status is the label of an outcome.
 func status(err error) string {
 	if err != nil {
@@ -153,9 +169,36 @@ func (m *Metrics) TokenAuthenticated(issuer string, took time.Duration, err erro
 	m.access.tokens.WithLabelValues(status(err), hashOf(issuer)).Observe(took.Seconds())
 }
 
-// KeysFetched notes the fetch of an issuer's keys.
-func (m *Metrics) KeysFetched(issuer string, err error) {
-	m.access.fetched.WithLabelValues(status(err), hashOf(issuer), m.access.server).SetToCurrentTime()
+// KeysFetched notes the fetch of an issuer's keys, which are in the document keySet if there is no error.
+func (m *Metrics) KeysFetched(issuer string, keySet []byte, err error) {
+	a := m.access
+	a.fetched.WithLabelValues(status(err), hashOf(issuer), a.server).SetToCurrentTime()
+	if err == nil {
+		a.setKeys(issuer, hashed(string(keySet)))
+	}
+}
+
+// IssuerRemoved removes what KeysFetched has noted.
+func (m *Metrics) IssuerRemoved(issuer string) {
+	for _, err := range []error{nil, context.Canceled} {
+		m.access.fetched.DeleteLabelValues(status(err), hashOf(issuer), m.access.server)
+	}
+	m.access.setKeys(issuer, "")
+}
+
+// setKeys notes the hash of the current keys of an issuer; empty for none.
+func (a *access) setKeys(issuer, hash string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := a.keySet[issuer]
+	delete(a.keySet, issuer)
+	if hash != "" {
+		a.keySets.WithLabelValues(hashOf(issuer), a.server, hash).Set(1)
+		a.keySet[issuer] = hash
+	}
+	if before != "" && before != hash {
+		a.keySets.DeleteLabelValues(hashOf(issuer), a.server, before)
+	}
 }
 
 // hashOf is the label of an issuer, whose URL may be confidential.

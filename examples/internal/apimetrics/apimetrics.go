@@ -40,6 +40,7 @@ type Metrics struct {
 	handshakes             prometheus.Counter
 	logReads               *prometheus.CounterVec
 	logRefusals            prometheus.Counter
+	streamed               *prometheus.CounterVec
 	health                 *prometheus.GaugeVec
 	healthTotal            *prometheus.CounterVec
 	flows                  *flows
@@ -94,6 +95,7 @@ func New() *Metrics {
 			[]float64{0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60}, "group", "version", "resource", "scope"),
 		logReads:    counter(r, "kube_apiserver_pod_logs_insecure_backend_total", "Requests for logs of pods by whether kubelets' certificates are checked: enforce_tls, skip_tls_allowed.", "usage"),
 		logRefusals: counter(r, "kube_apiserver_pod_logs_backend_tls_failure_total", "Requests for logs of pods that failed because the kubelet's certificate is not valid.").WithLabelValues(),
+		streamed:    counter(r, "apiserver_websocket_streaming_requests_total", "Requests for exec, attach and port-forward, all of which kubelets serve themselves.", "subresource", "proxy_type"),
 		filters: histogram(r, "apiserver_request_filter_duration_seconds", "Time of a step of a request before its verb.",
 			[]float64{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 5.0, 10.0, 15.0, 30.0}, "filter"),
 		handshakes:  counter(r, "apiserver_tls_handshake_errors_total", "Connections that were given up before TLS was agreed on.").WithLabelValues(),
@@ -224,6 +226,7 @@ func (m *Metrics) Hooks() apiserver.Metrics {
 			m.logReads.WithLabelValues(usage).Inc()
 		},
 		LogRefused: m.logRefusals.Inc,
+		Streamed:   func(subresource string) { m.streamed.WithLabelValues(subresource, "proxied_to_kubelet").Inc() },
 		WatchEvents: func(gvr schema.GroupVersionResource) func(bytes int) {
 			events, sizes := m.watchEvents.WithLabelValues(gvr.Group, gvr.Version, gvr.Resource), m.watchSizes.WithLabelValues(gvr.Group, gvr.Version, gvr.Resource)
 			return func(bytes int) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/featuregate"
 	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/cache"
@@ -32,6 +33,8 @@ func TestFamilies(t *testing.T) {
 	s, err := apiserver.New(o)
 	require.NoError(t, err)
 	require.NoError(t, m.Watch(s))
+	m.Features(featuregate.New(featuregate.MajorMinor(1, 36)))
+	requireEach(t, m)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { _ = s.Run(ctx); close(done) }()

@@ -46,17 +46,23 @@ func (q *queues) hooks(name string) *workqueue.Metrics {
 
 // client holds the metrics of requests that the server sends to webhooks.
 type client struct {
-	requests              *prometheus.CounterVec
+	requests, tried       *prometheus.CounterVec
 	times, sent, received *prometheus.HistogramVec
-	missingSAN, sha1      prometheus.Counter // certificates of webhooks
+	queued, lookups       *prometheus.HistogramVec
+	reloads               *prometheus.CounterVec // of authorities
+	missingSAN, sha1      prometheus.Counter     // certificates of webhooks
 }
 
 func newClient(r *prometheus.Registry) client {
 	sizes := []float64{64, 256, 512, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216}
+	times := []float64{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60}
 	return client{
-		requests: counter(r, "rest_client_requests_total", "Requests that the server has sent.", "code", "method", "host"),
-		times: histogram(r, "rest_client_request_duration_seconds", "Time until the answer to requests that the server has sent.",
-			[]float64{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60}, "verb", "host"),
+		requests:   counter(r, "rest_client_requests_total", "Requests that the server has sent.", "code", "method", "host"),
+		tried:      counter(r, "rest_client_request_retries_total", "Requests that the server has sent again.", "code", "verb", "host"),
+		times:      histogram(r, "rest_client_request_duration_seconds", "Time until the answer to requests that the server has sent.", times, "verb", "host"),
+		queued:     histogram(r, "rest_client_rate_limiter_duration_seconds", "Time that requests of the server waited for others to end.", times, "verb", "host"),
+		lookups:    histogram(r, "rest_client_dns_resolution_duration_seconds", "Time to resolve the names of hosts that the server sends requests to.", times[:len(times)-1], "host"),
+		reloads:    counter(r, "rest_client_transport_ca_reload_total", "Readings of the authorities that the server checks kubelets by.", "result", "reason"),
 		sent:       histogram(r, "rest_client_request_size_bytes", "Size of requests that the server has sent.", sizes, "verb", "host"),
 		received:   histogram(r, "rest_client_response_size_bytes", "Size of answers to requests that the server has sent.", sizes, "verb", "host"),
 		missingSAN: counter(r, "apiserver_webhooks_x509_missing_san_total", "Calls of webhooks whose certificate has no alternative names.").WithLabelValues(),
@@ -73,6 +79,13 @@ func (c *client) called(call webhook.Call) {
 	c.sent.WithLabelValues(call.Method, call.Host).Observe(float64(call.Sent))
 	for _, d := range call.Deprecations {
 		deprecated(d, c.missingSAN, c.sha1)
+	}
+	c.looked(call.Lookups)
+}
+
+func (c *client) looked(up []webhook.Lookup) {
+	for _, l := range up {
+		c.lookups.WithLabelValues(l.Host).Observe(l.Elapsed.Seconds())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/store/authz"
+	"github.com/keelson-dev/keelson/store/webhook"
 )
 
 // reviews holds the metrics of webhooks that authorize.
@@ -38,8 +39,29 @@ func codeOf(code int) string {
 	return strconv.Itoa(code)
 }
 
+// Requests are the hooks for connections of the server to others.
+type Requests struct {
+	rest.Metrics
+	// Looked measures the resolutions of host names for a request.
+	Looked func([]webhook.Lookup)
+}
+
 // Requests returns the hooks for connections of the server to others.
-func (m *Metrics) Requests() rest.Metrics { return rest.Metrics{Request: m.client.requested} }
+func (m *Metrics) Requests() Requests {
+	c := &m.client
+	return Requests{Looked: c.looked, Metrics: rest.Metrics{
+		Request: c.requested,
+		Retry:   func(t rest.Target, code int) { c.tried.WithLabelValues(codeOf(code), t.Method, t.Host).Inc() },
+		Queued: func(t rest.Target, waited time.Duration) {
+			c.queued.WithLabelValues(t.Method, t.Host).Observe(waited.Seconds())
+		},
+	}}
+}
+
+// AuthoritiesRead counts a reading of the authorities that the server checks kubelets by.
+func (m *Metrics) AuthoritiesRead(result, reason string) {
+	m.client.reloads.WithLabelValues(result, reason).Inc()
+}
 
 // AuthorizationWebhook returns the hooks for the authorization webhook with that name.
 func (m *Metrics) AuthorizationWebhook(name string) authz.WebhookMetrics {

@@ -143,7 +143,14 @@ func TestReviews(t *testing.T) {
 	access.Matched(false, errors.New("x"), time.Millisecond)
 	m.Requests().Request(rest.Target{Method: "POST", Host: "a.test:443"}, 200, time.Second)
 	m.Requests().Request(rest.Target{Method: "POST", Host: "a.test:443"}, 0, time.Second)
-	m.Hooks().Admission.Called(webhook.Call{Method: "POST", Host: "b.test", Deprecations: []webhook.Deprecation{webhook.MissingSAN, webhook.InsecureSHA1}})
+	m.Requests().Retry(rest.Target{Method: "POST", Host: "a.test:443"}, 503)
+	m.Requests().Queued(rest.Target{Method: "POST", Host: "a.test:443"}, 2*time.Second)
+	m.Requests().Looked([]webhook.Lookup{{Host: "a.test", Elapsed: time.Second}})
+	m.AuthoritiesRead("failure", "empty")
+	m.NodeGraphChanged("AddPod", time.Millisecond)
+	m.LeaseGranted(7)
+	m.Hooks().Streamed("exec")
+	m.Hooks().Admission.Called(webhook.Call{Method: "POST", Host: "b.test", Lookups: []webhook.Lookup{{Host: "b.test", Elapsed: time.Second}}, Deprecations: []webhook.Deprecation{webhook.MissingSAN, webhook.InsecureSHA1}})
 	m.Aggregation().Deprecated("v1.a.test", webhook.MissingSAN)
 	const cache, accounts, webhooks = "authentication_token_cache_", "serviceaccount_", "apiserver_authorization_"
 	p.has(
@@ -157,6 +164,10 @@ func TestReviews(t *testing.T) {
 		webhooks+`match_condition_exclusions_total{name="w",type="Webhook"} 1`, webhooks+`match_condition_evaluation_errors_total{name="w",type="Webhook"} 1`,
 		webhooks+`match_condition_evaluation_seconds_count{name="w",type="Webhook"} 2`,
 		`rest_client_requests_total{code="200",host="a.test:443",method="POST"} 1`, `rest_client_requests_total{code="<error>",host="a.test:443",method="POST"} 1`,
+		`rest_client_request_retries_total{code="503",host="a.test:443",verb="POST"} 1`, `rest_client_rate_limiter_duration_seconds_sum{host="a.test:443",verb="POST"} 2`,
+		`rest_client_dns_resolution_duration_seconds_count{host="a.test"} 1`, `rest_client_dns_resolution_duration_seconds_sum{host="b.test"} 1`,
+		`rest_client_transport_ca_reload_total{reason="empty",result="failure"} 1`, `node_authorizer_graph_actions_duration_seconds_count{operation="AddPod"} 1`,
+		"etcd_lease_object_counts_sum 7", `apiserver_websocket_streaming_requests_total{proxy_type="proxied_to_kubelet",subresource="exec"} 1`,
 		"apiserver_webhooks_x509_missing_san_total 1", "apiserver_webhooks_x509_insecure_sha1_total 1",
 		"apiserver_kube_aggregator_x509_missing_san_total 1", "apiserver_kube_aggregator_x509_insecure_sha1_total 0",
 	)

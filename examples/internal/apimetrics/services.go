@@ -2,6 +2,7 @@ package apimetrics
 
 import (
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,9 +10,10 @@ import (
 	"github.com/keelson-dev/keelson/store/builtin"
 )
 
-// services holds the metrics of the addresses and ports of services. How many are allocated is in the
-// server's state.
+// services holds the metrics of the addresses and ports of services, and of certificates that are issued. How
+// many addresses are allocated is in the server's state.
 type services struct {
+	requested, honored       *prometheus.CounterVec // lives of certificates
 	addresses, lostAddresses *prometheus.CounterVec
 	times                    *prometheus.HistogramVec
 	ports, lostPorts         *prometheus.CounterVec
@@ -22,6 +24,8 @@ type services struct {
 func newServices(r *prometheus.Registry) *services {
 	const cluster, node = "kube_apiserver_clusterip_allocator_", "kube_apiserver_nodeport_allocator_"
 	s := &services{
+		requested:     counter(r, "apiserver_certificates_registry_csr_requested_duration_total", "Certificates issued for requests that say how long they shall be valid.", "signerName"),
+		honored:       counter(r, "apiserver_certificates_registry_csr_honored_duration_total", "Certificates among them that are valid for that long.", "signerName"),
 		addresses:     counter(r, cluster+"allocation_total", "Cluster IPs allocated, by whether the service names them (static).", "cidr", "scope"),
 		lostAddresses: counter(r, cluster+"allocation_errors_total", "Cluster IPs that could not be allocated.", "cidr", "scope"),
 		times:         histogram(r, cluster+"allocation_duration_seconds", "Time to allocate a cluster IP.", prometheus.DefBuckets, "cidr"),
@@ -54,6 +58,15 @@ func scopeOf(named bool) string {
 
 func (s *services) hooks() builtin.Metrics {
 	return builtin.Metrics{
+		Issued: func(signer string, honored bool) {
+			if !strings.HasPrefix(signer, "kubernetes.io/") {
+				signer = "other" // of an unbounded number
+			}
+			s.requested.WithLabelValues(signer).Inc()
+			if honored {
+				s.honored.WithLabelValues(signer).Inc()
+			}
+		},
 		Address: func(cidr netip.Prefix, named bool, err error, elapsed time.Duration) {
 			s.times.WithLabelValues(cidr.String()).Observe(elapsed.Seconds())
 			if err != nil {

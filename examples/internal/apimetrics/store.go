@@ -19,6 +19,7 @@ import (
 type requests struct {
 	durations     *prometheus.HistogramVec
 	total, errors *prometheus.CounterVec
+	leases        prometheus.Observer
 	series        *memo[storeRequest, storeSeries]
 	resources     atomic.Pointer[registry.Registry] // nil until Watch
 	known         atomic.Pointer[prefixes]
@@ -46,6 +47,7 @@ func newRequests(r *prometheus.Registry) *requests {
 	q := &requests{
 		durations: histogram(r, "etcd_request_duration_seconds", "Time of requests to the store.", durationBuckets, "operation", "group", "resource"),
 		total:     counter(r, "etcd_requests_total", "Requests to the store.", "operation", "group", "resource"),
+		leases:    histogram(r, "etcd_lease_object_counts", "Keys that have got a lease of etcd when it was replaced.", []float64{10, 50, 100, 500, 1000, 2500, 5000}).WithLabelValues(),
 		errors:    counter(r, "etcd_request_errors_total", "Requests to the store that failed.", "operation", "group", "resource"),
 	}
 	q.series = newMemo(func(k storeRequest) storeSeries {
@@ -98,6 +100,9 @@ func (q *requests) done(operation, key string, began time.Time, err error) {
 		s.errors.Inc()
 	}
 }
+
+// LeaseGranted counts the keys of a lease that another one has replaced; it is for the options of a store.
+func (m *Metrics) LeaseGranted(keys int) { m.stored.leases.Observe(float64(keys)) }
 
 // Store returns s with its requests measured; watches and requests for progress are not.
 func (m *Metrics) Store(s store.Store) store.Store { return &measured{Store: s, requests: m.stored} }

@@ -9,7 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
 )
 
 // family is the samples of /metrics with one name.
@@ -89,6 +93,48 @@ func upstreams(t *testing.T) map[string]*family {
 	}
 	return out
 }
+
+// absent are the families of testdata/absent.txt: the beginnings of their names.
+func absent(t *testing.T) (out []string) {
+	t.Helper()
+	lines, err := os.ReadFile("testdata/absent.txt")
+	require.NoError(t, err)
+	for line := range strings.Lines(string(lines)) {
+		prefix, why, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if prefix == "#" {
+			continue
+		}
+		require.True(t, ok && why != "", line)
+		out = append(out, prefix)
+	}
+	return out
+}
+
+// requireEach requires of each family of Kubernetes 1.36 either that the server has it or that it is absent.
+func requireEach(t *testing.T, m *apimetrics.Metrics) {
+	t.Helper()
+	descriptions := make(chan *prometheus.Desc)
+	go func() {
+		defer close(descriptions)
+		m.Describe(descriptions)
+	}()
+	here, without, used := map[string]bool{}, absent(t), map[string]bool{}
+	for d := range descriptions {
+		here[describedName.FindStringSubmatch(d.String())[1]] = true
+	}
+	for name := range upstreams(t) {
+		i := slices.IndexFunc(without, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+		assert.NotEqual(t, here[name], i >= 0, "%s is here: %v", name, here[name])
+		if i >= 0 {
+			used[without[i]] = true
+		}
+	}
+	for _, prefix := range without {
+		assert.True(t, used[prefix], "Kubernetes has no family %s", prefix)
+	}
+}
+
+var describedName = regexp.MustCompile(`fqName: "([^"]+)"`)
 
 // requireUpstreams requires every family of the server to have the name, type, labels and buckets that
 // Kubernetes 1.36 has (testdata/families.txt), and returns them.

@@ -28,6 +28,7 @@ type Reloaded[T any] struct {
 	files []string
 	parse func(contents [][]byte) (T, error)
 	log   *slog.Logger
+	read  func(changed bool, err error) // called after each reading of the files but the first; may be nil
 
 	first  *T // the value of the start
 	value  atomic.Pointer[T]
@@ -74,7 +75,11 @@ func (r *Reloaded[T]) Hash() string {
 
 // refresh loads the files again. An error is logged once.
 func (r *Reloaded[T]) refresh() {
+	before := r.value.Load()
 	err := r.load()
+	if r.read != nil {
+		r.read(r.value.Load() != before, err)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	text := ""

@@ -33,6 +33,15 @@ func NewClientTLS(log *slog.Logger, caFile, certFile, keyFile string) (*ClientTL
 	return &c, nil
 }
 
+// OnRead makes read be called after each reading of the authorities but the first, with whether they have
+// changed; the error is ErrEmpty, one of reading the file, or says that it has no certificate. It must be
+// called before the first connection.
+func (c *ClientTLS) OnRead(read func(changed bool, err error)) {
+	if c.authorities != nil {
+		c.authorities.read = read
+	}
+}
+
 // Config returns the configuration of a new connection.
 func (c *ClientTLS) Config() *tls.Config {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
@@ -90,8 +99,14 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
+// ErrEmpty is the error of a file of authorities without content.
+var ErrEmpty = errors.New("it is empty")
+
 // ReadPool reads the certificates of authorities.
 func ReadPool(contents [][]byte) (*x509.CertPool, error) {
+	if len(contents[0]) == 0 {
+		return nil, ErrEmpty
+	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(contents[0]) {
 		return nil, errors.New("there is no certificate in it")
