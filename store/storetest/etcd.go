@@ -19,6 +19,7 @@ type Etcd struct {
 	Endpoint string
 
 	t       testing.TB
+	health  string // URL of its health
 	binary  string
 	args    []string
 	log     string
@@ -30,7 +31,15 @@ type Etcd struct {
 // one the test is skipped, or fails if CI is "true". More arguments are passed on to etcd.
 func StartEtcd(t testing.TB, args ...string) *Etcd {
 	t.Helper()
-	return startMembers(t, findEtcd(t), 1, args)[0]
+	return startMembers(t, findEtcd(t), 1, "http", args)[0]
+}
+
+// StartSecureEtcd starts an etcd, as StartEtcd does, that serves over TLS with the pair of certFile and
+// keyFile, and only clients with a certificate by one of the authorities in caFile. It reads the pair for
+// each connection, the authorities when it starts.
+func StartSecureEtcd(t testing.TB, caFile, certFile, keyFile string) *Etcd {
+	t.Helper()
+	return startMembers(t, findEtcd(t), 1, "https", []string{"--client-cert-auth", "--trusted-ca-file=" + caFile, "--cert-file=" + certFile, "--key-file=" + keyFile})[0]
 }
 
 func findEtcd(t testing.TB) string {
@@ -51,17 +60,22 @@ func findEtcd(t testing.TB) string {
 // StartEtcdCluster starts n members of one cluster, as StartEtcd does.
 func StartEtcdCluster(t testing.TB, n int, args ...string) []*Etcd {
 	t.Helper()
-	return startMembers(t, findEtcd(t), n, args)
+	return startMembers(t, findEtcd(t), n, "http", args)
 }
 
-func startMembers(t testing.TB, binary string, n int, args []string) []*Etcd {
+func startMembers(t testing.TB, binary string, n int, scheme string, args []string) []*Etcd {
 	t.Helper()
 	members := make([]*Etcd, n)
 	var cluster []string
 	for i := range members {
-		client, peer, name, dir := freePort(t), freePort(t), fmt.Sprintf("m%d", i), t.TempDir()
+		plain, peer, name, dir := freePort(t), freePort(t), fmt.Sprintf("m%d", i), t.TempDir()
+		client := scheme + strings.TrimPrefix(plain, "http")
 		cluster = append(cluster, name+"="+peer)
-		members[i] = &Etcd{Endpoint: client, t: t, binary: binary, log: filepath.Join(dir, "etcd.log")}
+		members[i] = &Etcd{Endpoint: client, t: t, health: plain, binary: binary, log: filepath.Join(dir, "etcd.log")}
+		if client != plain { // which only clients with a certificate reach
+			members[i].health = freePort(t)
+			args = append(args, "--listen-metrics-urls="+members[i].health)
+		}
 		members[i].args = []string{
 			"--name=" + name, "--data-dir=" + filepath.Join(dir, "data"),
 			"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
@@ -141,7 +155,7 @@ func (e *Etcd) waitHealthy() {
 func (e *Etcd) healthy(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.Endpoint+"/health", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.health+"/health", nil)
 	if err != nil {
 		return false
 	}
