@@ -39,16 +39,16 @@ func (r *reloading) write(name string, data []byte) {
 	require.NoError(r.t, os.WriteFile(r.at(name), data, 0o600))
 }
 
-// start runs the control plane, and returns a function that ends it.
-func (r *reloading) start(first *certs.Authority) (stop func()) {
+// start runs the control plane, with more flags, and returns a function that ends it.
+func (r *reloading) start(first *certs.Authority, more ...string) (stop func()) {
 	for _, name := range []string{"serving", "kubelet"} {
 		r.write(name+".crt", r.before.CertPEM())
 		r.write(name+".key", r.before.KeyPEM())
 	}
 	r.write("ca.crt", first.CertPEM())
 	r.write("sa.key", r.before.KeyPEM())
-	o, err := parse([]string{"--storage-backend=memory", "--client-ca-file=" + r.at("ca.crt"), "--tls-cert-file=" + r.at("serving.crt"), "--tls-private-key-file=" + r.at("serving.key"),
-		"--kubelet-client-certificate=" + r.at("kubelet.crt"), "--kubelet-client-key=" + r.at("kubelet.key"), "--service-account-issuer=https://me", "--service-account-signing-key-file=" + r.at("sa.key")})
+	o, err := parse(append([]string{"--storage-backend=memory", "--client-ca-file=" + r.at("ca.crt"), "--tls-cert-file=" + r.at("serving.crt"), "--tls-private-key-file=" + r.at("serving.key"),
+		"--kubelet-client-certificate=" + r.at("kubelet.crt"), "--kubelet-client-key=" + r.at("kubelet.key"), "--service-account-issuer=https://me", "--service-account-signing-key-file=" + r.at("sa.key")}, more...))
 	require.NoError(r.t, err)
 	log := slog.New(slog.DiscardHandler)
 	st := memory.New(memory.Options{})

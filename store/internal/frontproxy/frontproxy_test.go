@@ -6,11 +6,15 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/store/authn"
@@ -58,6 +62,46 @@ func TestFilesOfTheClientChange(t *testing.T) {
 		s.roots.Store(s.ca.Pool())
 		require.NoError(t, get())
 		<-s.got
+	})
+}
+
+// While the certificate and the authorities are replaced, no request fails.
+func TestNoRequestFailsWhileFilesOfTheClientChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		c := s.client(t, "0")
+		var sent sync.WaitGroup
+		ended := make(chan struct{})
+		for range 3 {
+			sent.Go(func() {
+				for range 200 {
+					_, _, err := c.Get(t.Context(), &authn.User{Name: "ann"}, s.url, http.Header{}, 10)
+					assert.NoError(t, err)
+					time.Sleep(time.Millisecond)
+				}
+			})
+		}
+		go func() {
+			sent.Wait()
+			close(ended)
+		}()
+		names, replace := map[string]bool{}, time.NewTicker(7*time.Millisecond)
+		defer replace.Stop()
+		for i := 0; ; {
+			select {
+			case r := <-s.got:
+				names[r.TLS.PeerCertificates[0].Subject.CommonName] = true
+				continue
+			case <-ended:
+			case <-replace.C:
+				i++
+				s.identify(t, strconv.Itoa(i))
+				s.roots.Store(s.ca.Pool())
+				continue
+			}
+			break
+		}
+		require.Greater(t, len(names), 1)
 	})
 }
 
