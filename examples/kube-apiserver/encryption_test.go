@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -94,6 +95,43 @@ func TestEncryptionReload(t *testing.T) {
 	require.NoError(t, err)
 	for _, kv := range list.Items {
 		require.NotContains(t, string(kv.Value), "password", kv.Key)
+	}
+}
+
+// No byte of a secret is in the files of a store on disk, in plain text or in base64.
+func TestNoByteOfASecretIsOnDisk(t *testing.T) {
+	config, dir := filepath.Join(t.TempDir(), "encryption.yaml"), t.TempDir()
+	require.NoError(t, os.WriteFile(config, []byte(encryptionHead+"  - aesgcm: {keys: ["+cipherKey("k1", '1')+"]}\n"), 0o600))
+	o, err := parse([]string{"--storage-backend=file", "--storage-dir=" + dir, "--encryption-provider-config=" + config, "--token-auth-file=" + tokenFile(t), "--authorization-mode=AlwaysAllow",
+		"--generate-service-account-key"})
+	require.NoError(t, err)
+	st, err := o.openStore(t.Context(), discard)
+	require.NoError(t, err)
+	t.Run("server", func(t *testing.T) {
+		post := startOver(t, o, st)
+		for path, body := range map[string]map[string]any{
+			"secrets": {"stringData": map[string]string{"k": "secret-1234-text"}, "data": map[string][]byte{"d": []byte("secret-1234-data")}}, "configmaps": {"data": map[string]string{"k": "public-1234-text"}},
+		} {
+			body["metadata"] = map[string]string{"name": "a"}
+			require.Equal(t, http.StatusCreated, post("/api/v1/namespaces/kube-system/"+path, body).Code)
+		}
+	})
+	st.close()
+	var all []byte
+	require.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		all = append(all, data...)
+		return err
+	}))
+	require.Contains(t, string(all), "public-1234-text")
+	require.Contains(t, string(all), "k8s:enc:aesgcm:v1:k1:")
+	require.NotContains(t, string(all), "secret-1234")
+	for offset := range 3 { // the ways in which base64 may divide it
+		part := base64.StdEncoding.EncodeToString([]byte("secret-1234-text")[offset:])
+		require.NotContains(t, string(all), part[:12])
 	}
 }
 
