@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -203,8 +204,16 @@ func TestFlowsThatWait(t *testing.T) {
 	close(held.release)
 	<-done
 	<-done
-	for range 3 { // at once, so that their connections are of one level
-		go p.do("ann", "GET", configMaps+"?watch=1&timeoutSeconds=1", "", 200)
+	watching, enough := context.WithCancel(t.Context())
+	var watches sync.WaitGroup
+	defer watches.Wait()
+	defer enough()
+	for range 3 {
+		watches.Go(func() {
+			r := httptest.NewRequestWithContext(watching, "GET", configMaps+"?watch=1", nil)
+			r.Header.Set("Authorization", "Bearer ann")
+			p.ServeHTTP(httptest.NewRecorder(), r)
+		})
 	}
 	open := `apiserver_longrunning_requests{component="apiserver",group="",resource="configmaps",scope="namespace",subresource="",verb="WATCH",version="v1"}`
 	require.Eventually(t, func() bool {
