@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protowire" // finds the metadata without decoding the rest
+
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/cbor"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
@@ -179,10 +181,7 @@ func (e *eventStream) frame(ev *cache.Event) ([]byte, error) {
 			return nil, err
 		}
 		apiVersion, kind := e.rt.info.GVK.ToAPIVersionAndKind()
-		size := codec.SizeEnvelope(apiVersion, kind, len(body)+len(tail))
-		b := codec.AppendEventProtoHead(make([]byte, 0, size+48), name, size)
-		b = codec.AppendEnvelopeHead(b, apiVersion, kind, len(body)+len(tail))
-		return codec.AppendEnvelopeTail(append(append(b, body...), tail...)), nil
+		return protoFrame(name, apiVersion, kind, body, tail), nil
 	}
 	body, err := e.rt.res.JSON(ctx, o)
 	if err != nil {
@@ -196,13 +195,53 @@ func (e *eventStream) frame(ev *cache.Event) ([]byte, error) {
 	return e.out.media.fromJSON(append(append(append(b, head...), body...), '}', '\n'))
 }
 
+// metadataFrame is an event with the metadata of an object. In protobuf that is a field of the object, which
+// is not decoded for it.
 func (e *eventStream) metadataFrame(ctx context.Context, name string, o *cache.Object) ([]byte, error) {
+	if e.out.media == mediaProto && e.rt.res.Protobuf() {
+		body, tail, err := e.rt.res.Proto(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		if body, err = metadataField(body); err != nil {
+			return nil, apierrors.NewStoreReadError(e.rt.res.GroupResource(), o.Name, err)
+		}
+		apiVersion, kind := metaKind(e.out.version, "PartialObjectMetadata").ToAPIVersionAndKind()
+		return protoFrame(name, apiVersion, kind, body, tail), nil
+	}
 	obj, err := e.rt.res.Decode(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	partial := partialOf(obj, e.out.version)
 	return e.newFrame(name, partial.GroupVersionKind(), partial)
+}
+
+// protoFrame is an event about a message in two pieces.
+func protoFrame(name, apiVersion, kind string, body, tail []byte) []byte {
+	size := codec.SizeEnvelope(apiVersion, kind, len(body)+len(tail))
+	b := codec.AppendEventProtoHead(make([]byte, 0, size+48), name, size)
+	b = codec.AppendEnvelopeHead(b, apiVersion, kind, len(body)+len(tail))
+	return codec.AppendEnvelopeTail(append(append(b, body...), tail...))
+}
+
+// metadataField returns the metadata of a message, field 1 of every kind, with its tag.
+func metadataField(message []byte) ([]byte, error) {
+	var field []byte
+	for len(message) > 0 {
+		number, _, n := protowire.ConsumeField(message)
+		if n < 0 {
+			return nil, protowire.ParseError(n)
+		}
+		switch {
+		case number == 1 && field == nil:
+			field = message[:n:n]
+		case number == 1: // pieces of one message, see the encoding's rules for fields that occur twice
+			field = append(field, message[:n]...)
+		}
+		message = message[n:]
+	}
+	return field, nil
 }
 
 // newFrame is an event about an object of a kind, in the encoding of the stream.

@@ -17,6 +17,8 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/store/apiserver"
 )
@@ -159,6 +161,45 @@ func TestWatchAsTableAndMetadataAndProtobuf(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "a", cm.Name)
 	require.NotEmpty(t, cm.ResourceVersion)
+}
+
+// The metadata of a watch in protobuf, which is cut from the stored object, is that of one in JSON, which is
+// decoded.
+func TestMetadataInProtobufIsThatInJSON(t *testing.T) {
+	s := start(t, apiserver.Options{})
+	const meta = ";as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+	owner := s.do("POST", configMaps, configMap("owner")).ok(201)
+	metadata := object{"name": "a", "labels": object{"l": "1"}, "annotations": object{"n": "2"}, "finalizers": []string{"example.com/f"},
+		"ownerReferences": []object{{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.str("metadata.uid")}}}
+	for path, kind := range map[string]string{configMaps: "ConfigMap", pods: "Pod", "/api/v1/namespaces": "Namespace"} {
+		o := object{"kind": kind, "apiVersion": "v1", "metadata": metadata}
+		if kind == "Pod" {
+			o["spec"] = object{"containers": []object{{"name": "c", "image": "i"}}}
+		}
+		s.do("POST", path, o).ok(201)
+		s.do("PATCH", path+"/a", `{"metadata":{"labels":{"l":"3"}}}`, "Content-Type", "application/merge-patch+json").ok(200)
+		s.do("DELETE", path+"/a", nil).ok(200)
+		watch := path + "?watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3Da"
+		want := s.watch(watch, "Accept", "application/json"+meta).next()
+		resp := s.open("GET", watch, nil, "Accept", "application/vnd.kubernetes.protobuf"+meta)
+		frame, err := codec.NewProtoFrames(resp.Body, 0).Next()
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		eventType, obj, err := codec.DecodeEventProto(frame)
+		require.NoError(t, err)
+		require.Equal(t, want.str("type"), eventType)
+		var got metav1.PartialObjectMetadata
+		apiVersion, partial, err := codec.UnmarshalEnvelope(obj, &got)
+		require.NoError(t, err)
+		require.Equal(t, "meta.k8s.io/v1 PartialObjectMetadata", apiVersion+" "+partial)
+		require.NotZero(t, got.DeletionTimestamp)
+		got.SetGroupVersionKind(schema.GroupVersionKind{Group: "meta.k8s.io", Version: "v1", Kind: "PartialObjectMetadata"})
+		text, err := codec.Marshal(&got)
+		require.NoError(t, err)
+		wanted, err := codec.Marshal(want.at("object"))
+		require.NoError(t, err)
+		require.JSONEq(t, string(wanted), string(text), kind)
+	}
 }
 
 func TestWatchTooOld(t *testing.T) {
