@@ -156,8 +156,11 @@ func (cy *Cycle) again(pod *Pod) (continues bool) {
 		b.why = "cluster_changed"
 		return false
 	}
-	cy.watch = cy.cluster.watch
-	cy.guard(func(cy *Cycle) { continues = cy.next(pod) })
+	if cy.watch = cy.cluster.watch; cy.profile.foreign {
+		cy.guard(func(cy *Cycle) { continues = cy.next(pod) })
+	} else {
+		continues = cy.next(pod)
+	}
 	if cy.failed != nil {
 		continues, b.why = false, "pod_failed"
 	}
