@@ -11,7 +11,9 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/internal/volumematch"
 	"github.com/keelson-dev/keelson/controllers/manager"
@@ -86,6 +88,39 @@ func availableVolume(c *controllertest.Cluster) {
 	controllertest.UpdateStatus(c, "", "v", func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeAvailable })
 }
 
+// boundVolume makes a claim that is bound to a volume of its own.
+func boundVolume(name string, edit func(v *corev1.PersistentVolume, cl *corev1.PersistentVolumeClaim)) func(c *controllertest.Cluster) {
+	return func(c *controllertest.Cluster) {
+		v, cl := volume(name, "", 1), claim(name, "", 1, boundTo(name))
+		v.Status.Phase, cl.UID = "", ""
+		if edit != nil {
+			edit(v, cl)
+		}
+		controllertest.Create(c, cl)
+		made := controllertest.Get[*corev1.PersistentVolumeClaim](c, "default", name)
+		v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: name, UID: made.UID}
+		controllertest.Create(c, v)
+	}
+}
+
+// attachable lets node a attach some volumes.
+func attachable(count int32) func(c *controllertest.Cluster) {
+	return func(c *controllertest.Cluster) {
+		n := limits("a", count)
+		n.Spec.Drivers[0].NodeID = "a"
+		controllertest.Create(c, n)
+	}
+}
+
+// smallStorage has a class and a claim of it which is larger than what node a has.
+func smallStorage(c *controllertest.Cluster) {
+	controllertest.Create(c, &storagev1.CSIDriver{ObjectMeta: controllertest.Name("", "driver.example.com"), Spec: storagev1.CSIDriverSpec{StorageCapacity: new(true)}})
+	controllertest.Create(c, storageClass("made", "driver.example.com"))
+	controllertest.Create(c, &storagev1.CSIStorageCapacity{ObjectMeta: controllertest.Name("default", "a"), StorageClassName: "made",
+		NodeTopology: &metav1.LabelSelector{MatchLabels: map[string]string{hostname: "a"}}, Capacity: new(resource.MustParse("1Mi"))})
+	makeClaim(c, "v", "made")
+}
+
 func all(list ...func(c *controllertest.Cluster)) func(c *controllertest.Cluster) {
 	return func(c *controllertest.Cluster) {
 		for _, f := range list {
@@ -136,6 +171,29 @@ var rules = map[string]rule{
 		controllertest.Create(c, storageClass("static", volumematch.NoProvisioner))
 		availableVolume(c)
 	}, uses("v"), func(c *controllertest.Cluster) { makeClaim(c, "v", "static") }},
+	"a disk is free": {"VolumeRestrictions", addPod("x", "1", gce("d", false)), gce("d", false), deletePod("x")},
+	"a claim for one pod is free": {"VolumeRestrictions", all(boundVolume("v", func(v *corev1.PersistentVolume, cl *corev1.PersistentVolumeClaim) {
+		onlyOne(cl)
+		v.Spec.AccessModes = cl.Spec.AccessModes
+	}), addPod("x", "1", uses("v"))), uses("v"), deletePod("x")},
+	"more volumes can be attached": {"NodeVolumeLimits", all(attachable(1), boundVolume("v", nil), boundVolume("w", nil), addPod("x", "1", uses("v"))), uses("w"),
+		func(c *controllertest.Cluster) {
+			controllertest.Update(c, "", "a", func(n *storagev1.CSINode) { n.Spec.Drivers[0].Allocatable.Count = new(int32(2)) })
+		}},
+	"a pod with volumes is gone": {"NodeVolumeLimits", all(attachable(1), boundVolume("v", nil), boundVolume("w", nil), addPod("x", "1", uses("v"))), uses("w"), deletePod("x")},
+	"a volume is in another zone": {"VolumeZone", all(editNode(zone("a")), boundVolume("v", func(v *corev1.PersistentVolume, _ *corev1.PersistentVolumeClaim) {
+		v.Labels = map[string]string{corev1.LabelTopologyZone: "b"}
+	})), uses("v"), func(c *controllertest.Cluster) {
+		controllertest.Update(c, "", "v", func(v *corev1.PersistentVolume) { v.Labels[corev1.LabelTopologyZone] = "a" })
+	}},
+	"a storage class is new": {"VolumeBinding", func(c *controllertest.Cluster) { makeClaim(c, "v", "made") }, uses("v"),
+		func(c *controllertest.Cluster) { controllertest.Create(c, storageClass("made", "driver.example.com")) }},
+	"storage has more": {"VolumeBinding", smallStorage, uses("v"), func(c *controllertest.Cluster) {
+		controllertest.Update(c, "default", "a", func(s *storagev1.CSIStorageCapacity) { s.Capacity = new(resource.MustParse("10Gi")) })
+	}},
+	"storage is not counted": {"VolumeBinding", smallStorage, uses("v"), func(c *controllertest.Cluster) {
+		controllertest.Update(c, "", "driver.example.com", func(d *storagev1.CSIDriver) { d.Spec.StorageCapacity = new(false) })
+	}},
 	"devices are new":           {"DynamicResources", devicesFor("class", "one"), usesDevices("one"), devicesFor("slice")},
 	"a claim of devices is new": {"DynamicResources", devicesFor("class", "slice"), usesDevices("one"), devicesFor("one")},
 	"a class is new":            {"DynamicResources", devicesFor("one", "slice"), usesDevices("one"), devicesFor("class")},
@@ -144,6 +202,11 @@ var rules = map[string]rule{
 			controllertest.UpdateStatus(c, "default", "two", func(x *resourcev1.ResourceClaim) { x.Status = resourcev1.ResourceClaimStatus{} })
 		})},
 }
+
+// waitsForVolume are the rules after which the pod has room and waits for its claim, which no controller binds
+// here.
+var waitsForVolume = map[string]bool{"a volume is new": true, "a claim is new": true, "a storage class is new": true, "storage has more": true,
+	"storage is not counted": true}
 
 // A pod waits for the plugin that has refused it and is tried when that may have changed: soon after each
 // change that makes it fit, long before it would be tried without one. The model tries every pod at every
@@ -181,9 +244,8 @@ func TestQueueingRules(t *testing.T) {
 				require.Equal(t, attempts, s.Dump().Queue[0].Attempts, "nothing has changed that matters")
 				r.after(c)
 				c.Sleep(11 * time.Second)
-				if q := s.Dump().Queue; name == "a volume is new" || name == "a claim is new" {
-					// No controller binds the claim, for which the pod waits.
-					require.Equal(t, "in flight", q[0].State)
+				if waitsForVolume[name] {
+					require.Equal(t, "in flight", s.Dump().Queue[0].State)
 					return
 				}
 				p, model := get(c, "p"), s.Simulate()
