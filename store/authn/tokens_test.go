@@ -272,12 +272,33 @@ func TestUnionAndBearer(t *testing.T) {
 	require.False(t, ok)
 
 	// A browser sends its token as a WebSocket subprotocol, which is not passed on.
+	const prefix = "base64url.bearer.authorization.k8s.io."
+	secret := prefix + base64.RawURLEncoding.EncodeToString([]byte("secret"))
 	r := request("Upgrade", "websocket")
-	r.Header.Set("Sec-Websocket-Protocol", "v5.channel.k8s.io, base64url.bearer.authorization.k8s.io."+base64.RawURLEncoding.EncodeToString([]byte("secret")))
+	r.Header.Set("Connection", "keep-alive, Upgrade")
+	r.Header.Set("Sec-Websocket-Protocol", "v5.channel.k8s.io, "+secret)
 	_, ok, err = all.Authenticate(r)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, "v5.channel.k8s.io", r.Header.Get("Sec-Websocket-Protocol"))
+	for protocols, want := range map[string]string{
+		secret + ",a," + secret: "more than one", "a," + prefix + "!": "no text in base64", prefix + "_w,a": "no text in base64", secret: "another subprotocol", prefix + ",a": "",
+	} {
+		r.Header.Set("Sec-Websocket-Protocol", protocols)
+		_, ok, err = all.Authenticate(r)
+		require.False(t, ok)
+		if want == "" {
+			require.NoError(t, err, "without a token")
+		} else {
+			require.ErrorContains(t, err, want, protocols)
+		}
+		require.Equal(t, protocols, r.Header.Get("Sec-Websocket-Protocol"))
+	}
+	r.Header.Set("Sec-Websocket-Protocol", "a,"+secret)
+	r.Header.Set("Connection", "keep-alive")
+	_, ok, err = all.Authenticate(r)
+	require.NoError(t, err)
+	require.False(t, ok, "it opens no WebSocket")
 }
 
 func ExampleTokens() {

@@ -63,9 +63,9 @@ func AllowAnonymous(paths ...string) Authenticator {
 // Bearer authenticates the token of an Authorization header, or of a WebSocket subprotocol, with t.
 func Bearer(t TokenAuthenticator) Authenticator {
 	return Func(func(r *http.Request) (*Response, bool, error) {
-		token, ok := bearerToken(r)
+		token, ok, err := bearerToken(r)
 		if !ok {
-			return nil, false, nil
+			return nil, false, err
 		}
 		resp, ok, err := t.AuthenticateToken(r.Context(), token)
 		if !ok && err == nil {
@@ -78,11 +78,11 @@ func Bearer(t TokenAuthenticator) Authenticator {
 // ErrInvalidToken is the error for a bearer token that no authenticator recognizes.
 var ErrInvalidToken = errors.New("authn: invalid bearer token")
 
-func bearerToken(r *http.Request) (string, bool) {
+func bearerToken(r *http.Request) (token string, ok bool, err error) {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
 	token = strings.TrimSpace(token)
 	if strings.EqualFold(scheme, "bearer") && token != "" {
-		return token, true
+		return token, true, nil
 	}
 	return webSocketToken(r)
 }
