@@ -259,8 +259,55 @@ func (c *core[T]) waitForSync(ctx context.Context) error { return c.wait(ctx, ni
 
 func (c *core[T]) waitForSyncOrAbsent(ctx context.Context) error { return c.wait(ctx, c.absentGate) }
 
-// wait waits for the sync or for the other channel.
+// ready is waitForSyncOrAbsent without the wait, and without what CatchUp wants.
+func (c *core[T]) ready() error {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errors.New("not yet"))
+	return c.reach(ctx, c.absentGate)
+}
+
+// wait waits for the sync or for the other channel, and then for what CatchUp wants.
 func (c *core[T]) wait(ctx context.Context, other <-chan struct{}) error {
+	if err := c.reach(ctx, other); err != nil {
+		return err
+	}
+	for {
+		c.mu.Lock()
+		done := c.absent || !slices.ContainsFunc(c.sources, (*source[T]).behind)
+		gate := c.changed()
+		c.mu.Unlock()
+		if done {
+			return nil
+		}
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			c.mu.RLock()
+			defer c.mu.RUnlock()
+			return c.notSynced(context.Cause(ctx))
+		}
+	}
+}
+
+// catchUp is Set.CatchUp.
+func (c *core[T]) catchUp(version string) {
+	c.mu.Lock()
+	var reread []*source[T]
+	for _, s := range c.sources {
+		// A first read that has not begun will be recent enough.
+		if s.begun > 0 && !(s.synced && notBefore(s.version, version)) {
+			s.floor, s.floorReads = version, s.begun
+			reread = append(reread, s)
+		}
+	}
+	c.mu.Unlock()
+	for _, s := range reread {
+		s.reflector.Relist("")
+	}
+}
+
+// reach waits for the sync or for the other channel.
+func (c *core[T]) reach(ctx context.Context, other <-chan struct{}) error {
 	if c.err != nil {
 		return c.err
 	}
@@ -311,6 +358,14 @@ func (c *core[T]) release() {
 	delta := c.unsyncedDelta()
 	c.mu.Unlock()
 	c.countUnsynced(delta)
+}
+
+// wake closes the channel of changed. The lock is held.
+func (c *core[T]) wake() {
+	if c.gate != nil {
+		close(c.gate)
+		c.gate = nil
+	}
 }
 
 // changed returns a channel that is closed when a source makes progress. The lock is held for writing.

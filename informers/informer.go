@@ -137,6 +137,8 @@ func (i *Informer[T]) status() InformerStatus {
 }
 
 func (i *Informer[T]) resource() client.Resource             { return i.core.client.Resource() }
+func (i *Informer[T]) ready() error                          { return i.core.ready() }
+func (i *Informer[T]) catchUp(version string)                { i.core.catchUp(version) }
 func (i *Informer[T]) waitForSync(ctx context.Context) error { return i.core.waitForSync(ctx) }
 func (i *Informer[T]) waitForSyncOrAbsent(ctx context.Context) error {
 	return i.core.waitForSyncOrAbsent(ctx)

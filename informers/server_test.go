@@ -3,6 +3,7 @@ package informers_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/keelson-dev/keelson/client/dynamic"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/informers"
+	"github.com/keelson-dev/keelson/store/apiserver"
 )
 
 func cm(name string, data ...string) *corev1.ConfigMap {
@@ -119,6 +121,35 @@ func TestAtLeastSeesWritesOfOthers(t *testing.T) {
 		short, cancel := context.WithTimeout(ctx, 3*time.Second)
 		defer cancel()
 		require.ErrorIs(t, inf.Lister().AtLeast(short, "999999999"), context.DeadlineExceeded)
+	})
+}
+
+// TestCatchUp: a copy that has not reached a version is read once more, and waits for the sync wait for that.
+func TestCatchUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := clienttest.Start(t, clienttest.Options{Server: apiserver.Options{BookmarkInterval: time.Hour}})
+		var reads atomic.Int64
+		set := informers.NewSet(s.Conn(t, rest.Options{}), informers.SetOptions{Silence: -1, Metrics: informers.Metrics{Read: func(string, bool, time.Duration) { reads.Add(1) }}})
+		inf := informers.For(set, informers.Options[*corev1.ConfigMap]{Namespaces: []string{"default", "kube-system"}})
+		other := s.Conn(t, rest.Options{})
+		run(t, set)
+		require.NoError(t, set.WaitForSync(t.Context()))
+		require.EqualValues(t, 2, reads.Load())
+		made, err := client.For[*corev1.Secret](other).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "s"}})
+		require.NoError(t, err)
+		time.Sleep(10 * time.Second)
+		require.NotEqual(t, made.ResourceVersion, inf.Lister().Version(), "nothing has said that the copy is so recent")
+		set.CatchUp(made.ResourceVersion)
+		require.NoError(t, set.Ready(), "there is a copy")
+		require.NoError(t, set.WaitForSyncOrAbsent(t.Context()))
+		require.EqualValues(t, 4, reads.Load())
+		set.CatchUp(made.ResourceVersion)
+		require.NoError(t, inf.WaitForSync(t.Context()))
+		require.EqualValues(t, 4, reads.Load())
+		// A version that no copy of the store has yet is a read all the same.
+		set.CatchUp("999999999")
+		require.NoError(t, inf.WaitForSync(t.Context()))
+		require.EqualValues(t, 6, reads.Load())
 	})
 }
 

@@ -111,6 +111,8 @@ type member interface {
 	start(ctx context.Context)
 	waitForSync(ctx context.Context) error
 	waitForSyncOrAbsent(ctx context.Context) error
+	ready() error
+	catchUp(version string)
 	observe(w client.Write)
 	hasSynced() bool
 	status() InformerStatus
@@ -225,15 +227,24 @@ func (s *Set) waitAll(ctx context.Context, list []member, wait func(member, cont
 	return nil
 }
 
+// CatchUp requests that each current informer reads its collection again unless its copy, in all its
+// namespaces, has reached version, which must be one of a store that the collections are in too. It does not
+// wait: WaitForSync and WaitForSyncOrAbsent, those of the informers included, return from then on when that
+// is done, while listers go on with the copies that there are. A program that is about to act on copies which
+// may lack the writes of another one, such as those of the leader before, calls it first.
+func (s *Set) CatchUp(version string) {
+	for _, m := range s.members() {
+		m.catchUp(version)
+	}
+}
+
 // Ready returns nil if every current informer of the set has synced or its resource is not served, and
 // otherwise an error that names those that have not, with their last failures. It does not wait; it is for
 // readiness checks.
 func (s *Set) Ready() error {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(errors.New("not yet"))
 	var errs []error
 	for _, m := range s.members() {
-		errs = append(errs, m.waitForSyncOrAbsent(ctx))
+		errs = append(errs, m.ready())
 	}
 	return errors.Join(errs...)
 }

@@ -24,6 +24,10 @@ type source[T metav1.Object] struct {
 	at        time.Time // of the last event, bookmark or commit
 	synced    bool
 	lastErr   error
+	// floor is the version that CatchUp wants, "" for none: it is reached by the watch, or by a read begun
+	// after the first floorReads.
+	floor      string
+	floorReads uint64
 	// written holds the entries of the overlay with a version in order of arrival: the versions are nearly in
 	// order. The list is not shared with other sources, whose versions may lag.
 	written []*ownWrite[T]
@@ -103,6 +107,7 @@ func (s *source[T]) NotServed() {
 	held := s.synced && !c.absent
 	c.absent = true
 	c.absentOnce.Do(func() { close(c.absentGate) })
+	c.wake()
 	c.overlay.drop(func(e *ownWrite[T]) bool { return s.covers(e.key.Namespace) }, c.reindex)
 	hs := slices.Clone(c.handlers)
 	delta := c.unsyncedDelta()
@@ -112,6 +117,11 @@ func (s *source[T]) NotServed() {
 	if held {
 		c.fail(&NotServedError{Resource: c.name()})
 	}
+}
+
+// behind reports whether the source has not reached its floor. The lock is held.
+func (s *source[T]) behind() bool {
+	return s.floor != "" && s.committed <= s.floorReads && !notBefore(s.version, s.floor)
 }
 
 // covers reports whether objects of a namespace come from s.
@@ -137,10 +147,7 @@ func (c *core[T]) advance(s *source[T], version string) {
 	if len(c.overlay.byKey) > 0 {
 		c.overlay.sweep(s, c.reindex)
 	}
-	if c.gate != nil {
-		close(c.gate)
-		c.gate = nil
-	}
+	c.wake()
 }
 
 // incoming is a whole collection while it is being read.

@@ -12,6 +12,7 @@ import (
 type campaign struct {
 	*Elector
 	attempts attempts
+	free     Record // the last one that was to be replaced
 
 	won      bool
 	record   Record
@@ -94,10 +95,12 @@ func (c *campaign) check(ctx context.Context, fresh *Record, mayTake bool) time.
 		return c.retry(ctx)
 	}
 	since := c.observe(r)
-	if _, own := c.attempts.find(r); own && mayTake {
+	_, own := c.attempts.find(r)
+	if own && mayTake {
 		c.renew(ctx, r)
 		return c.retry(ctx)
 	}
+	c.others(!own)
 	left := c.remaining(r, since)
 	switch {
 	case c.opts.Coordinated && !c.elected(r, left):
@@ -141,6 +144,7 @@ func (c *campaign) remaining(r Record, since time.Time) time.Duration {
 // acquire writes the lease over old, which has expired, was released or does not exist.
 func (c *campaign) acquire(ctx context.Context, old Record, write func(context.Context, Record) (Record, error)) {
 	now := stamp()
+	c.free = old
 	c.write(ctx, Record{
 		HolderIdentity:    c.opts.Identity,
 		LeaseDuration:     c.leaseSeconds(),
@@ -167,12 +171,34 @@ func (c *campaign) write(ctx context.Context, r Record, write func(context.Conte
 	switch {
 	case err == nil:
 		c.won, c.record, c.acquired = true, got, sent
-		c.observe(got)
+		c.begin(got)
 	case errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
 		// Another candidate was faster.
 	default:
 		c.failed(ctx, "take lease failed", err)
 	}
+}
+
+// others notes whether a record is that of another candidate, or of an earlier term.
+func (c *campaign) others(seen bool) {
+	c.mu.Lock()
+	c.previous = c.previous || seen
+	c.mu.Unlock()
+}
+
+// begin notes the record with which the term begins.
+func (c *campaign) begin(r Record) {
+	c.mu.Lock()
+	switch {
+	case !c.previous:
+		c.own = ""
+	case c.free.HolderIdentity == "" && c.free.Version != "" && c.free.LeaderTransitions+1 == r.LeaderTransitions:
+		c.own = c.free.Version
+	default:
+		c.own = r.Version
+	}
+	c.mu.Unlock()
+	c.observe(r)
 }
 
 // pause waits for at most wait, or until a Watcher has a new record, which is

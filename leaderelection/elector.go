@@ -35,6 +35,8 @@ type Elector struct {
 	observed Record          // last record seen
 	seen     bool            // observed is set
 	since    time.Time       // when it was first seen
+	previous bool            // a record was seen that this candidate has not written
+	own      string          // see Since
 	led      <-chan struct{} // Done of the led context; nil when lead does not run
 	renewed  time.Time       // start of the last successful renewal; set while led is
 }
@@ -119,6 +121,18 @@ func (e *Elector) IsLeader() bool {
 	default:
 		return true
 	}
+}
+
+// Since returns the version of the lease from which on no earlier leader has
+// written: that of the record with which the one before released the lease, or
+// else that of the record with which this candidate took it. What this candidate
+// has read at that version or a later one, of the same store, therefore has all
+// writes of earlier leaders. It is empty before lead is called for the first time,
+// and if this candidate has seen no earlier leader.
+func (e *Elector) Since() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.own
 }
 
 // Healthy returns an error if lead is running although the lease ran out more

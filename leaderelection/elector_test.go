@@ -541,6 +541,35 @@ func TestALeaseWonWithoutAnswer(t *testing.T) {
 	})
 }
 
+// TestSince: what is read at that version or later has all writes of the leaders before.
+func TestSince(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := locktest.NewStore("ns", "x")
+		a := start(t, store.Lock(), leaderelection.Options{Identity: "a"}, 0)
+		<-a.led
+		require.Empty(t, a.Since(), "there was no leader before")
+		time.Sleep(time.Minute)
+		a.stop()
+		require.NoError(t, <-a.result)
+		released, _ := store.Record()
+		require.Empty(t, released.HolderIdentity)
+		var dead atomic.Bool
+		lock := store.Lock()
+		lock.Fault = func(string) locktest.Fault { return locktest.Fault{Drop: dead.Load()} }
+		b := start(t, lock, leaderelection.Options{Identity: "b"}, 0)
+		<-b.led
+		require.Equal(t, released.Version, b.Since(), "the leader before wrote nothing after it released the lease")
+		dead.Store(true)
+		again := start(t, store.Lock(), leaderelection.Options{Identity: "b"}, 0)
+		<-again.led
+		taken, _ := store.Record()
+		require.Equal(t, taken.Version, again.Since(), "the one before may have written until then, whatever its name")
+		require.ErrorIs(t, <-b.result, leaderelection.ErrLost)
+		again.stop()
+		require.NoError(t, <-again.result)
+	})
+}
+
 func TestMemoryLock(t *testing.T) {
 	locktest.Test(t, func(*testing.T) (a, b leaderelection.Lock) {
 		store := locktest.NewStore("ns", "x")

@@ -7,6 +7,10 @@
 // says, and the rest for all informers of the manager. An informer whose resource is not served, because its
 // CustomResourceDefinition is not installed, does not block the others and syncs when the resource is served.
 //
+// A manager that leads after another one reads again the collections whose copies may lack the last writes of
+// that one, and its runnables wait for that too: see informers.Set.CatchUp. The Lease must be in the store of
+// the collections for this.
+//
 // When Run's context ends, or a runnable fails, the parts are stopped in reverse order, each after the
 // previous one has returned: the runnables of the leader, which releases the lease; the runnables without
 // leader election; the event recorders; the informers. The last events are therefore written, and an

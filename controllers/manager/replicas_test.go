@@ -114,8 +114,8 @@ func (l *lists) Stream(ctx context.Context, r *client.Request) (*client.Stream, 
 	return l.Conn.Stream(ctx, r)
 }
 
-// A standby fills its caches before it leads: the first reconcile starts within a second of the leader's end,
-// and nothing is read again for it.
+// A standby fills its caches before it leads: the first reconcile starts within a second of the leader's end.
+// What may lack the leader's last writes is read once more.
 func TestStandbysAreWarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const objects = 5000
@@ -155,6 +155,6 @@ func TestStandbysAreWarm(t *testing.T) {
 		c.Sleep(5 * time.Second)
 		require.EqualValues(t, objects, handled.Load())
 		require.Less(t, first.Load().Sub(ended), time.Second)
-		require.Equal(t, opened, conn.streams.Load())
+		require.Equal(t, opened+1, conn.streams.Load())
 	})
 }

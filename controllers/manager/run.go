@@ -172,6 +172,7 @@ func (r *run) lead(ctx context.Context, elector Elector, work context.Context) {
 		leading = !closed
 		mu.Unlock()
 		if leading {
+			r.catchUp(elector)
 			working, stop := context.WithCancel(grace.With(term, term))
 			forget := context.AfterFunc(ctx, stop)
 			r.led.run(working, r.fail)
@@ -191,5 +192,15 @@ func (r *run) lead(ctx context.Context, elector Elector, work context.Context) {
 		r.fail(fmt.Errorf("manager: leader election: %w", err))
 	case err == nil && ctx.Err() == nil:
 		r.fail(errors.New("manager: leadership was lost"))
+	}
+}
+
+// catchUp makes the informers read again what may lack the last writes of the leader before, if elector has
+// the method Since of *leaderelection.Elector.
+func (r *run) catchUp(elector Elector) {
+	if e, ok := elector.(interface{ Since() string }); ok {
+		if version := e.Since(); version != "" {
+			r.set.CatchUp(version)
+		}
 	}
 }
