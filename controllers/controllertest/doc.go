@@ -40,10 +40,11 @@
 //
 // # Faults and rights
 //
-// [Cluster.Inject] makes requests of any client fail, lose their reply or wait, chosen by verb, resource,
-// name, caller and number; [Cluster.Hold], [Cluster.Break] and [Cluster.Partition] stop requests, end watches
-// and separate a client; [Cluster.Crash] ends one at a write. [Cluster.Record] records requests, from which
-// [LeastRules] and [CompareRules] derive the rights that an operator needs.
+// [Cluster.Inject] makes requests of any client fail, lose their reply or wait, and watches lag, chosen by
+// verb, resource, name, caller and number; [Cluster.Hold], [Cluster.Break] and [Cluster.Partition] stop
+// requests, end watches and separate a client; [Cluster.Crash] ends one at a write.
+// [Cluster.Record] records requests, from which [LeastRules] and [CompareRules] derive the rights that an
+// operator needs.
 //
 // A fault that has applied to no request by the end fails the test, with the most similar requests.
 //

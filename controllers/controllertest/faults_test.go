@@ -3,6 +3,7 @@ package controllertest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -18,6 +19,7 @@ import (
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
+	"github.com/keelson-dev/keelson/informers"
 	"github.com/keelson-dev/keelson/store/authz"
 )
 
@@ -79,6 +81,46 @@ func TestEffects(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// A watch that lags has everything, in order and late, and so have the others while it does; it ends with its
+// client, and with a broken connection.
+func TestLag(t *testing.T) {
+	for _, byTLS := range []bool{false, true} {
+		t.Run(fmt.Sprint("TLS ", byTLS), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := controllertest.Start(t, controllertest.Options{})
+				q := controllertest.Requests{Verbs: []string{"watch"}, User: "ann"}
+				c.Inject(controllertest.Fault{Requests: q, Effect: controllertest.Lag(time.Second)})
+				set := informers.NewSet(plainConn(t, c, byTLS, client.User{Name: "ann", Groups: []string{"system:masters"}}), informers.SetOptions{})
+				var seen []string
+				began := time.Now()
+				maps := informers.For[*corev1.ConfigMap](set)
+				maps.AddHandler(func(e informers.Event[*corev1.ConfigMap]) {
+					if e.Key.Namespace == "default" && e.Key.Name != "kube-root-ca.crt" {
+						seen = append(seen, fmt.Sprintf("%s %s %v", e.Type, e.Key.Name, time.Since(began).Round(time.Millisecond)))
+					}
+				}, informers.HandlerOptions{})
+				stop := c.Run(set)
+				c.Sleep(10 * time.Second)
+				controllertest.Create(c, configMap("a"))
+				c.Sleep(100 * time.Millisecond)
+				controllertest.Create(c, configMap("b"))
+				c.Sleep(500 * time.Millisecond)
+				controllertest.Delete[*corev1.ConfigMap](c, "default", "a")
+				require.Empty(t, seen)
+				c.Sleep(10 * time.Second)
+				require.Equal(t, []string{"Added a 11s", "Added b 11.1s", "Deleted a 11.6s"}, seen)
+				require.Equal(t, 1, c.Break(q))
+				controllertest.Create(c, configMap("c"))
+				c.Sleep(10 * time.Second)
+				require.Len(t, seen, 4)
+				stop()
+				c.Settle()
+				require.Empty(t, c.Open(q))
+			})
+		})
 	}
 }
 

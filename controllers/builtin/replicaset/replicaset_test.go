@@ -217,36 +217,12 @@ func TestSlowStartUnderAQuota(t *testing.T) {
 	})
 }
 
-// late delays every watch event by a second, so that the informers are always old.
-type late struct{ client.Conn }
-
-func (l late) Stream(ctx context.Context, r *client.Request) (*client.Stream, error) {
-	s, err := l.Conn.Stream(ctx, r)
-	if err == nil {
-		s.Body = lateBody{s.Body}
-	}
-	return s, err
-}
-
-type lateBody struct {
-	body interface {
-		Read([]byte) (int, error)
-		Close() error
-	}
-}
-
-func (b lateBody) Read(p []byte) (int, error) {
-	n, err := b.body.Read(p)
-	time.Sleep(time.Second)
-	return n, err
-}
-func (b lateBody) Close() error { return b.body.Close() }
-
 // With watches that lag behind there is never a pod too many, and never one deleted in vain.
 func TestNoSurplusUnderADelayedWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
-		c.Run(c.ManagerOver(late{c.Conn()}, "rs", add))
+		c.Inject(controllertest.Fault{Requests: controllertest.Requests{Verbs: []string{"watch"}, User: "late"}, Effect: controllertest.Lag(time.Second)})
+		c.Run(c.ManagerOver(c.Conn(client.User{Name: "late", Groups: []string{"system:masters"}}), "rs", add))
 		c.Sleep(10 * time.Second)
 		most, limit, deletes := 0, 0, 0
 		have := map[string]bool{}
@@ -262,8 +238,7 @@ func TestNoSurplusUnderADelayedWatch(t *testing.T) {
 		limit = 10
 		controllertest.Create(c, web(10))
 		for i := range 20 {
-			time.Sleep(300 * time.Millisecond) // Settle would report the watches that lag
-			synctest.Wait()
+			c.Sleep(300 * time.Millisecond)
 			controllertest.Update(c, "default", "web", func(rs *appsv1.ReplicaSet) { rs.Annotations = map[string]string{"n": fmt.Sprint(i)} })
 		}
 		c.Sleep(time.Minute)
