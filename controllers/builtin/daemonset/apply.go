@@ -46,7 +46,7 @@ func (d *daemonSets) apply(ctx context.Context, s *state, p plan) (again time.Du
 // create creates a pod for each of the nodes.
 func (d *daemonSets) create(ctx context.Context, s *state, nodes []string) error {
 	_, err := controllers.Batches(len(nodes), func(i int) error {
-		pod, err := d.PodsAPI.Create(ctx, newPod(s.set, s.hash, nodes[i]))
+		pod, err := d.Create(ctx, newPod(s.set, s.hash, nodes[i]))
 		if apierrors.HasCause(err, "NamespaceTerminating") {
 			return err
 		}

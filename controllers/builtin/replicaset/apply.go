@@ -36,7 +36,7 @@ func (r *sets[T]) apply(ctx context.Context, set T, s *state, p plan) error {
 func (r *sets[T]) create(ctx context.Context, set T, s *state, n int) error {
 	created := make([]*corev1.Pod, n)
 	_, err := controllers.Batches(n, func(i int) error {
-		pod, err := r.PodsAPI.Create(ctx, podcontrol.FromTemplate(&s.rs.Spec.Template, set, r.kind, s.rs.Name))
+		pod, err := r.Create(ctx, podcontrol.FromTemplate(&s.rs.Spec.Template, set, r.kind, s.rs.Name))
 		if err != nil {
 			if !apierrors.HasCause(err, "NamespaceTerminating") {
 				r.Recorder.Eventf(set, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
@@ -28,6 +29,7 @@ type Owners[T metav1.Object] struct {
 	Recorder *events.Recorder
 
 	name       string
+	copies     informers.Lister[*corev1.Pod]
 	dependents controllers.Dependents[T, *corev1.Pod]
 	selectors  controllers.Selectors[T]
 }
@@ -38,7 +40,7 @@ func NewOwners[T metav1.Object](m *manager.Manager, name string, selector func(T
 	return &Owners[T]{
 		List: informers.For[T](m.Informers()).Lister(), Pods: podindex.Of(m.Informers()),
 		API: client.For[T](m.Conn()), PodsAPI: client.For[*corev1.Pod](m.Conn()), Recorder: m.Recorder(name + "-controller"),
-		name: name, dependents: controllers.NewDependents[T, *corev1.Pod](m),
+		name: name, copies: informers.For[*corev1.Pod](m.Informers()).Lister(), dependents: controllers.NewDependents[T, *corev1.Pod](m),
 		selectors: controllers.SelectorsIn(m.Informers(), controllers.DefineSelector(func(owner T) (labels.Selector, error) {
 			s, err := selector(owner).Selector()
 			if s.Empty() {
@@ -79,4 +81,22 @@ func (o *Owners[T]) Claim(ctx context.Context, owner T, selector labels.Selector
 // ClaimIf is Claim of the pods for which belongs returns true too, those included that have ended.
 func (o *Owners[T]) ClaimIf(ctx context.Context, owner T, selector labels.Selector, belongs func(*corev1.Pod) bool) ([]*corev1.Pod, error) {
 	return o.dependents.Claim(ctx, owner, controllers.ClaimOptions[*corev1.Pod]{Selector: selector, Belongs: belongs})
+}
+
+// Create creates a pod. If the answer is lost, so that the pod may exist under a name that only the server
+// knows, it returns the error when the copy of pods has reached what the server has then: the next reconcile
+// sees the pod.
+func (o *Owners[T]) Create(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	created, err := o.PodsAPI.Create(ctx, pod)
+	if err == nil || ctx.Err() != nil {
+		return created, err
+	}
+	if _, answered := apierrors.StatusOf(err); answered {
+		return nil, err
+	}
+	// The error of the creation is the one to report.
+	if list, listErr := o.PodsAPI.List(ctx, client.ListOptions{Namespace: pod.Namespace, Limit: 1}); listErr == nil {
+		_ = o.copies.AtLeast(ctx, list.ResourceVersion)
+	}
+	return nil, err
 }

@@ -143,7 +143,13 @@ func WithLabel(m map[string]string, key, value string) map[string]string {
 // RankForDeletion orders pods so that the ones to delete first come first: unassigned before assigned,
 // pending before unknown before running, not ready before ready, lower deletion cost first, on nodes with
 // more of the related pods first, ready for a shorter time (by powers of two) first, more restarts first,
-// of containers and then of sidecars, newer first.
+// of containers and then of sidecars, newer first. Upstream lets the uid decide between times of ready pods
+// that differ by less than a power of two; then three pods can each come before the next.
 func RankForDeletion(pods []*corev1.Pod, related map[string]int, now time.Time) {
 	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return compareForDeletion(a, b, related, now) })
 }
+
+// RankActive orders pods so that the ones that have come least far come first: unassigned before assigned,
+// pending before unknown before running, not ready before ready, ready for a shorter time first, more
+// restarts first, newer first.
+func RankActive(pods []*corev1.Pod) { slices.SortStableFunc(pods, compareActive) }

@@ -13,20 +13,44 @@ import (
 const DeletionCostAnnotation = "controller.kubernetes.io/pod-deletion-cost"
 
 func compareForDeletion(a, b *corev1.Pod, related map[string]int, now time.Time) int {
-	containerA, sidecarA := restarts(a)
-	containerB, sidecarB := restarts(b)
+	return cmp.Or(
+		compareStates(a, b),
+		cmp.Compare(deletionCost(a), deletionCost(b)),
+		cmp.Compare(related[b.Spec.NodeName], related[a.Spec.NodeName]),
+		cmp.Compare(magnitude(readySince(a), now), magnitude(readySince(b), now)),
+		compareRestarts(a, b),
+		cmp.Compare(magnitude(a.CreationTimestamp.Time, now), magnitude(b.CreationTimestamp.Time, now)),
+		cmp.Compare(a.UID, b.UID),
+	)
+}
+
+func compareActive(a, b *corev1.Pod) int {
+	return cmp.Or(
+		compareStates(a, b),
+		compareTimes(readySince(a), readySince(b)),
+		compareRestarts(a, b),
+		compareTimes(a.CreationTimestamp.Time, b.CreationTimestamp.Time),
+		cmp.Compare(a.UID, b.UID),
+	)
+}
+
+func compareStates(a, b *corev1.Pod) int {
 	return cmp.Or(
 		cmp.Compare(boolRank(a.Spec.NodeName != ""), boolRank(b.Spec.NodeName != "")),
 		cmp.Compare(phaseRank(a), phaseRank(b)),
 		cmp.Compare(boolRank(Ready(a)), boolRank(Ready(b))),
-		cmp.Compare(deletionCost(a), deletionCost(b)),
-		cmp.Compare(related[b.Spec.NodeName], related[a.Spec.NodeName]),
-		cmp.Compare(magnitude(readySince(a), now), magnitude(readySince(b), now)),
-		cmp.Compare(containerB, containerA),
-		cmp.Compare(sidecarB, sidecarA),
-		cmp.Compare(magnitude(a.CreationTimestamp.Time, now), magnitude(b.CreationTimestamp.Time, now)),
-		cmp.Compare(a.UID, b.UID),
 	)
+}
+
+func compareRestarts(a, b *corev1.Pod) int {
+	containerA, sidecarA := restarts(a)
+	containerB, sidecarB := restarts(b)
+	return cmp.Or(cmp.Compare(containerB, containerA), cmp.Compare(sidecarB, sidecarA))
+}
+
+// compareTimes puts no time first, and then the later one.
+func compareTimes(a, b time.Time) int {
+	return cmp.Or(cmp.Compare(boolRank(!a.IsZero()), boolRank(!b.IsZero())), b.Compare(a))
 }
 
 func boolRank(v bool) int {
