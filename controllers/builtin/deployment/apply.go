@@ -81,11 +81,16 @@ func (d *deployments) create(ctx context.Context, f *facts, rs *appsv1.ReplicaSe
 	if apierrors.IsAlreadyExists(err) {
 		return d.collision(ctx, f, rs, err)
 	}
+	if apierrors.HasCause(err, "NamespaceTerminating") {
+		return err // nothing more will come of this namespace
+	}
 	if err != nil {
 		text := fmt.Sprintf("Failed to create new replica set %q: %v", rs.Name, err)
+		if f.judged() {
+			f.dep.Status.Conditions = with(f.dep.Status.Conditions, condition(appsv1.DeploymentProgressing, corev1.ConditionFalse, "ReplicaSetCreateError", text), f.now)
+			_ = d.updateStatus(ctx, f, f.dep) // the create error is the one to report
+		}
 		d.recorder.Eventf(f.dep, corev1.EventTypeWarning, "ReplicaSetCreateError", "%s", text)
-		f.dep.Status.Conditions = with(f.dep.Status.Conditions, condition(appsv1.DeploymentProgressing, corev1.ConditionFalse, "ReplicaSetCreateError", text), f.now)
-		_, _ = d.writeStatus(ctx, f, true) // the create error is the one to report
 		return err
 	}
 	if size(rs) > 0 {

@@ -83,12 +83,13 @@ func withoutHash(labels map[string]string) map[string]string {
 	return labels
 }
 
-// all is old and new.
+// all returns a new list of all sets.
 func (f *facts) all() []*appsv1.ReplicaSet {
-	if f.new == nil {
-		return f.old
+	all := slices.Clone(f.old)
+	if f.new != nil {
+		all = append(all, f.new)
 	}
-	return append(slices.Clone(f.old), f.new)
+	return all
 }
 
 func size(rs *appsv1.ReplicaSet) int32 {
@@ -126,6 +127,9 @@ func decide(f *facts) plan {
 		return p.plan
 	}
 	p.pause = f.pauseCondition()
+	if f.new != nil {
+		p.adoptNew()
+	}
 	switch {
 	case f.dep.Spec.Paused:
 		p.proportion()
@@ -145,7 +149,7 @@ func decide(f *facts) plan {
 // pauseCondition returns the condition of a rollout that was paused or resumed, so that the time paused does
 // not count as time without progress; nil if neither.
 func (f *facts) pauseCondition() *appsv1.DeploymentCondition {
-	if f.dep.Spec.ProgressDeadlineSeconds == nil {
+	if !f.judged() {
 		return nil
 	}
 	c := find(f.dep.Status.Conditions, appsv1.DeploymentProgressing)
@@ -186,23 +190,30 @@ func (p *planner) scale(rs *appsv1.ReplicaSet, to int32) bool {
 
 // stamp plans to write the sizes the Deployment has into a set whose own stays.
 func (p *planner) stamp(rs *appsv1.ReplicaSet) {
-	if c := p.stamped(rs, p.size(rs)); !maps.Equal(c.annotations, rs.Annotations) {
+	if c := p.stamped(rs, p.size(rs)); !maps.Equal(c.annotations, p.adopted(rs).annotations) {
 		p.resize = append(p.resize, c)
 	}
 }
 
 func (p *planner) stamped(rs *appsv1.ReplicaSet, size int32) change {
-	c := change{set: rs, replicas: size, annotations: p.sizeAnnotations(rs.Annotations), minReadySeconds: rs.Spec.MinReadySeconds}
-	if rs == p.new && p.adopt != nil {
-		c.annotations, c.minReadySeconds = p.adopt.annotations, p.adopt.minReadySeconds
-	}
+	c := p.adopted(rs)
+	c.replicas, c.annotations = size, p.sizeAnnotations(c.annotations)
 	return c
+}
+
+// adopted returns a set as it is after the plan's adopt.
+func (p *planner) adopted(rs *appsv1.ReplicaSet) change {
+	if rs == p.new && p.adopt != nil {
+		return *p.adopt
+	}
+	return change{set: rs, replicas: size(rs), annotations: rs.Annotations, minReadySeconds: rs.Spec.MinReadySeconds}
 }
 
 // roll plans one step of a rolling update: up with the new set as far as the surge allows, or down with the
 // old ones as far as availability allows. Every step leads to an event that brings the next.
 func (p *planner) roll() {
-	if !p.findNew() {
+	if p.new == nil {
+		p.createNew()
 		return
 	}
 	if p.scale(p.new, p.newSetSize()) || p.shrinkOld() {
@@ -213,13 +224,18 @@ func (p *planner) roll() {
 	}
 }
 
-// recreate plans the end of every old pod before a new one starts.
+// recreate plans the end of every old pod before a new one starts. The status of an old set counts pods that
+// the informer of pods may not have yet.
 func (p *planner) recreate() {
 	moved := false
 	for _, rs := range p.old {
 		moved = p.scale(rs, 0) || moved
 	}
-	if moved || p.oldRun || !p.findNew() {
+	if moved || p.oldRun || sum(p.old, statusReplicas) > 0 {
+		return
+	}
+	if p.new == nil {
+		p.createNew()
 		return
 	}
 	p.scale(p.new, p.replicas())
@@ -228,33 +244,36 @@ func (p *planner) recreate() {
 	}
 }
 
-// findNew plans the set of the current template, or if there is one its revision, which is to be the highest.
-// It reports whether there is one.
-func (p *planner) findNew() bool {
+// nextRevision is the lowest revision that the set of the current template may have: one above the others.
+func (f *facts) nextRevision() int64 {
 	next := int64(1)
-	for _, rs := range p.old {
+	for _, rs := range f.old {
 		next = max(next, revision(rs.Annotations)+1)
 	}
-	judged := p.dep.Spec.ProgressDeadlineSeconds != nil
-	if p.new == nil {
-		p.create = p.newSet(next)
-		if judged {
-			p.progress = condition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "NewReplicaSetCreated", fmt.Sprintf("Created new replica set %q", p.create.Name))
-		}
-		return false
+	return next
+}
+
+// createNew plans the set of the current template.
+func (p *planner) createNew() {
+	p.create = p.newSet(p.nextRevision())
+	if p.judged() {
+		p.progress = condition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "NewReplicaSetCreated", fmt.Sprintf("Created new replica set %q", p.create.Name))
 	}
-	number := max(next, revision(p.new.Annotations))
+}
+
+// adoptNew plans what the set of the current template gets of the Deployment, and the revision.
+func (p *planner) adoptNew() {
+	number := max(p.nextRevision(), revision(p.new.Annotations))
 	want := p.setAnnotations(p.new.Annotations, number)
 	if !maps.Equal(want, p.new.Annotations) || p.new.Spec.MinReadySeconds != p.dep.Spec.MinReadySeconds {
 		p.adopt = &change{set: p.new, replicas: size(p.new), annotations: want, minReadySeconds: p.dep.Spec.MinReadySeconds}
 	}
-	if judged && p.pause == nil && find(p.dep.Status.Conditions, appsv1.DeploymentProgressing) == nil {
+	if p.judged() && p.pause == nil && find(p.dep.Status.Conditions, appsv1.DeploymentProgressing) == nil {
 		p.progress = condition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "FoundNewReplicaSet", fmt.Sprintf("Found new replica set %q", p.new.Name))
 	}
 	if p.dep.Annotations[revisionAnnotation] != strconv.FormatInt(number, 10) {
 		p.revision = number
 	}
-	return true
 }
 
 // newSetSize is how large the new set, which may not exist yet, may be now.
@@ -320,8 +339,8 @@ func (f *facts) resized() bool {
 // proportion when a rollout is under way or paused.
 func (p *planner) proportion() {
 	active := slices.DeleteFunc(p.all(), func(rs *appsv1.ReplicaSet) bool { return size(rs) == 0 })
-	if len(active) == 0 && p.new != nil {
-		active = append(active, p.new)
+	if all := p.all(); len(active) == 0 && len(all) > 0 {
+		active = all[len(all)-1:] // that of the current template, or else the newest
 	}
 	if len(active) == 1 {
 		if !p.scale(active[0], p.replicas()) {
@@ -329,7 +348,7 @@ func (p *planner) proportion() {
 		}
 		return
 	}
-	if p.new != nil && size(p.new) == p.replicas() && available(p.new) == p.replicas() && p.new.Status.ObservedGeneration >= p.new.Generation {
+	if p.saturated() {
 		for _, rs := range p.old {
 			p.scale(rs, 0)
 		}
@@ -338,6 +357,15 @@ func (p *planner) proportion() {
 	if p.dep.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
 		p.share(active)
 	}
+}
+
+// saturated reports whether the set of the current template has all pods, as many as it was scaled for.
+func (f *facts) saturated() bool {
+	if f.new == nil || size(f.new) != f.replicas() || available(f.new) != f.replicas() {
+		return false
+	}
+	n, err := strconv.Atoi(f.new.Annotations[desiredAnnotation])
+	return err == nil && int32(n) == f.replicas()
 }
 
 // share distributes the pods that the sets are to have more or fewer over them.
@@ -403,20 +431,19 @@ func roundHalfAway(v float64) int64 {
 	return int64(v + 0.5)
 }
 
-// cleanup plans the deletion of the oldest sets without pods beyond the history limit.
+// cleanup plans the deletion of the sets without pods among those of the lowest revisions, which are beyond
+// the history limit.
 func (p *planner) cleanup() {
 	if p.dep.Spec.RevisionHistoryLimit == nil {
 		return
 	}
-	var done []*appsv1.ReplicaSet
-	for _, rs := range p.old {
-		_, changes := p.sizes[rs]
-		if !changes && rs.DeletionTimestamp == nil && size(rs) == 0 && rs.Status.Replicas == 0 && rs.Generation <= rs.Status.ObservedGeneration {
-			done = append(done, rs)
-		}
-	}
-	slices.SortStableFunc(done, func(a, b *appsv1.ReplicaSet) int {
+	old := slices.DeleteFunc(slices.Clone(p.old), func(rs *appsv1.ReplicaSet) bool { return rs.DeletionTimestamp != nil })
+	slices.SortStableFunc(old, func(a, b *appsv1.ReplicaSet) int {
 		return cmp.Compare(revision(a.Annotations), revision(b.Annotations))
 	})
-	p.remove = done[:max(0, len(done)-int(*p.dep.Spec.RevisionHistoryLimit))]
+	for _, rs := range old[:max(0, len(old)-int(*p.dep.Spec.RevisionHistoryLimit))] {
+		if _, changes := p.sizes[rs]; !changes && size(rs) == 0 && rs.Status.Replicas == 0 && rs.Generation <= rs.Status.ObservedGeneration {
+			p.remove = append(p.remove, rs)
+		}
+	}
 }

@@ -2,7 +2,9 @@ package deployment
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,11 +96,19 @@ func TestDecide(t *testing.T) {
 			want: []string{"FoundNewReplicaSet", "revision 2"}},
 		"back to an earlier template": {dep: deployed(8, "a"), sets: []*appsv1.ReplicaSet{setOf("a", 1, 0, 0, 8), setOf("b", 2, 8, 8, 8)},
 			want: []string{"FoundNewReplicaSet", "a is revision 3", "revision 3", "a from 0 to 2 for 8"}},
-		"another size, one set": {dep: deployed(5, "a"), sets: []*appsv1.ReplicaSet{setOf("a", 1, 8, 8, 8)}, want: []string{"a from 8 to 5 for 5"}},
+		"another size, one set": {dep: deployed(5, "a"), sets: []*appsv1.ReplicaSet{setOf("a", 1, 8, 8, 8)}, want: []string{"FoundNewReplicaSet", "a from 8 to 5 for 5"}},
 		"another size that the set has already": {dep: deployed(5, "a"), sets: []*appsv1.ReplicaSet{setOf("a", 1, 5, 5, 8)},
-			want: []string{"a from 5 to 5 for 5"}},
+			want: []string{"FoundNewReplicaSet", "a from 5 to 5 for 5"}},
 		"another size in proportion": {dep: deployed(16, "b"), sets: []*appsv1.ReplicaSet{setOf("a", 1, 6, 6, 8), setOf("b", 2, 4, 4, 8)},
-			want: []string{"a from 6 to 12 for 16", "b from 4 to 8 for 16"}},
+			want: []string{"FoundNewReplicaSet", "revision 2", "a from 6 to 12 for 16", "b from 4 to 8 for 16"}},
+		"another size, and nothing runs": {dep: deployed(3, "c"), sets: []*appsv1.ReplicaSet{setOf("a", 1, 0, 0, 8), setOf("b", 2, 0, 0, 8)},
+			want: []string{"DeploymentPaused", "b from 0 to 3 for 3"}, change: func(f *facts) { f.dep.Spec.Paused = true }},
+		"another size and another annotation": {dep: deployed(5, "a"), sets: []*appsv1.ReplicaSet{setOf("a", 1, 8, 8, 8)},
+			want: []string{"FoundNewReplicaSet", "a is revision 1", "a from 8 to 5 for 5"}, change: func(f *facts) { f.dep.Annotations["team"] = "x" }},
+		"no deadline": {dep: deployed(8, "a"), sets: []*appsv1.ReplicaSet{setOf("a", 1, 8, 8, 8)}, want: nil,
+			change: func(f *facts) {
+				f.dep.Spec.Paused, f.dep.Spec.ProgressDeadlineSeconds = true, new(int32(math.MaxInt32))
+			}},
 		"paused": {dep: deployed(8, "b"), sets: []*appsv1.ReplicaSet{setOf("a", 1, 8, 8, 8)}, want: []string{"DeploymentPaused"},
 			change: func(f *facts) { f.dep.Spec.Paused = true }},
 		"resumed": {dep: deployed(8, "a"), sets: []*appsv1.ReplicaSet{setOf("a", 1, 8, 8, 8)}, want: []string{"DeploymentResumed"},
@@ -109,6 +119,9 @@ func TestDecide(t *testing.T) {
 			change: func(f *facts) { f.dep.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType }},
 		"recreate: their pods still run": {dep: deployed(8, "b"), sets: []*appsv1.ReplicaSet{setOf("a", 1, 0, 0, 8)},
 			change: func(f *facts) { f.dep.Spec.Strategy.Type, f.oldRun = appsv1.RecreateDeploymentStrategyType, true }},
+		"recreate: their status says so": {dep: deployed(8, "b"), sets: []*appsv1.ReplicaSet{setOf("a", 1, 0, 0, 8)}, change: func(f *facts) {
+			f.dep.Spec.Strategy.Type, f.old[0].Status.Replicas = appsv1.RecreateDeploymentStrategyType, 1
+		}},
 		"recreate: all at once": {dep: deployed(8, "b"), sets: []*appsv1.ReplicaSet{setOf("a", 1, 0, 0, 8)},
 			want:   []string{"create b of 8", "NewReplicaSetCreated"},
 			change: func(f *facts) { f.dep.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType }},
@@ -116,6 +129,12 @@ func TestDecide(t *testing.T) {
 			sets: []*appsv1.ReplicaSet{setOf("a", 2, 0, 0, 2), setOf("b", 1, 0, 0, 2), setOf("c", 3, 2, 2, 2)},
 			want: []string{"revision 3", "remove b"}, change: func(f *facts) {
 				f.dep.Spec.RevisionHistoryLimit = new(int32(1))
+				progressing(f.dep, "NewReplicaSetAvailable")
+			}},
+		"a full one counts for the history": {dep: deployed(2, "c"),
+			sets: []*appsv1.ReplicaSet{setOf("a", 1, 0, 0, 2), setOf("b", 2, 0, 0, 2), setOf("c", 3, 2, 2, 2)},
+			want: []string{"revision 3", "remove a"}, change: func(f *facts) {
+				f.dep.Spec.RevisionHistoryLimit, f.old[1].Generation = new(int32(1)), 2 // not observed
 				progressing(f.dep, "NewReplicaSetAvailable")
 			}},
 	} {
@@ -198,7 +217,28 @@ func TestStatusOf(t *testing.T) {
 	require.Equal(t, corev1.ConditionFalse, find(s.Conditions, appsv1.DeploymentAvailable).Status)
 	require.Zero(t, again)
 
-	f.new.Status.Conditions = []appsv1.ReplicaSetCondition{{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate"}}
+	since := metav1.Time{Time: start.Add(-time.Hour)}
+	f.new.Status.Conditions = []appsv1.ReplicaSetCondition{{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", LastTransitionTime: since}}
 	s, _ = statusOf(f, true)
-	require.Equal(t, "FailedCreate", find(s.Conditions, appsv1.DeploymentReplicaFailure).Reason)
+	failure := find(s.Conditions, appsv1.DeploymentReplicaFailure)
+	require.Equal(t, "FailedCreate", failure.Reason)
+	require.Equal(t, []metav1.Time{since, since}, []metav1.Time{failure.LastUpdateTime, failure.LastTransitionTime})
+
+	f.dep.Spec.ProgressDeadlineSeconds = new(int32(math.MaxInt32))
+	s, again = statusOf(f, true)
+	require.Empty(t, reason(s))
+	require.Zero(t, again)
+
+	require.Zero(t, *s.TerminatingReplicas, "sets that were never synced do not count")
+	f.new.Status.TerminatingReplicas = new(int32(2))
+	s, _ = statusOf(f, true)
+	require.Equal(t, int32(2), *s.TerminatingReplicas)
+	f.old[0].Status.ObservedGeneration = 1
+	s, _ = statusOf(f, true)
+	require.Nil(t, s.TerminatingReplicas, "one does not say")
+}
+
+func TestLongNames(t *testing.T) {
+	require.Equal(t, "web-abc", setName("web", "abc"))
+	require.Len(t, setName(strings.Repeat("n", 253), "abc"), 253)
 }

@@ -6,6 +6,11 @@
 // paused, else roll out by one step, and delete old ones. It does that (apply.go), and writes the status
 // (status.go, pure). Every write may be the last one of a process: a set is found by its template, and each
 // holds the size and surge that it was scaled for.
+//
+// It does what upstream's controller does, but for this. Pods that are available now, of a set that is being
+// scaled down, do not count as available for the next step, so that a rollout never has fewer than it may.
+// Old sets are deleted as soon as the rollout is complete, not with the next change after its status says so.
+// The annotation of a rollback of the API extensions/v1beta1 has no effect: the API is not served.
 package deployment
 
 import (
@@ -117,7 +122,11 @@ func (d *deployments) reconcile(ctx context.Context, req reconcile.Request) (rec
 	}
 	if selector.Empty() {
 		d.recorder.Eventf(dep, corev1.EventTypeWarning, "SelectingAll", "This deployment is selecting all pods. A non-empty selector is required.")
-		return reconcile.Result{}, nil
+		if dep.Status.ObservedGeneration < dep.Generation {
+			dep.Status.ObservedGeneration = dep.Generation
+			_, err = d.api.UpdateStatus(ctx, dep)
+		}
+		return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 	}
 	sets, err := d.dependents.Claim(ctx, dep, controllers.ClaimOptions[*appsv1.ReplicaSet]{Selector: selector})
 	if err != nil {

@@ -34,18 +34,29 @@ func (f *facts) newSet(number int64) *appsv1.ReplicaSet {
 	selector.MatchLabels = podcontrol.WithLabel(selector.MatchLabels, appsv1.DefaultDeploymentUniqueLabelKey, hash)
 	return &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: f.dep.Namespace, Name: f.dep.Name + "-" + hash, Labels: maps.Clone(template.Labels),
+			Namespace: f.dep.Namespace, Name: setName(f.dep.Name, hash), Labels: maps.Clone(template.Labels),
 			OwnerReferences: []metav1.OwnerReference{metav1.NewControllerRef(f.dep, kind)},
-			Annotations:     f.setAnnotations(nil, number),
+			Annotations:     f.setAnnotations(f.sizeAnnotations(nil), number),
 		},
 		Spec: appsv1.ReplicaSetSpec{Replicas: new(f.newSetSize()), MinReadySeconds: f.dep.Spec.MinReadySeconds, Selector: selector, Template: *template},
 	}
 }
 
-// setAnnotations are the annotations of the new set: the Deployment's own but for kubectl's, the sizes, and
-// the revision with the ones it had before.
+// maxName is the length of the longest name of a ReplicaSet.
+const maxName = 253
+
+// setName returns the name of a set, in which that of the Deployment is shortened if it is too long.
+func setName(deployment, hash string) string {
+	return deployment[:min(len(deployment), maxName-1-len(hash))] + "-" + hash
+}
+
+// setAnnotations returns the annotations of the new set: those it has, the Deployment's own but for
+// kubectl's, and the revision with the ones it had before.
 func (f *facts) setAnnotations(have map[string]string, number int64) map[string]string {
-	out := f.sizeAnnotations(have)
+	out := maps.Clone(have)
+	if out == nil {
+		out = map[string]string{}
+	}
 	for k, v := range f.dep.Annotations {
 		switch k {
 		case revisionAnnotation, historyAnnotation, desiredAnnotation, maxAnnotation, appliedAnnotation:

@@ -2,6 +2,7 @@ package deployment
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -24,11 +25,13 @@ func condition(t appsv1.DeploymentConditionType, status corev1.ConditionStatus, 
 	return &appsv1.DeploymentCondition{Type: t, Status: status, Reason: reason, Message: message}
 }
 
-// with returns conditions with one set at a time. Nothing changes, times included, while its status and
-// reason stay.
+// with returns conditions with one set at a time, unless it has one. Nothing changes, times included, while
+// its status and reason stay.
 func with(list []appsv1.DeploymentCondition, c *appsv1.DeploymentCondition, now time.Time) []appsv1.DeploymentCondition {
 	next := *c
-	next.LastUpdateTime = metav1.Time{Time: now}
+	if next.LastUpdateTime.IsZero() {
+		next.LastUpdateTime = metav1.Time{Time: now}
+	}
 	next.LastTransitionTime = next.LastUpdateTime
 	if have := find(list, c.Type); have != nil {
 		if have.Status == c.Status && have.Reason == c.Reason {
@@ -61,17 +64,30 @@ func (f *facts) computed() appsv1.DeploymentStatus {
 	if f.new != nil {
 		s.UpdatedReplicas = f.new.Status.Replicas
 	}
-	terminating, known := int32(0), false
-	for _, rs := range all {
-		if rs.Status.TerminatingReplicas != nil {
-			terminating, known = terminating+*rs.Status.TerminatingReplicas, true
-		}
-	}
-	if known {
-		s.TerminatingReplicas = &terminating
-	}
+	s.TerminatingReplicas = terminating(all)
 	s.UnavailableReplicas = max(sum(all, size)-s.AvailableReplicas, 0)
 	return s
+}
+
+// terminating sums up what the sets report; nil if one has a status that does not say.
+func terminating(sets []*appsv1.ReplicaSet) *int32 {
+	total := int32(0)
+	for _, rs := range sets {
+		switch n := rs.Status.TerminatingReplicas; {
+		case n != nil:
+			total += *n
+		case rs.Status.ObservedGeneration != 0:
+			return nil
+		}
+	}
+	return &total
+}
+
+// judged reports whether the Deployment has a deadline for progress. kubectl writes the highest number for
+// none.
+func (f *facts) judged() bool {
+	d := f.dep.Spec.ProgressDeadlineSeconds
+	return d != nil && *d != math.MaxInt32
 }
 
 // statusOf returns the status, and when a rollout that stands still must be looked at for its deadline; 0 if
@@ -94,7 +110,7 @@ func statusOf(f *facts, rolling bool) (appsv1.DeploymentStatus, time.Duration) {
 // progressing returns the conditions of s with that of the progress: complete, moving, or stuck for longer
 // than the deadline.
 func (f *facts) progressing(s *appsv1.DeploymentStatus) []appsv1.DeploymentCondition {
-	if f.dep.Spec.ProgressDeadlineSeconds == nil || *f.dep.Spec.ProgressDeadlineSeconds == 1<<31-1 {
+	if !f.judged() {
 		return without(s.Conditions, appsv1.DeploymentProgressing)
 	}
 	var had appsv1.DeploymentCondition
@@ -146,7 +162,7 @@ func (f *facts) overdue(c appsv1.DeploymentCondition) bool {
 
 func (f *facts) checkAgain(conditions []appsv1.DeploymentCondition) time.Duration {
 	c := find(conditions, appsv1.DeploymentProgressing)
-	if f.dep.Spec.ProgressDeadlineSeconds == nil || c == nil || c.Reason == "NewReplicaSetAvailable" || c.Reason == "ProgressDeadlineExceeded" || f.dep.Spec.Paused {
+	if !f.judged() || c == nil || c.Reason == "NewReplicaSetAvailable" || c.Reason == "ProgressDeadlineExceeded" || f.dep.Spec.Paused {
 		return 0
 	}
 	deadline := c.LastUpdateTime.Add(time.Duration(*f.dep.Spec.ProgressDeadlineSeconds)*time.Second + time.Second)
@@ -166,5 +182,7 @@ func (f *facts) failure(conditions []appsv1.DeploymentCondition) []appsv1.Deploy
 	if found == nil {
 		return without(conditions, appsv1.DeploymentReplicaFailure)
 	}
-	return with(conditions, condition(appsv1.DeploymentReplicaFailure, found.Status, found.Reason, found.Message), f.now)
+	c := condition(appsv1.DeploymentReplicaFailure, found.Status, found.Reason, found.Message)
+	c.LastUpdateTime = found.LastTransitionTime
+	return with(conditions, c, f.now)
 }

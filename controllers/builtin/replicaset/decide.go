@@ -34,7 +34,7 @@ func stateOf(rs *appsv1.ReplicaSet, pods []*corev1.Pod, now time.Time) *state {
 	for _, pod := range pods {
 		if podcontrol.Active(pod) {
 			s.active = append(s.active, pod)
-		} else if pod.DeletionTimestamp != nil {
+		} else if pod.DeletionTimestamp != nil && !pod.HasEnded() {
 			s.terminating++
 		}
 	}

@@ -69,7 +69,9 @@ func TestDecide(t *testing.T) {
 func TestStatusOf(t *testing.T) {
 	pods := podsOf(5, 3)
 	pods[3].Labels, pods[4].DeletionTimestamp = nil, &metav1.Time{Time: start}
-	s := stateOf(setOf(4), pods, start.Add(4*time.Second))
+	ended := podsOf(1, 0)[0]
+	ended.DeletionTimestamp, ended.Status.Phase = &metav1.Time{Time: start}, corev1.PodSucceeded
+	s := stateOf(setOf(4), append(pods, ended), start.Add(4*time.Second))
 	status, again := statusOf(s, nil)
 	require.Equal(t, appsv1.ReplicaSetStatus{ObservedGeneration: 3, Replicas: 4, FullyLabeledReplicas: 3, ReadyReplicas: 3, TerminatingReplicas: new(int32(1))}, status)
 	require.Equal(t, 6*time.Second, again, "then three are available")
