@@ -17,12 +17,13 @@ import (
 // run plans, does what the plan says, and counts. It returns when to look again; 0: not by itself.
 func (j *jobs) run(ctx context.Context, f *facts) (again time.Duration, err error) {
 	p := decide(f)
-	j.record(f, p.notes)
 	workErr := j.apply(ctx, f, p)
 	outcome := p.outcome
 	if outcome == nil && f.job.DeletionTimestamp == nil {
 		var notes []note
-		outcome, notes = success(f)
+		if outcome, notes = success(f); outcome == nil {
+			notes = f.suspension()
+		}
 		j.record(f, notes)
 	}
 	more, err := j.count(ctx, f, outcome)
@@ -53,7 +54,7 @@ func (j *jobs) apply(ctx context.Context, f *facts, p plan) error {
 	}
 	made := make([]*corev1.Pod, len(p.create))
 	_, err := controllers.Batches(len(p.create), func(i int) error {
-		pod, err := j.PodsAPI.Create(ctx, p.create[i])
+		pod, err := j.Create(ctx, p.create[i])
 		if err != nil {
 			if !apierrors.HasCause(err, "NamespaceTerminating") {
 				j.Recorder.Eventf(f.job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)

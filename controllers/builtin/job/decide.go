@@ -12,7 +12,6 @@ import (
 
 // plan is what to do next.
 type plan struct {
-	notes []note
 	// outcome is what decides the Job, nil if it goes on. Once decided, it stays.
 	outcome *batchv1.JobCondition
 	// remove are the active pods to delete. With spare they are not wanted any more, which is no failure:
@@ -42,13 +41,6 @@ type planner struct {
 // decide returns what to do.
 func decide(f *facts) plan {
 	p := &planner{facts: *f}
-	was, is := holds(&f.job.Status, batchv1.JobSuspended), holds(&f.status, batchv1.JobSuspended)
-	switch {
-	case is && !was:
-		p.notes = append(p.notes, note{corev1.EventTypeNormal, "Suspended", "Job suspended"})
-	case was && !is:
-		p.notes = append(p.notes, note{corev1.EventTypeNormal, "Resumed", "Job resumed"})
-	}
 	p.outcome = p.ending()
 	switch {
 	case p.outcome != nil:
@@ -89,7 +81,7 @@ func (p *planner) manage() {
 	want := p.wanted()
 	if surplus := len(p.active) - want; surplus > 0 {
 		ranked := slices.Clone(p.active)
-		podcontrol.RankForDeletion(ranked, nil, p.now)
+		podcontrol.RankActive(ranked)
 		p.drop(ranked[:min(surplus, burst)])
 		return
 	}
@@ -133,10 +125,13 @@ func (f *facts) wanted() int {
 	return max(min(left, parallelism), 0)
 }
 
-// surplusIndexes are active pods of indexes there are not, that are done, or that another pod works on.
+// surplusIndexes are active pods of indexes there are not, that are done, or on which another pod has come
+// further.
 func (f *facts) surplusIndexes() (out []*corev1.Pod) {
 	seen := map[int32]bool{}
-	for _, p := range f.active {
+	ranked := slices.Clone(f.active)
+	podcontrol.RankActive(ranked)
+	for _, p := range slices.Backward(ranked) {
 		i := indexOf(p)
 		if i < 0 || i >= f.completions() || seen[i] || f.completed.has(i) || f.failedIdx.has(i) {
 			out = append(out, p)
@@ -213,7 +208,7 @@ func (p *planner) ending() *batchv1.JobCondition {
 	if p.policyFailure != "" {
 		return failure(batchv1.JobReasonPodFailurePolicy, p.policyFailure)
 	}
-	if limit := *orDefault(p.job.Spec.BackoffLimit, 6); len(p.failed) > 0 && p.failedTotal() > limit || p.restartsExceed(limit) {
+	if limit := *orDefault(p.job.Spec.BackoffLimit, 6); p.failedTotal() > limit || p.restartsExceed(limit) {
 		return failure(batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit")
 	}
 	if p.deadline() {
@@ -248,7 +243,10 @@ func (f *facts) restartsExceed(limit int32) bool {
 		return false
 	}
 	restarts := int32(0)
-	for _, p := range f.active {
+	for _, p := range f.pods {
+		if p.Status.Phase != corev1.PodRunning && p.Status.Phase != corev1.PodPending {
+			continue
+		}
 		for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 			for i := range list {
 				restarts += list[i].RestartCount

@@ -43,11 +43,16 @@ func podOf(name string, index int, phase corev1.PodPhase) *corev1.Pod {
 	return p
 }
 
+// restarted returns a pod that is being deleted and whose container was restarted.
+func restarted(name string) *corev1.Pod {
+	p := podOf(name, -1, corev1.PodRunning)
+	p.DeletionTimestamp = &metav1.Time{Time: start}
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1}}
+	return p
+}
+
 // text is a plan in short.
 func (p plan) text() (out []string) {
-	for _, n := range p.notes {
-		out = append(out, n.reason)
-	}
 	if p.outcome != nil {
 		out = append(out, string(p.outcome.Type)+" "+p.outcome.Reason)
 	}
@@ -73,13 +78,17 @@ func TestDecide(t *testing.T) {
 		pods   []*corev1.Pod
 		want   []string
 	}{
-		"as many as run at once":    {job: jobOf(5, 2), want: []string{"create work-", "create work-"}},
-		"no more than are left":     {job: jobOf(2, 2), pods: []*corev1.Pod{podOf("a", -1, succeeded)}, want: []string{"create work-"}},
-		"less parallelism":          {job: jobOf(5, 1), pods: []*corev1.Pod{podOf("a", -1, running), podOf("b", -1, corev1.PodPending)}, want: []string{"remove b"}},
-		"a pause after a failure":   {job: jobOf(1, 1), pods: []*corev1.Pod{podOf("a", -1, failed)}, want: []string{"again in 10s"}},
-		"suspended":                 {job: jobOf(5, 1), change: suspended, pods: []*corev1.Pod{podOf("a", -1, running)}, want: []string{"Suspended", "remove a"}},
-		"the indexes in order":      {job: jobOf(3, 2), change: indexed, pods: []*corev1.Pod{podOf("a", 0, succeeded)}, want: []string{"create work-1-", "create work-2-"}},
-		"two pods of an index":      {job: jobOf(3, 1), change: indexed, pods: []*corev1.Pod{podOf("a", 0, running), podOf("b", 0, running)}, want: []string{"remove b"}},
+		"as many as run at once":   {job: jobOf(5, 2), want: []string{"create work-", "create work-"}},
+		"no more than are left":    {job: jobOf(2, 2), pods: []*corev1.Pod{podOf("a", -1, succeeded)}, want: []string{"create work-"}},
+		"less parallelism":         {job: jobOf(5, 1), pods: []*corev1.Pod{podOf("a", -1, running), podOf("b", -1, corev1.PodPending)}, want: []string{"remove b"}},
+		"a pause after a failure":  {job: jobOf(1, 1), pods: []*corev1.Pod{podOf("a", -1, failed)}, want: []string{"again in 10s"}},
+		"suspended":                {job: jobOf(5, 1), change: suspended, pods: []*corev1.Pod{podOf("a", -1, running)}, want: []string{"remove a"}},
+		"the indexes in order":     {job: jobOf(3, 2), change: indexed, pods: []*corev1.Pod{podOf("a", 0, succeeded)}, want: []string{"create work-1-", "create work-2-"}},
+		"two pods of an index":     {job: jobOf(3, 1), change: indexed, pods: []*corev1.Pod{podOf("a", 0, corev1.PodPending), podOf("b", 0, running)}, want: []string{"remove a"}},
+		"a limit that was lowered": {job: jobOf(2, 2), change: func(j *batchv1.Job) { j.Spec.BackoffLimit, j.Status.Failed = new(int32(1)), 2 }, want: []string{"FailureTarget BackoffLimitExceeded"}},
+		"a restart in a pod that ends": {job: jobOf(1, 1), change: func(j *batchv1.Job) {
+			j.Spec.BackoffLimit, j.Spec.Template.Spec.RestartPolicy = new(int32(1)), corev1.RestartPolicyOnFailure
+		}, pods: []*corev1.Pod{restarted("a")}, want: []string{"FailureTarget BackoffLimitExceeded"}},
 		"an index there is not":     {job: jobOf(1, 1), change: indexed, pods: []*corev1.Pod{podOf("a", 7, running)}, want: []string{"remove a", "create work-0-"}},
 		"a deadline that has come":  {job: jobOf(1, 1), change: func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = new(int64(0)) }, pods: []*corev1.Pod{podOf("a", -1, running)}, want: []string{"FailureTarget DeadlineExceeded", "remove a"}},
 		"a deadline that will come": {job: jobOf(1, 1), change: func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = new(int64(5)) }, pods: []*corev1.Pod{podOf("a", -1, running)}, want: []string{"again in 5s"}},

@@ -17,8 +17,7 @@ type facts struct {
 	pods []*corev1.Pod
 	now  time.Time
 
-	// status is that of the job with its start and suspension, and with the noted pods counted whose
-	// finalizers are gone.
+	// status is that of the job with its start, and with the noted pods counted whose finalizers are gone.
 	status               batchv1.JobStatus
 	active, terminating  []*corev1.Pod
 	succeeded, failed    []*corev1.Pod // ended and tracked, not noted yet
@@ -30,12 +29,12 @@ type facts struct {
 // factsOf sorts the pods of a Job.
 func factsOf(job *batchv1.Job, pods []*corev1.Pod, now time.Time) *facts {
 	f := &facts{job: job, pods: pods, now: now, status: *codec.DeepCopy(&job.Status)}
-	if f.status.StartTime == nil && !f.suspended() {
+	// One that is resumed has its deadline from now on.
+	if !f.suspended() && (f.status.StartTime == nil || holds(&f.status, batchv1.JobSuspended)) {
 		f.status.StartTime = f.second()
 	}
 	f.classify()
 	f.settleNoted()
-	f.suspension()
 	return f
 }
 
@@ -189,12 +188,16 @@ func (f *facts) failedTotal() int32 {
 	return n
 }
 
-// suspension sets the condition that the Job was suspended or resumed. The deadline starts again at a
-// resumption.
-func (f *facts) suspension() {
+// suspension notes in the status of a Job that goes on that it was suspended or resumed, and returns the
+// event of that.
+func (f *facts) suspension() (notes []note) {
 	if f.suspended() {
-		set(&f.status, f.now, batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "Job suspended")
+		if set(&f.status, f.now, batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "Job suspended") {
+			f.status.StartTime = nil
+			notes = append(notes, note{corev1.EventTypeNormal, "Suspended", "Job suspended"})
+		}
 	} else if set(&f.status, f.now, batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed", "Job resumed") {
-		f.status.StartTime = f.second()
+		notes = append(notes, note{corev1.EventTypeNormal, "Resumed", "Job resumed"})
 	}
+	return notes
 }

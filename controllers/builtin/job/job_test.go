@@ -3,6 +3,7 @@ package job_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -334,6 +335,7 @@ func TestSuspendAndResume(t *testing.T) {
 		c.Sleep(5 * time.Minute)
 		require.Empty(t, pods(c))
 		require.Zero(t, get(c).Status.Active)
+		require.Nil(t, get(c).Status.StartTime)
 		require.Zero(t, get(c).Status.Failed, "pods that were not wanted any more did not fail")
 		suspend(false)
 		resumed := time.Now()
@@ -531,4 +533,34 @@ func TestADrainDoesNotFailAJobThatIgnoresDisruptions(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A Job that is suspended when it has its completions completes; it is not suspended.
+func TestSuspendedWhenComplete(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{})
+		stop := c.Run(c.Manager("jobs", addJobs))
+		controllertest.Create(c, work(numbers(1, 1)))
+		c.Settle()
+		stop()
+		controllertest.UpdateStatus(c, "default", pods(c)[0].Name, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
+		controllertest.Update(c, "default", "work", func(j *batchv1.Job) { j.Spec.Suspend = new(true) })
+		c.Run(c.Manager("jobs", addJobs))
+		c.Sleep(time.Minute)
+		requireCondition(t, c, batchv1.JobComplete, "CompletionsReached", reached)
+		require.Nil(t, condition(c, batchv1.JobSuspended))
+	})
+}
+
+// The names of the pods of an index have the index, however long the name of the Job is.
+func TestLongNamesKeepTheIndex(t *testing.T) {
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		name := strings.Repeat("n", 58)
+		controllertest.Create(c, work(numbers(2, 2), indexed, func(j *batchv1.Job) { j.Name = name }))
+		c.Settle()
+		require.Len(t, pods(c), 2)
+		for _, p := range pods(c) {
+			require.Equal(t, name[:55]+"-"+p.Annotations[batchv1.JobCompletionIndexAnnotation]+"-", p.Name[:58])
+		}
+	})
 }

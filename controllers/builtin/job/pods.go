@@ -47,7 +47,7 @@ func (f *facts) newPod() *corev1.Pod {
 func (p *planner) indexPod(i int32) *corev1.Pod {
 	text := strconv.Itoa(int(i))
 	pod := p.newPod()
-	pod.GenerateName = p.job.Name + "-" + text + "-"
+	pod.GenerateName = prefixOf(p.job.Name, text)
 	pod.Annotations = podcontrol.WithLabel(pod.Annotations, batchv1.JobCompletionIndexAnnotation, text)
 	pod.Labels = podcontrol.WithLabel(pod.Labels, batchv1.JobCompletionIndexAnnotation, text)
 	pod.Spec.Hostname = p.job.Name + "-" + text
@@ -81,6 +81,15 @@ func (p *planner) indexPod(i int32) *corev1.Pod {
 		pod.Annotations[batchv1.JobIndexIgnoredFailureCountAnnotation] = strconv.Itoa(int(ignored))
 	}
 	return pod
+}
+
+// maxPrefix is the length of the longest prefix of which the server keeps all in a generated name.
+const maxPrefix = 58
+
+// prefixOf is what the names of the pods of an index begin with. If it is too long, it keeps the index.
+func prefixOf(job, index string) string {
+	index = "-" + index + "-"
+	return job[:min(len(job), maxPrefix-len(index))] + index
 }
 
 // lastFailure is the failed pod of an index that remembers the most failures.
