@@ -42,7 +42,33 @@ func decide(have, want []*discoveryv1.EndpointSlice, most int) (plan []write) {
 			plan = append(plan, write{have: h})
 		}
 	}
-	return plan
+	return reuse(plan)
+}
+
+// reuse makes one update of a creation and the deletion of another slice of the same family and owner, so
+// that clients never see the Service without it and names stay.
+func reuse(plan []write) []write {
+	for i := range plan {
+		next := plan[i].next
+		if plan[i].have != nil || next == nil {
+			continue
+		}
+		j := slices.IndexFunc(plan, func(w write) bool {
+			return w.have != nil && w.next == nil && w.have.AddressType == next.AddressType && codec.Equal(&w.have.OwnerReferences, &next.OwnerReferences)
+		})
+		if j < 0 {
+			continue
+		}
+		have := plan[j].have
+		other := codec.DeepCopy(have)
+		other.Endpoints, other.Ports, other.Labels = next.Endpoints, next.Ports, next.Labels
+		if next.Annotations != nil {
+			other.Annotations = next.Annotations
+		}
+		plan[i] = write{have: have, next: other}
+		plan[j] = write{}
+	}
+	return slices.DeleteFunc(plan, func(w write) bool { return w == write{} })
 }
 
 // samePorts compares ports whatever their order; none and an empty list are the same.

@@ -13,6 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
 	"github.com/keelson-dev/keelson/apimachinery/intstr"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 )
 
@@ -23,6 +24,13 @@ func sliceOf(name string, port int32, addresses string) *discoveryv1.EndpointSli
 	for _, a := range addresses {
 		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{string(a)}})
 	}
+	return s
+}
+
+// owned returns a slice with an owner.
+func owned(name string, port int32, addresses string) *discoveryv1.EndpointSlice {
+	s := sliceOf(name, port, addresses)
+	s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: "web", UID: "1"}}
 	return s
 }
 
@@ -48,7 +56,9 @@ func TestDecide(t *testing.T) {
 		"not over several with room":    {have: list{sliceOf("x", 80, "abc"), sliceOf("y", 80, "def")}, want: list{sliceOf("", 80, "abcdefgh")}, plan: []string{"create gh"}},
 		"an empty one goes":             {have: list{sliceOf("x", 80, "abcd"), sliceOf("y", 80, "e")}, want: list{sliceOf("", 80, "abcd")}, plan: []string{"delete y"}},
 		"the last one stays":            {have: list{sliceOf("x", 80, "a"), sliceOf("y", 80, "b")}, want: list{sliceOf("", 80, "")}, plan: []string{"x: ", "delete y"}},
-		"other ports":                   {have: list{sliceOf("x", 80, "a")}, want: list{sliceOf("", 90, "a")}, plan: []string{"create a", "delete x"}},
+		"other ports":                   {have: list{sliceOf("x", 80, "a")}, want: list{sliceOf("", 90, "a")}, plan: []string{"x: a"}},
+		"other ports of one of two":     {have: list{sliceOf("x", 80, "a"), sliceOf("y", 90, "b")}, want: list{sliceOf("", 90, "b"), sliceOf("", 70, "a")}, plan: []string{"x: a"}},
+		"those of another Service":      {have: list{owned("x", 80, "a")}, want: list{sliceOf("", 90, "a")}, plan: []string{"create a", "delete x"}},
 		"a Service that is gone":        {have: list{sliceOf("x", 80, "a"), sliceOf("y", 90, "b")}, plan: []string{"delete x", "delete y"}},
 	} {
 		t.Run(name, func(t *testing.T) {

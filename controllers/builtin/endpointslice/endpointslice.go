@@ -19,6 +19,7 @@ package endpointslice
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
@@ -132,10 +133,12 @@ func ofSlice(by string) func(informers.Event[*discoveryv1.EndpointSlice]) []reco
 	}
 }
 
-// managed returns the slices of a Service that a controller manages, shared and read-only.
+// managed returns the slices of a Service that a controller manages, but for those being deleted, shared and
+// read-only.
 func managed(all controllers.Labelled[*discoveryv1.EndpointSlice], service types.NamespacedName, by string) ([]*discoveryv1.EndpointSlice, error) {
-	return all.Select(service.Namespace, labels.SelectorFromSet(labels.Set{
+	list, err := all.Select(service.Namespace, labels.SelectorFromSet(labels.Set{
 		discoveryv1.LabelServiceName: service.Name, discoveryv1.LabelManagedBy: by}))
+	return slices.DeleteFunc(list, func(s *discoveryv1.EndpointSlice) bool { return s.DeletionTimestamp != nil }), err
 }
 
 func (c *endpointSlices) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
