@@ -94,7 +94,7 @@ func (n *namespaces) reconcile(ctx context.Context, req reconcile.Request) (reco
 // content is what one pass found.
 type content struct {
 	mu         sync.Mutex
-	remaining  map[string]int // number of objects by resource.group
+	remaining  map[string]int // number of objects by resource.group, with the dot for the core group too
 	finalizers map[string]int // number of objects by finalizer that holds them
 	grace      time.Duration  // the longest time a pod still has
 	discovery  error
@@ -154,7 +154,7 @@ func (n *namespaces) sweep(ctx context.Context, namespace string, resources []di
 				c.deletion = append(c.deletion, fmt.Errorf("%s: %w", r.GVR.GroupResource(), err))
 			}
 			for _, obj := range left {
-				c.remaining[r.GVR.GroupResource().String()]++
+				c.remaining[r.GVR.Resource+"."+r.GVR.Group]++
 				for _, f := range obj.Finalizers {
 					c.finalizers[f]++
 				}
@@ -207,53 +207,58 @@ func ignoreUnsupported(err error) error {
 	return err
 }
 
-// report writes the conditions if they say something new.
+// report writes the conditions if they say something new. All of them are written when one is bad, or was: a
+// namespace that empties at once needs no word about it.
 func (n *namespaces) report(ctx context.Context, ns *corev1.Namespace, c *content) error {
-	next := codec.DeepCopy(ns)
-	set := func(t corev1.NamespaceConditionType, bad bool, badReason, okReason, badText, okText string) {
-		cond := corev1.NamespaceCondition{Type: t, Status: corev1.ConditionFalse, Reason: okReason, Message: okText, LastTransitionTime: metav1.Now()}
-		if bad {
-			cond.Status, cond.Reason, cond.Message = corev1.ConditionTrue, badReason, badText
-		}
-		for i := range next.Status.Conditions {
-			have := &next.Status.Conditions[i]
-			if have.Type != t {
-				continue
-			}
-			if have.Status == cond.Status {
-				cond.LastTransitionTime = have.LastTransitionTime
-			}
-			*have = cond
-			return
-		}
-		// A condition that never was bad is only written beside one that is.
-		if bad || len(next.Status.Conditions) > 0 {
-			next.Status.Conditions = append(next.Status.Conditions, cond)
-		}
-	}
-	text := func(err error) string {
-		if err == nil {
-			return ""
-		}
-		return err.Error()
-	}
-	var deletion error
-	if len(c.deletion) > 0 {
-		deletion = c.deletion[0]
-	}
-	set("NamespaceDeletionDiscoveryFailure", c.discovery != nil, "DiscoveryFailed", "ResourcesDiscovered", "Discovery failed for some groups: "+text(c.discovery), "All resources successfully discovered")
-	set("NamespaceDeletionContentFailure", deletion != nil, "ContentDeletionFailed", "ContentDeleted", "Failed to delete all resource types: "+text(deletion), "All content successfully deleted, may be waiting on finalization")
-	set("NamespaceContentRemaining", len(c.remaining) > 0, "SomeResourcesRemain", "ContentRemoved", "Some resources are remaining: "+counts(c.remaining, "%s has %d resource instances"), "All content successfully removed")
-	set("NamespaceFinalizersRemaining", len(c.finalizers) > 0, "SomeFinalizersRemain", "ContentHasNoFinalizers", "Some content in the namespace has finalizers remaining: "+counts(c.finalizers, "%s in %d resource instances"), "All content-preserving finalizers finished")
-	if codec.Equal(&next.Status, &ns.Status) {
+	conditions := c.conditions()
+	bad := slices.ContainsFunc(conditions, func(c corev1.NamespaceCondition) bool { return c.Status == corev1.ConditionTrue })
+	if !bad && len(ns.Status.Conditions) == 0 {
 		return nil
 	}
-	// A namespace that empties at once needs no word about it.
-	if len(c.remaining) == 0 && len(ns.Status.Conditions) == 0 && c.failure() == nil {
+	next := codec.DeepCopy(ns)
+	for _, cond := range conditions {
+		i := slices.IndexFunc(next.Status.Conditions, func(have corev1.NamespaceCondition) bool { return have.Type == cond.Type })
+		if i < 0 {
+			next.Status.Conditions = append(next.Status.Conditions, cond)
+			continue
+		}
+		have := &next.Status.Conditions[i]
+		if have.Status == cond.Status {
+			cond.LastTransitionTime = have.LastTransitionTime
+		}
+		*have = cond
+	}
+	if codec.Equal(&next.Status, &ns.Status) {
 		return nil
 	}
 	_, err := n.client.UpdateStatus(ctx, next)
 	return apierrors.IgnoreNotFound(err)
+}
+
+// conditions says what one pass found.
+func (c *content) conditions() (out []corev1.NamespaceCondition) {
+	add := func(t corev1.NamespaceConditionType, bad bool, badReason, okReason, badText, okText string) {
+		cond := corev1.NamespaceCondition{Type: t, Status: corev1.ConditionFalse, Reason: okReason, Message: okText, LastTransitionTime: metav1.Now()}
+		if bad {
+			cond.Status, cond.Reason, cond.Message = corev1.ConditionTrue, badReason, badText
+		}
+		out = append(out, cond)
+	}
+	discovery, deletion := "", make([]string, len(c.deletion))
+	if c.discovery != nil {
+		discovery = c.discovery.Error()
+	}
+	for i, err := range c.deletion {
+		deletion[i] = err.Error()
+	}
+	slices.Sort(deletion)
+	add("NamespaceDeletionDiscoveryFailure", c.discovery != nil, "DiscoveryFailed", "ResourcesDiscovered", "Discovery failed for some groups: "+discovery, "All resources successfully discovered")
+	add("NamespaceDeletionGroupVersionParsingFailure", false, "", "ParsedGroupVersions", "", "All legacy kube types successfully parsed")
+	add("NamespaceDeletionContentFailure", len(deletion) > 0, "ContentDeletionFailed", "ContentDeleted",
+		fmt.Sprintf("Failed to delete all resource types, %d remaining: %s", len(deletion), strings.Join(deletion, ", ")), "All content successfully deleted, may be waiting on finalization")
+	add("NamespaceContentRemaining", len(c.remaining) > 0, "SomeResourcesRemain", "ContentRemoved", "Some resources are remaining: "+counts(c.remaining, "%s has %d resource instances"), "All content successfully removed")
+	add("NamespaceFinalizersRemaining", len(c.finalizers) > 0, "SomeFinalizersRemain", "ContentHasNoFinalizers", "Some content in the namespace has finalizers remaining: "+counts(c.finalizers, "%s in %d resource instances"), "All content-preserving finalizers finished")
+	return out
 }
 
 func counts(m map[string]int, format string) string {

@@ -60,7 +60,7 @@ func TestPodsGoFirst(t *testing.T) {
 		require.True(t, controllertest.Exists[*corev1.ConfigMap](c, "ns", "config"))
 		cond := condition(c, "NamespaceContentRemaining")
 		require.Equal(t, "SomeResourcesRemain", cond.Reason)
-		require.Equal(t, "Some resources are remaining: pods has 1 resource instances", cond.Message)
+		require.Equal(t, "Some resources are remaining: pods. has 1 resource instances", cond.Message)
 		require.Equal(t, corev1.NamespaceTerminating, controllertest.Get[*corev1.Namespace](c, "", "ns").Status.Phase)
 		controllertest.Delete[*corev1.Pod](c, "ns", "p", client.DeleteOptions{GracePeriodSeconds: new(int64(0))})
 		c.Sleep(10 * time.Second)
