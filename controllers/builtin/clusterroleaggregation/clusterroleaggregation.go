@@ -10,6 +10,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/rbacv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers"
@@ -17,6 +18,9 @@ import (
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 	"github.com/keelson-dev/keelson/informers"
 )
+
+// FieldManager applies the rules.
+const FieldManager = "clusterrole-aggregation-controller"
 
 // Add adds the controller to m. Its user needs the verb escalate on cluster roles.
 func Add(m *manager.Manager) error {
@@ -41,11 +45,11 @@ func Add(m *manager.Manager) error {
 		if equal(role.Rules, want) {
 			return reconcile.Result{}, nil
 		}
-		role.Rules = want
-		if _, err = api.Update(ctx, role); apierrors.IsNotFound(err) {
-			return reconcile.Result{}, nil
-		}
-		return reconcile.Result{}, err
+		// No rules are an empty list: without one those that others have set would stay. The uid keeps a role
+		// that was deleted meanwhile from being made again.
+		_, err = api.Apply(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: role.Name, UID: role.UID}, Rules: append([]rbacv1.PolicyRule{}, want...)},
+			client.ApplyOptions{FieldManager: FieldManager, Force: true})
+		return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 	}), controllers.Options{}, controllers.Watches(func(informers.Event[*rbacv1.ClusterRole]) []reconcile.Request {
 		// Any role may have entered or left any sum, and sums can be parts of sums.
 		var out []reconcile.Request

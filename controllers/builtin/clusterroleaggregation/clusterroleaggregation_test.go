@@ -1,6 +1,7 @@
 package clusterroleaggregation_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 
@@ -44,6 +45,12 @@ func TestSumsFollowTheirParts(t *testing.T) {
 		controllertest.Create(c, role("other", "", "secrets"))
 		c.Settle()
 		require.Equal(t, []string{"carts", "orders"}, resources(c, "total"), "by name of the part, each rule once")
+
+		var managers []string
+		for _, m := range controllertest.Get[*rbacv1.ClusterRole](c, "", "total").ManagedFields {
+			managers = append(managers, fmt.Sprint(m.Operation, " by ", m.Manager))
+		}
+		require.Contains(t, managers, "Apply by "+clusterroleaggregation.FieldManager)
 
 		// The bootstrap roles are sums of sums: view is part of edit, edit of admin.
 		controllertest.Create(c, role("viewing", "rbac.authorization.k8s.io/aggregate-to-view", "orders"))

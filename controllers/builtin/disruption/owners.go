@@ -3,6 +3,7 @@ package disruption
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/autoscalingv1"
@@ -75,7 +76,7 @@ func (o *owners) scaleOf(ctx context.Context, namespace string, ref *metav1.Owne
 		if err != nil || rs.UID != ref.UID {
 			return nil, apierrors.IgnoreNotFound(err)
 		}
-		if by := metav1.ControllerOf(rs); by != nil && by.Kind == "Deployment" {
+		if by := metav1.ControllerOf(rs); by != nil && by.Kind == "Deployment" && strings.HasPrefix(by.APIVersion, "apps/") {
 			d, err := o.deployments.Get(types.NamespacedName{Namespace: namespace, Name: by.Name})
 			if err != nil || d.UID != by.UID {
 				return nil, apierrors.IgnoreNotFound(err)

@@ -34,6 +34,22 @@ func unknown(node *corev1.Node, now time.Time) *corev1.Node {
 	return next
 }
 
+// betaLabels returns a node whose beta labels of the operating system and the architecture are those that the
+// stable ones are; nil if they are, or if there are no stable ones.
+func betaLabels(node *corev1.Node) (next *corev1.Node) {
+	for stable, beta := range map[string]string{"kubernetes.io/os": "beta.kubernetes.io/os", "kubernetes.io/arch": "beta.kubernetes.io/arch"} {
+		want, has := node.Labels[stable]
+		if got, there := node.Labels[beta]; !has || there && got == want {
+			continue
+		}
+		if next == nil {
+			next = codec.DeepCopy(node)
+		}
+		next.Labels[beta] = want
+	}
+	return next
+}
+
 // taintsOf returns the taints that a node should have, with those that are not of this controller and with
 // the time of those that stay, and whether they are others than it has.
 func taintsOf(node *corev1.Node, mayEvict bool, now time.Time) (taints []corev1.Taint, changed bool) {

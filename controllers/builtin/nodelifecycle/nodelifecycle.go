@@ -126,6 +126,9 @@ func (l *lifecycle) reconcile(ctx context.Context, req reconcile.Request) (recon
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	if node, err = l.label(ctx, node); err != nil {
+		return reconcile.Result{}, apierrors.IgnoreNotFound(err)
+	}
 	now := time.Now()
 	fresh, err := l.observe(node, now)
 	if err != nil {
@@ -237,6 +240,15 @@ func (l *lifecycle) taint(ctx context.Context, node *corev1.Node, now time.Time,
 	return apierrors.IgnoreNotFound(err)
 }
 
+// label makes the beta labels of a node say what the stable ones do.
+func (l *lifecycle) label(ctx context.Context, node *corev1.Node) (*corev1.Node, error) {
+	next := betaLabels(node)
+	if next == nil {
+		return node, nil
+	}
+	return l.client.Update(ctx, next)
+}
+
 // unreadyPods takes the pods of a node that is not ready out of service.
 func (l *lifecycle) unreadyPods(ctx context.Context, node string) error {
 	pods, err := l.pods.OnNode(node)
@@ -250,7 +262,7 @@ func (l *lifecycle) unreadyPods(ctx context.Context, node string) error {
 		}
 		pod = codec.DeepCopy(pod)
 		c := &pod.Status.Conditions[i]
-		c.Status, c.LastTransitionTime, c.Reason, c.Message = corev1.ConditionFalse, metav1.Now(), "NodeNotReady", "Node is not ready"
+		c.Status, c.LastTransitionTime = corev1.ConditionFalse, metav1.Now()
 		if _, err := l.podsAPI.UpdateStatus(ctx, pod); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}

@@ -70,6 +70,17 @@ func retention(set *appsv1.StatefulSet, condemned bool) retainer {
 	return retained
 }
 
+// conflicting reports whether a claim that the set is to delete some day has another controller than the set
+// or the pod, so that it is left to that one.
+func conflicting(set *appsv1.StatefulSet, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
+	if retention(set, true) == retained && retention(set, false) == retained {
+		return false
+	}
+	return slices.ContainsFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool {
+		return r.Controller != nil && *r.Controller && r.UID != set.UID && r.UID != pod.UID
+	})
+}
+
 // withOwner returns the owner references of a claim as the retention policy says, and whether they differ
 // from those it has. The references of other objects stay, and a claim that another object controls is left
 // alone.
@@ -136,6 +147,9 @@ func (s *statefulSets) bequeath(ctx context.Context, set *appsv1.StatefulSet, po
 		}
 		if err != nil {
 			return err
+		}
+		if conflicting(set, pod, claim) {
+			s.Recorder.Eventf(set, corev1.EventTypeWarning, "ConflictingController", "PersistentVolumeClaim %s has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim", claim.Name)
 		}
 		refs, changed := withOwner(set, pod, claim, retention(set, condemned))
 		if !changed {
