@@ -45,7 +45,7 @@ var clusterRestarts = []restart{
 		state: func(c *controllertest.Cluster) []string {
 			return append(list(c, "a", func(m *corev1.ConfigMap) any { return len(m.Data) }), list(c, "b", func(m *corev1.ConfigMap) any { return len(m.Data) })...)
 		}},
-	{controller: "legacy-serviceaccount-token-cleaner-controller",
+	{controller: "legacy-serviceaccount-token-cleaner-controller", long: true,
 		before: func(c *controllertest.Cluster) {
 			robot := &corev1.ServiceAccount{ObjectMeta: controllertest.Name("default", "robot")}
 			for _, name := range []string{"a", "b"} {

@@ -52,6 +52,8 @@ import (
 // restart is a history in which the process of a controller ends after each of its writes.
 type restart struct {
 	controller string
+	// long is true if it takes days, so that not all faults are tried at each write.
+	long bool
 	// before makes the objects, and after, if not nil, changes them a minute later.
 	before, after func(c *controllertest.Cluster)
 	// state is the end state, without what differs from run to run.
@@ -64,49 +66,95 @@ const accounts = "system:serviceaccount:kube-system:"
 // starter is the user of a process that runs controllers, who writes for those without an account.
 var starter = client.User{Name: "controllers", Groups: []string{"system:masters"}}
 
-// process selects the requests of a process.
-var process = controllertest.Requests{Matches: func(a authz.Attributes) bool {
-	return a.User != nil && (a.User.Name == starter.Name || strings.HasPrefix(a.User.Name, accounts))
-}}
+// process selects the requests of processes.
+var process = controllertest.Requests{Matches: func(a authz.Attributes) bool { return a.User != nil && isProcess(a.User.Name) }}
+
+func isProcess(user string) bool { return user == starter.Name || strings.HasPrefix(user, accounts) }
 
 // start starts a process that runs the controller, which writes as its service account and so with its role.
 func (r *restart) start(c *controllertest.Cluster, name string, opts builtin.Options) (stop func()) {
-	opts.Controllers = []string{r.controller}
-	opts.Connect = func(account string) (client.Conn, error) {
-		return c.Conn(client.User{Name: accounts + account, Groups: []string{"system:serviceaccounts", "system:authenticated"}}), nil
-	}
-	return c.Run(c.ManagerOver(c.Conn(starter), name, func(m *manager.Manager) error { return builtin.Add(m, opts) }))
+	return c.Run(c.ManagerOver(c.Conn(of(name, starter)), name, func(m *manager.Manager) error { return r.add(c, m, name, opts) }))
 }
 
-// run runs a history to its end. The first process ends at its write number n, counted from 0, which the
-// server makes if done is true; it does not end if n is negative.
-func (r *restart) run(t *testing.T, opts builtin.Options, n int, done bool) (state []string, ended bool) {
+// add adds the controller to the manager of a process.
+func (r *restart) add(c *controllertest.Cluster, m *manager.Manager, name string, opts builtin.Options) error {
+	opts.Controllers = []string{r.controller}
+	opts.Connect = func(account string) (client.Conn, error) {
+		return c.Conn(of(name, client.User{Name: accounts + account, Groups: []string{"system:serviceaccounts", "system:authenticated"}})), nil
+	}
+	return builtin.Add(m, opts)
+}
+
+// of returns a user whose requests show which process they are of.
+func of(name string, user client.User) client.User {
+	user.Extra = map[string][]string{"process": {name}}
+	return user
+}
+
+// outcome is how a history ends.
+type outcome struct {
+	state []string
+	// work is how many objects of each resource the processes have created and deleted: nothing is made, or
+	// deleted, twice.
+	work []string
+}
+
+// play plays a history. begin starts processes and may inject faults; what it returns, if not nil, is called
+// after each part of the history.
+func (r *restart) play(t *testing.T, begin func(c *controllertest.Cluster) (then func())) (end outcome) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, cluster())
-		var crash *controllertest.Crashed
-		if n >= 0 {
-			crash = c.Crash(process, n, done)
-		}
-		stop := r.start(c, "first", opts)
-		r.before(c)
+		then := begin(c)
 		next := func() {
 			c.Sleep(time.Minute)
-			if crash != nil && !ended && crash.Happened() {
-				ended = true
-				stop()
-				crash.Remove()
-				r.start(c, "second", opts)
-				c.Sleep(time.Minute)
+			if then != nil {
+				then()
 			}
 		}
+		r.before(c)
 		next()
 		if r.after != nil {
 			r.after(c)
 			next()
 		}
-		state = r.state(c)
+		end = outcome{r.state(c), workOf(c.History())}
 	})
-	return state, ended
+	return end
+}
+
+// workOf counts what processes have created and deleted.
+func workOf(h *controllertest.History) (lines []string) {
+	counts := map[string]int{}
+	for _, w := range h.Writes {
+		if isProcess(w.User) && w.Verb != "update" && w.Resource.Resource != "events" && w.Resource.Resource != "leases" {
+			counts[w.Verb+" "+w.Resource.String()]++
+		}
+	}
+	for what, n := range counts {
+		lines = append(lines, fmt.Sprint(what, ": ", n))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// crashed plays a history in which the first process ends at its write number n, counted from 0, which the
+// server makes if done is true. A second one begins after the part of the history in which that happens.
+func (r *restart) crashed(t *testing.T, opts builtin.Options, n int, done bool) (end outcome, ended bool) {
+	end = r.play(t, func(c *controllertest.Cluster) func() {
+		crash := c.Crash(process, n, done)
+		stop := r.start(c, "first", opts)
+		return func() {
+			if ended || !crash.Happened() {
+				return
+			}
+			ended = true
+			stop()
+			crash.Remove()
+			r.start(c, "second", opts)
+			c.Sleep(time.Minute)
+		}
+	})
+	return end, ended
 }
 
 // cluster are the options of a cluster that serves every kind that can be switched on.
@@ -510,7 +558,7 @@ var restarts = []restart{
 			s.Spec.Driver, s.Spec.AllNodes, s.Spec.Devices = "example.com", new(true), []resourcev1.Device{{Name: "gpu-0"}}
 			s.Spec.Pool = resourcev1.ResourcePool{Name: "a", Generation: 1, ResourceSliceCount: 1}
 			controllertest.Create(c, s)
-			c.Settle() // the controller reads copies of slices
+			c.Sleep(10 * time.Second) // the controller reads copies of slices
 			for _, name := range []string{"one", "two"} {
 				controllertest.Create(c, &resourcev1alpha3.ResourcePoolStatusRequest{ObjectMeta: controllertest.Name("", name), Spec: resourcev1alpha3.ResourcePoolStatusRequestSpec{Driver: "example.com"}})
 			}
@@ -677,9 +725,8 @@ func bootstrapToken(id, expiration string) *corev1.Secret {
 	return s
 }
 
-// A process that ends at any of its writes, with or without the write being done, leaves what another one
-// completes: the end state is that of a process that does not end.
-func TestRestartAtEveryWrite(t *testing.T) {
+// histories are those of all controllers, with the options that they need.
+func histories(t *testing.T) ([]restart, builtin.Options) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	opts := builtin.Options{TokenKey: key, UnusedTokens: 24 * time.Hour, RootCA: rootCA(), Gated: gated(), HorizontalPodAutoscaler: horizontalpodautoscaler.Options{Metrics: queueLength{}}, NodeIPAM: nodeipam.Options{ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}}}
@@ -693,18 +740,34 @@ func TestRestartAtEveryWrite(t *testing.T) {
 		}
 		require.True(t, slices.ContainsFunc(all, func(r restart) bool { return r.controller == name }), "there is no history of %s", name)
 	}
+	return all, opts
+}
+
+// undisturbed is the outcome without faults.
+func (r *restart) undisturbed(t *testing.T, opts builtin.Options) outcome {
+	end := r.play(t, func(c *controllertest.Cluster) func() {
+		r.start(c, "first", opts)
+		return nil
+	})
+	require.NotEmpty(t, end.state)
+	return end
+}
+
+// A process that ends at any of its writes, with or without the write being done, leaves what another one
+// completes: the outcome is that of a process that does not end.
+func TestRestartAtEveryWrite(t *testing.T) {
+	all, opts := histories(t)
 	for _, r := range all {
 		t.Run(r.controller, func(t *testing.T) {
-			want, _ := r.run(t, opts, -1, false)
-			require.NotEmpty(t, want)
+			want := r.undisturbed(t, opts)
 			writes := 0
 			for ended := true; ended; writes++ {
 				for _, done := range []bool{true, false} {
 					if testing.Short() && !done {
 						continue
 					}
-					var got []string
-					got, ended = r.run(t, opts, writes, done)
+					var got outcome
+					got, ended = r.crashed(t, opts, writes, done)
 					require.Equal(t, want, got, "the process ended at write %d, done %t", writes, done)
 				}
 			}
