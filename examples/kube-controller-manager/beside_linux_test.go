@@ -39,14 +39,14 @@ const besides = "deployment-controller,replicaset-controller,replicationcontroll
 	"job-controller,cronjob-controller,disruption-controller,endpoints-controller,endpointslice-controller,endpointslice-mirroring-controller," +
 	"garbage-collector-controller,namespace-controller,resourcequota-controller,serviceaccount-controller,clusterrole-aggregation-controller," +
 	"persistentvolume-binder-controller,persistentvolumeclaim-protection-controller,persistentvolume-protection-controller,service-cidr-controller," +
-	"node-lifecycle-controller,taint-eviction-controller"
+	"node-lifecycle-controller,taint-eviction-controller,horizontal-pod-autoscaler-controller,ttl-after-finished-controller,ephemeral-volume-controller"
 
 // compared are the collections whose objects must be equal in the end.
 var compared = []string{"/apis/apps/v1/deployments", "/apis/apps/v1/replicasets", "/apis/apps/v1/statefulsets", "/apis/apps/v1/daemonsets",
 	"/apis/apps/v1/controllerrevisions", "/api/v1/replicationcontrollers", "/api/v1/pods", "/apis/batch/v1/jobs", "/apis/batch/v1/cronjobs",
 	"/apis/policy/v1/poddisruptionbudgets", "/apis/discovery.k8s.io/v1/endpointslices", "/api/v1/endpoints", "/api/v1/services",
 	"/api/v1/configmaps", "/api/v1/namespaces", "/api/v1/serviceaccounts", "/api/v1/resourcequotas", "/api/v1/persistentvolumes",
-	"/api/v1/persistentvolumeclaims"}
+	"/api/v1/persistentvolumeclaims", "/apis/autoscaling/v2/horizontalpodautoscalers"}
 
 // side is a cluster of our API server, scheduler and fake nodes with one of the two controller managers.
 type side struct {
@@ -55,17 +55,24 @@ type side struct {
 	web *http.Client
 	cmd *exec.Cmd
 	log *bytes.Buffer // of the program
-	mu  sync.Mutex
+	// scaled is true if an autoscaler changes Deployments, in steps that depend on timing.
+	scaled bool
+	mu     sync.Mutex
 	// sequences are the distinct states that the conditions of each Job, Namespace and claim went through.
 	sequences map[string][]string
 }
 
 func startSide(t *testing.T, program string, nodes int) *side {
-	c := controllertest.Start(t, controllertest.Options{})
+	return startSideWith(t, controllertest.Options{}, program, nodes)
+}
+
+// startSideWith is startSide with options of the cluster and further arguments of the program.
+func startSideWith(t *testing.T, opts controllertest.Options, program string, nodes int, args ...string) *side {
+	c := controllertest.Start(t, opts)
 	s := &side{t: t, c: c, web: &http.Client{Transport: c.RoundTripper()}, log: &bytes.Buffer{}, sequences: map[string][]string{}}
 	c.Run(c.Manager("nodes", func(m *manager.Manager) error { return fakenode.Add(m, fakenode.Options{Count: nodes}) },
 		func(m *manager.Manager) error { return scheduler.Add(m, scheduler.Options{}) }))
-	s.start(program)
+	s.start(program, args...)
 	return s
 }
 
@@ -86,9 +93,10 @@ func TestMain(m *testing.M) {
 }
 
 // start starts a controller manager that ends with the test.
-func (s *side) start(program string) {
+func (s *side) start(program string, more ...string) {
 	kubeconfig := s.c.Kubeconfig()
 	args := []string{"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--secure-port=0", "--controllers=" + besides, "--kube-api-qps=100000", "--kube-api-burst=100000"}
+	args = append(args, more...)
 	s.cmd = exec.Command(program, args...)
 	s.cmd.Env = append(os.Environ(), asProgram+"=1")
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
@@ -161,7 +169,7 @@ var dropped = map[string]bool{"uid": true, "resourceVersion": true, "creationTim
 	"podIP": true, "podIPs": true, "ip": true, "addresses": true, "containerID": true, "nodeName": true, "hostIP": true, "hostIPs": true,
 	"pod-template-hash": true, "controller-revision-hash": true, "clusterIP": true, "clusterIPs": true, "deletionTimestamp": true,
 	"batch.kubernetes.io/controller-uid": true, "controller-uid": true, "currentRevision": true, "updateRevision": true, "zone": true,
-	"endpoints.kubernetes.io/last-change-trigger-time": true, "lastScheduleTime": true, "controller.kubernetes.io/hash": true, "lastPhaseTransitionTime": true, "lastSuccessfulTime": true, "podCIDR": true, "token": true}
+	"endpoints.kubernetes.io/last-change-trigger-time": true, "lastScheduleTime": true, "lastScaleTime": true, "controller.kubernetes.io/hash": true, "lastPhaseTransitionTime": true, "lastSuccessfulTime": true, "podCIDR": true, "token": true}
 
 // renamed returns the part of an object's name that does not depend on chance.
 func renamed(o object) string {
@@ -250,7 +258,7 @@ func (s *side) state() (lines []string) {
 			}
 			meta, _ := o["metadata"].(object)
 			meta["name"] = renamed(o)
-			if strings.HasSuffix(path, "replicasets") || strings.HasSuffix(path, "endpointslices") {
+			if strings.HasSuffix(path, "replicasets") || strings.HasSuffix(path, "endpointslices") || s.scaled && strings.HasSuffix(path, "deployments") {
 				// How many steps there were depends on which changes came together.
 				status, _ := o["status"].(object)
 				delete(meta, "generation")
