@@ -249,3 +249,22 @@ func TestForeignJob(t *testing.T) {
 		require.False(t, strings.HasSuffix(jobs(c)[1].Name, foreign.Name))
 	})
 }
+
+// Jobs of which none are kept complete without an event, and a day that never comes is one.
+func TestImpossibleDay(t *testing.T) {
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		controllertest.Create(c, report(func(s *batchv1.CronJobSpec) { s.SuccessfulJobsHistoryLimit = new(int32(0)) }))
+		c.Sleep(time.Minute)
+		finish(c, jobs(c)[0].Name, batchv1.JobComplete)
+		c.Settle()
+		require.Empty(t, jobs(c))
+		require.Empty(t, get(c).Status.Active)
+		edit(c, func(s *batchv1.CronJobSpec) { s.Schedule = "0 0 30 2 *" })
+		c.Sleep(10 * time.Minute)
+		first := reasons(c)
+		require.Positive(t, first["InvalidSchedule"])
+		require.Zero(t, first["SawCompletedJob"])
+		c.Sleep(10 * time.Minute)
+		require.Equal(t, first, reasons(c), "nothing looks at it again")
+	})
+}

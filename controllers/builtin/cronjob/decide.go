@@ -43,21 +43,23 @@ func (p *plan) note(typ, reason, format string, args ...any) {
 // decide returns what to do.
 func decide(s *state) plan {
 	var p plan
+	if s.cj.DeletionTimestamp == nil {
+		p.trim(s, batchv1.JobComplete, s.cj.Spec.SuccessfulJobsHistoryLimit)
+		p.trim(s, batchv1.JobFailed, s.cj.Spec.FailedJobsHistoryLimit)
+	}
 	p.review(s)
 	if s.cj.DeletionTimestamp == nil {
 		p.schedule(s)
-		p.trim(s, batchv1.JobComplete, s.cj.Spec.SuccessfulJobsHistoryLimit)
-		p.trim(s, batchv1.JobFailed, s.cj.Spec.FailedJobsHistoryLimit)
 	}
 	return p
 }
 
-// review notes what happened to the Jobs.
+// review notes what happened to the Jobs, but not that one has completed which is deleted at once.
 func (p *plan) review(s *state) {
 	for _, job := range s.jobs {
 		end := finished(job)
 		switch active := s.isActive(job.UID); {
-		case active && end != "":
+		case active && end != "" && !slices.Contains(p.remove, job):
 			p.note(corev1.EventTypeNormal, "SawCompletedJob", "Saw completed job: %s, condition: %s", job.Name, end)
 		case !active && end == "" && !s.scheduled(job):
 			p.note(corev1.EventTypeWarning, "UnexpectedJob", "Saw a job that the controller did not create or forgot: %s", job.Name)
@@ -90,8 +92,12 @@ func (p *plan) schedule(s *state) {
 		return
 	}
 	from := s.since()
-	if next := times.Next(later(from, s.now)); !next.IsZero() {
+	switch next := times.Next(later(from, s.now)); {
+	case !next.IsZero():
 		p.again = next.Sub(s.now)
+	case times.Next(from).IsZero(): // such as the 30th of February
+		p.note(corev1.EventTypeWarning, "InvalidSchedule", "invalid schedule: %s : time difference between two schedules is less than 1 second", cj.Spec.Schedule)
+		return
 	}
 	at, missed := latest(times, from, s.now)
 	if at.IsZero() {
