@@ -181,6 +181,10 @@ var rules = map[string]rule{
 			controllertest.Update(c, "", "a", func(n *storagev1.CSINode) { n.Spec.Drivers[0].Allocatable.Count = new(int32(2)) })
 		}},
 	"a pod with volumes is gone": {"NodeVolumeLimits", all(attachable(1), boundVolume("v", nil), boundVolume("w", nil), addPod("x", "1", uses("v"))), uses("w"), deletePod("x")},
+	"a volume is detached": {"NodeVolumeLimits", all(attachable(1), boundVolume("v", nil), boundVolume("w", nil), func(c *controllertest.Cluster) {
+		controllertest.Create(c, &storagev1.VolumeAttachment{ObjectMeta: controllertest.Name("", "x"), Spec: storagev1.VolumeAttachmentSpec{
+			Attacher: "driver", NodeName: "a", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: new("v")}}})
+	}), uses("w"), func(c *controllertest.Cluster) { controllertest.Delete[*storagev1.VolumeAttachment](c, "", "x") }},
 	"a volume is in another zone": {"VolumeZone", all(editNode(zone("a")), boundVolume("v", func(v *corev1.PersistentVolume, _ *corev1.PersistentVolumeClaim) {
 		v.Labels = map[string]string{corev1.LabelTopologyZone: "b"}
 	})), uses("v"), func(c *controllertest.Cluster) {
