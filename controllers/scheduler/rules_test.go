@@ -207,8 +207,8 @@ var rules = map[string]rule{
 		})},
 }
 
-// waitsForVolume are the rules after which the pod has room and waits for its claim, which no controller binds
-// here.
+// waitsForVolume are the rules after which the pod has room and waits for its claim, which no controller
+// binds here.
 var waitsForVolume = map[string]bool{"a volume is new": true, "a claim is new": true, "a storage class is new": true, "storage has more": true,
 	"storage is not counted": true}
 
