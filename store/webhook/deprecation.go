@@ -20,6 +20,15 @@ const (
 	InsecureSHA1 Deprecation = "insecure-sha1" // it is signed over a SHA-1 hash
 )
 
+// Note returns the annotation by which the audit record of a request shows the certificate of a host.
+func (d Deprecation) Note(host string) (key, value string) {
+	key = string(d) + ".invalid-cert.kubernetes.io/" + host
+	if d == MissingSAN {
+		return key, "relies on a legacy Common Name field instead of the SAN extension for subject validation"
+	}
+	return key, "uses an insecure SHA-1 signature"
+}
+
 // subjectAltName is the OID of the extension with the names of a certificate.
 var subjectAltName = asn1.ObjectIdentifier{2, 5, 29, 17}
 

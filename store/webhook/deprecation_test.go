@@ -69,4 +69,6 @@ func TestDeprecations(t *testing.T) {
 	require.Equal(t, []webhook.Deprecation{webhook.MissingSAN, webhook.InsecureSHA1},
 		webhook.Deprecations(&tls.ConnectionState{PeerCertificates: []*x509.Certificate{weak}}, nil))
 	require.Empty(t, webhook.Deprecations(nil, nil))
+	noted, _ := webhook.MissingSAN.Note("hook.a.svc")
+	require.Equal(t, "missing-san.invalid-cert.kubernetes.io/hook.a.svc", noted)
 }

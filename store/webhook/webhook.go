@@ -38,6 +38,9 @@ type Options struct {
 	Dial DialFunc
 	// Services resolves services for the default Dial.
 	Services Services
+	// Proxy returns the proxy for a request to a URL, as http.Transport.Proxy does. Nil means that of the
+	// environment (HTTPS_PROXY and NO_PROXY) without Dial, and none with it. Services are reached directly.
+	Proxy func(*http.Request) (*url.URL, error)
 	// Loopback, if set, sends the requests to the API server itself, which are those to port 443 of the
 	// service kubernetes in the namespace default, or of the host of a URL that is called
 	// kubernetes.default.svc: without Dial, Credentials and the authorities of the target.
@@ -272,6 +275,18 @@ func (c *Client) post(ctx context.Context, client *http.Client, u *url.URL, head
 	return data, nil
 }
 
+// Host returns the host of a target, without a port.
+func (t *Target) Host() string {
+	if t.Service != nil {
+		return t.Service.host()
+	}
+	u, err := url.Parse(t.URL)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
 // address returns the URL of a target.
 func (t *Target) address() (string, error) {
 	switch s := t.Service; {
@@ -312,8 +327,8 @@ func (c *Client) client(t Target, u *url.URL, certificate *tls.Certificate) (*ht
 		config.NextProtos = []string{"http/1.1"}
 	}
 	hc := &http.Client{
-		Transport: &http.Transport{DialContext: c.options.dialer(t.Service), TLSClientConfig: config, MaxIdleConnsPerHost: 25,
-			IdleConnTimeout: 90 * time.Second, ForceAttemptHTTP2: id.shared},
+		Transport: &http.Transport{Proxy: c.options.proxy(t.Service), DialContext: c.options.dialer(t.Service), TLSClientConfig: config,
+			MaxIdleConnsPerHost: 25, IdleConnTimeout: 90 * time.Second, ForceAttemptHTTP2: id.shared},
 		CheckRedirect: noRedirect,
 	}
 	if len(c.clients) >= maxClients {
@@ -325,6 +340,17 @@ func (c *Client) client(t Target, u *url.URL, certificate *tls.Certificate) (*ht
 	}
 	c.clients[id] = hc
 	return hc, nil
+}
+
+// proxy returns the function that finds the proxies for the requests to a service, or to URLs if s is nil.
+func (o *Options) proxy(s *Service) func(*http.Request) (*url.URL, error) {
+	switch {
+	case s != nil:
+		return nil
+	case o.Proxy == nil && o.Dial == nil:
+		return http.ProxyFromEnvironment
+	}
+	return o.Proxy
 }
 
 // noRedirect makes a redirect the response.
