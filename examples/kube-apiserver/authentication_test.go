@@ -67,9 +67,15 @@ func newTokenIssuer(t *testing.T) *tokenIssuer {
 
 func (i *tokenIssuer) token(t *testing.T, algorithm jose.SignatureAlgorithm) string {
 	t.Helper()
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: i.key}, nil)
+	return signToken(t, algorithm, i.key, map[string]any{"iss": i.url, "aud": "cluster", "sub": "ann", "groups": []string{"dev"}, "tenant": "t", "exp": time.Now().Add(time.Hour).Unix()})
+}
+
+// signToken returns a JSON web token.
+func signToken(t *testing.T, algorithm jose.SignatureAlgorithm, key any, claims map[string]any) string {
+	t.Helper()
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: key}, nil)
 	require.NoError(t, err)
-	payload, err := json.Marshal(map[string]any{"iss": i.url, "aud": "cluster", "sub": "ann", "groups": []string{"dev"}, "tenant": "t", "exp": time.Now().Add(time.Hour).Unix()})
+	payload, err := json.Marshal(claims)
 	require.NoError(t, err)
 	signed, err := signer.Sign(payload)
 	require.NoError(t, err)

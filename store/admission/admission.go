@@ -8,7 +8,6 @@ package admission
 
 import (
 	"context"
-	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
@@ -51,8 +50,8 @@ type Attributes struct {
 	Warn func(text string)
 	// Annotate adds to the audit event. Never nil.
 	Annotate func(key, value string)
-	// WebhookWait, if not nil, is increased by the time spent waiting for webhooks.
-	WebhookWait *time.Duration
+	// WebhookWait, if not nil, is increased by the times spent waiting for webhooks.
+	WebhookWait *WebhookWait
 	// Versions converts Object to the other versions of its resource; nil if there are none.
 	Versions Versions
 	// Round is the state that mutating plugins keep between their two rounds; nil outside of them.

@@ -160,9 +160,12 @@ func (h *hook) review(ctx context.Context, f *forms, form *Served) (*admissionv1
 var errVersions = errors.New("webhook does not accept known AdmissionReview versions (v1, v1beta1)")
 
 // call calls the webhook. The error is a *callError.
-func (h *hook) call(ctx context.Context, client *webhook.Client, review *admissionv1.AdmissionReview, mutating bool) (*admissionv1.AdmissionResponse, error) {
+func (h *hook) call(ctx context.Context, client *webhook.Client, a *Attributes, review *admissionv1.AdmissionReview, mutating bool) (*admissionv1.AdmissionResponse, error) {
 	reply := &admissionv1.AdmissionReview{}
 	if err := client.Call(ctx, h.target, h.timeout, review, reply); err != nil {
+		for _, d := range webhook.Deprecations(nil, err) { // such a certificate is never accepted
+			a.Annotate(d.Note(h.target.Host()))
+		}
 		return nil, &callError{h.name, fmt.Errorf("failed to call webhook: %w", err)}
 	}
 	response, err := verify(reply, review, mutating)

@@ -176,10 +176,17 @@ func (w *webhooks) measure(h *hook, s Step, op Operation, elapsed time.Duration,
 	hook(c)
 }
 
-// addWebhookWait adds to the time spent waiting for webhooks.
-func (a *Attributes) addWebhookWait(d time.Duration) {
-	if a.WebhookWait != nil {
-		*a.WebhookWait += d
+// WebhookWait are the times that a request has waited for mutating and for validating webhooks.
+type WebhookWait struct{ Mutating, Validating time.Duration }
+
+// addWebhookWait adds to the time spent waiting for the webhooks of a step.
+func (a *Attributes) addWebhookWait(s Step, d time.Duration) {
+	switch {
+	case a.WebhookWait == nil:
+	case s == Admitting:
+		a.WebhookWait.Mutating += d
+	default:
+		a.WebhookWait.Validating += d
 	}
 }
 

@@ -128,7 +128,7 @@ func (p *mutatingWebhooks) invoke(ctx context.Context, f *forms, h *hook, form *
 	began := time.Now()
 	changed, err := p.change(ctx, f, h, form)
 	elapsed := time.Since(began)
-	f.a.addWebhookWait(elapsed)
+	f.a.addWebhookWait(Admitting, elapsed)
 	n := 0
 	if f.a.Round.Second() {
 		n = 1
@@ -159,7 +159,7 @@ func (p *mutatingWebhooks) change(ctx context.Context, f *forms, h *hook, form *
 	if err != nil {
 		return false, err
 	}
-	response, err := h.call(ctx, p.client, review, true)
+	response, err := h.call(ctx, p.client, f.a, review, true)
 	if err != nil {
 		return false, err
 	}
@@ -240,7 +240,7 @@ func (p *validatingWebhooks) Validate(ctx context.Context, a *Attributes) error 
 		if call.err == nil {
 			calls.Go(func() {
 				began := time.Now()
-				call.response, call.err = call.hook.call(ctx, p.client, call.review, false)
+				call.response, call.err = call.hook.call(ctx, p.client, a, call.review, false)
 				call.elapsed = time.Since(began)
 			})
 		}
@@ -248,7 +248,7 @@ func (p *validatingWebhooks) Validate(ctx context.Context, a *Attributes) error 
 	began := time.Now()
 	calls.Wait()
 	if len(pending) > 0 {
-		a.addWebhookWait(time.Since(began))
+		a.addWebhookWait(Validating, time.Since(began))
 	}
 	var first error
 	for i, call := range pending {

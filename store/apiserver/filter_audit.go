@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/auditv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -53,11 +54,42 @@ func (s *Server) newRecord(r *request) bool {
 	}
 	a := r.attributes()
 	r.audit = s.opts.Audit.Begin(r.Request, r.begun, r.w.Header().Get(auditv1.HeaderAuditID), &a)
+	for _, n := range r.notes {
+		r.audit.Annotate(n.Key, n.Value)
+	}
 	return r.audit != nil
 }
 
 // completeAudit records the end of a request.
-func (r *request) completeAudit() { r.audit.Complete(r.Context(), r.info.longRunning()) }
+func (r *request) completeAudit() {
+	r.auditTimes()
+	r.audit.Complete(r.Context(), r.info.longRunning())
+}
+
+// slowRequest is the time after which the record of a request says what took it.
+const slowRequest = 500 * time.Millisecond
+
+// auditTimes records what a slow request has waited for.
+func (r *request) auditTimes() {
+	if r.audit == nil || r.info.Verb == "watch" {
+		return
+	}
+	total := time.Since(r.begun)
+	if total <= slowRequest {
+		return
+	}
+	for _, part := range []struct {
+		name string
+		took time.Duration
+	}{
+		{"authentication", r.took.authentication}, {"impersonation", r.took.impersonation}, {"apf-queue-wait", r.seat.Waited()}, {"authorization", r.took.authorization},
+		{"mutating-webhook", r.webhookWait.Mutating}, {"validating-webhook", r.webhookWait.Validating}, {"total", total},
+	} {
+		if part.took > 0 {
+			r.audit.Annotate("apiserver.latency.k8s.io/"+part.name, part.took.String())
+		}
+	}
+}
 
 // annotate returns the function by which admission adds to the record; nil if there is none.
 func (r *request) annotate() func(key, value string) {

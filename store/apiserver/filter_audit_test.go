@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -276,4 +277,48 @@ func TestAuditExamplePolicyHidesSecrets(t *testing.T) {
 	s.do("POST", pods, pod("p")).ok(201)
 	require.Contains(t, log.String(), `"image":"app:1"`)
 	require.NotContains(t, log.String(), "managedFields")
+}
+
+// An event has what the authenticator notes about the credential, accepted or refused, and, if the request
+// was slow, what took it; the client is warned.
+func TestAuditOfCredentialsAndTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		trail := &auditTrail{}
+		s := start(t, apiserver.Options{
+			Audit: audit.Options{Policy: auditPolicy(t, fmt.Sprintf(everythingAt, "Metadata")), Backend: trail},
+			Authenticator: authn.Func(func(r *http.Request) (*authn.Response, bool, error) {
+				switch r.Header.Get("X-User") {
+				case "slow":
+					time.Sleep(300 * time.Millisecond)
+				case "refused":
+					return nil, false, &authn.Refusal{Err: errors.New("of yesterday"), Note: authn.Note{Key: "a.test/refused", Value: "why"}}
+				}
+				return &authn.Response{User: &authn.User{Name: "ann"}, Notes: []authn.Note{{Key: "a.test/note", Value: "old"}}, Warnings: []string{"replace it"}}, true, nil
+			}),
+			Authorizer: authz.Func(func(_ context.Context, a authz.Attributes) (authz.Decision, string, error) {
+				time.Sleep(250 * time.Millisecond)
+				return authz.Allow, "", nil
+			}),
+		})
+		for _, path := range []string{"/version", configMaps} {
+			for _, user := range []string{"slow", "fast"} {
+				id := user + path
+				a := s.do("GET", path, nil, "X-User", user, "Audit-ID", id)
+				a.ok(200)
+				require.Equal(t, `299 - "replace it"`, a.header.Get("Warning"), id)
+				events := trail.of(id)
+				require.Equal(t, map[string]string{"a.test/note": "old"}, events[0].Annotations)
+				got := events[len(events)-1].Annotations
+				require.Equal(t, "old", got["a.test/note"])
+				const took = "apiserver.latency.k8s.io/"
+				if user == "fast" {
+					require.NotContains(t, got, took+"total")
+					continue
+				}
+				require.Equal(t, []string{"550ms", "300ms", "250ms", ""}, []string{got[took+"total"], got[took+"authentication"], got[took+"authorization"], got[took+"apf-queue-wait"]})
+			}
+		}
+		s.do("GET", "/version", nil, "X-User", "refused", "Audit-ID", "refused").ok(401)
+		require.Equal(t, map[string]string{"a.test/refused": "why"}, trail.of("refused")[0].Annotations)
+	})
 }

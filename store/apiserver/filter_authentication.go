@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -18,10 +19,13 @@ func (s *Server) authenticate(r *request, rec *responseRecorder) bool {
 	if s.byLoopback(r.Request) {
 		user = loopbackUser
 	} else if a := s.opts.Authenticator; a != nil {
-		var err error
-		if user, err = s.identify(a, r.Request); user == nil {
+		resp, err := s.identify(a, r.Request)
+		if resp == nil {
 			if err != nil {
 				s.logger.Info("authentication failed", "path", r.info.Path, "err", err)
+			}
+			if refusal, ok := errors.AsType[*authn.Refusal](err); ok {
+				r.notes = []authn.Note{refusal.Note}
 			}
 			if r.ProtoMajor == 2 {
 				// A caller without credentials must open a new connection for each request, not only a
@@ -31,6 +35,11 @@ func (s *Server) authenticate(r *request, rec *responseRecorder) bool {
 			s.auditUnauthenticated(r, rec)
 			r.fail(apierrors.NewUnauthorized("Unauthorized"))
 			return false
+		}
+		user, r.notes = resp.User, resp.Notes
+		for _, text := range resp.Warnings {
+			r.warn(text)
+			rec.warnings = r.sendWarnings // also of what is no resource
 		}
 	}
 	r.Request = r.WithContext(authn.WithUser(r.Context(), user))
@@ -46,14 +55,19 @@ func (s *Server) authenticate(r *request, rec *responseRecorder) bool {
 	return true
 }
 
-// identify calls an authenticator. The user is nil if it does not recognize the caller.
-func (s *Server) identify(a authn.Authenticator, hr *http.Request) (user *authn.User, err error) {
-	if hook := s.opts.Metrics.Authenticated; hook != nil {
-		defer func(began time.Time) { hook(hr, user, err, time.Since(began)) }(time.Now())
-	}
+// identify calls an authenticator. The response is nil if it does not recognize the caller.
+func (s *Server) identify(a authn.Authenticator, hr *http.Request) (*authn.Response, error) {
+	began := time.Now()
 	resp, ok, err := a.Authenticate(hr)
-	if err != nil || !ok || resp == nil {
-		return nil, err
+	if err != nil || !ok || resp == nil || resp.User == nil {
+		resp = nil
 	}
-	return resp.User, nil
+	if hook := s.opts.Metrics.Authenticated; hook != nil {
+		var user *authn.User
+		if resp != nil {
+			user = resp.User
+		}
+		hook(hr, user, err, time.Since(began))
+	}
+	return resp, err
 }

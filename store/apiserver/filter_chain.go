@@ -56,7 +56,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 
 // identifyCaller finds out who sends the request, and begins its record.
 func (s *Server) identifyCaller(r *request, rec *responseRecorder) bool {
-	l := s.lap()
+	l := r.lap()
 	known := s.authenticate(r, rec)
 	l.passed(FilterAuthentication)
 	if !known || !s.beginAudit(r, rec) {
@@ -72,7 +72,7 @@ func (s *Server) identifyCaller(r *request, rec *responseRecorder) bool {
 
 // serveIdentified passes a request whose caller is known on to its verb.
 func (s *Server) serveIdentified(r *request, w http.ResponseWriter) {
-	f, l := r.flight(), s.lap()
+	f, l := r.flight(), r.lap()
 	if !s.admitFlow(r, f) {
 		return
 	}

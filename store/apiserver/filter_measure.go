@@ -13,6 +13,8 @@ type responseRecorder struct {
 	code  int
 	bytes int64
 	begun func(code int) // called when the response begins, if it is set
+	// warnings, if it is set, adds the warnings that are not in the header yet.
+	warnings func()
 }
 
 // begin is called with the status of a response that begins, and again while it continues.
@@ -21,6 +23,9 @@ func (rec *responseRecorder) begin(code int) {
 		return
 	}
 	rec.code = code
+	if rec.warnings != nil {
+		rec.warnings()
+	}
 	if rec.begun != nil {
 		rec.begun(code)
 	}
@@ -54,7 +59,7 @@ func (rec *responseRecorder) Unwrap() http.ResponseWriter { return rec.ResponseW
 func (s *Server) measure(r *request, rec *responseRecorder) {
 	if hook := s.opts.Metrics.Request; hook != nil {
 		m := r.measurement()
-		m.Code, m.Elapsed, m.Waited, m.Bytes, m.BodyBytes = rec.code, time.Since(r.begun), r.webhookWait+r.seat.Waited(), rec.bytes, int64(len(r.body))
+		m.Code, m.Elapsed, m.Waited, m.Bytes, m.BodyBytes = rec.code, time.Since(r.begun), r.webhookWait.Mutating+r.webhookWait.Validating+r.seat.Waited(), rec.bytes, int64(len(r.body))
 		hook(m)
 	}
 }

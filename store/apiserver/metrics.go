@@ -96,26 +96,41 @@ const (
 	FilterAuthorization  Filter = "authorization"
 )
 
-// lap measures the filters that follow one another. The zero value measures nothing.
+// filterTimes are the times that filters of a request took.
+type filterTimes struct{ authentication, impersonation, authorization time.Duration }
+
+// lap measures the filters of a request that follow one another. The zero value measures nothing.
 type lap struct {
-	hook  func(f Filter, elapsed time.Duration)
-	began time.Time
+	request *request
+	began   time.Time
 }
 
-func (s *Server) lap() (l lap) {
-	if l.hook = s.opts.Metrics.Filter; l.hook != nil {
-		l.began = time.Now()
+func (r *request) lap() (l lap) {
+	if r.server.opts.Metrics.Filter != nil || r.server.opts.Audit.Policy != nil {
+		l = lap{r, time.Now()}
 	}
 	return l
 }
 
 // passed ends a filter, and begins the next one.
 func (l *lap) passed(f Filter) {
-	if l.hook != nil {
-		now := time.Now()
-		l.hook(f, now.Sub(l.began))
-		l.began = now
+	if l.request == nil {
+		return
 	}
+	now := time.Now()
+	elapsed := now.Sub(l.began)
+	switch took := &l.request.took; f {
+	case FilterAuthentication:
+		took.authentication = elapsed
+	case FilterImpersonation:
+		took.impersonation = elapsed
+	case FilterAuthorization:
+		took.authorization = elapsed
+	}
+	if hook := l.request.server.opts.Metrics.Filter; hook != nil {
+		hook(f, elapsed)
+	}
+	l.began = now
 }
 
 // Measurement describes a request by properties of bounded cardinality. It holds nothing that clients choose

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/audit"
+	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/flowcontrol"
 )
 
@@ -26,7 +28,9 @@ type request struct {
 	query        url.Values
 	audit        *audit.Record // nil if the request is not recorded
 	begun        time.Time
-	webhookWait  time.Duration
+	webhookWait  admission.WebhookWait
+	took         filterTimes
+	notes        []authn.Note // about the credential
 	warnings     []string
 	body         []byte
 	bodyRead     bool // or reading it failed

@@ -182,6 +182,7 @@ func (s *Server) delete(rt *route, r *request) {
 // deleteUnreadable deletes an object that cannot be read, for which there is a verb of its own: neither
 // finalizers nor admission apply.
 func (s *Server) deleteUnreadable(ctx context.Context, rt *route, r *request) {
+	r.audit.Annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "")
 	a := r.attributes()
 	a.Verb = "unsafe-delete-ignore-read-errors"
 	if d, reason, err := s.callAuthorizer(ctx, a); d != authz.Allow {

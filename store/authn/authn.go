@@ -55,7 +55,26 @@ type Response struct {
 	User *User
 	// Audiences the credential is valid for; nil for credentials that are not audience-bound.
 	Audiences []string
+	// Notes are about the credential, for the audit record of the request.
+	Notes []Note
+	// Warnings are for the client that has sent the credential.
+	Warnings []string
 }
+
+// Note is an annotation of an audit record.
+type Note struct{ Key, Value string }
+
+// Refusal is the error of a credential whose refusal has a note of its own in the audit record of the
+// request.
+type Refusal struct {
+	Err  error
+	Note Note
+}
+
+func (r *Refusal) Error() string { return r.Err.Error() }
+
+// Unwrap returns Err.
+func (r *Refusal) Unwrap() error { return r.Err }
 
 // Authenticator identifies the sender of a request.
 type Authenticator interface {

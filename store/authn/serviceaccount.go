@@ -233,14 +233,16 @@ func (t *Tokens) AuthenticateToken(ctx context.Context, token string) (*Response
 			return nil, false, fmt.Errorf("authn: service account token: %w", err)
 		}
 	}
+	resp := &Response{User: c.user(), Audiences: auds}
 	if k.WarnAfter != 0 {
 		use := TokenFresh
-		if now.After(time.Unix(k.WarnAfter, 0)) {
+		if late := now.Unix() - k.WarnAfter; now.After(time.Unix(k.WarnAfter, 0)) {
 			use = TokenStale
+			resp.Notes = []Note{{"authentication.k8s.io/stale-token", fmt.Sprintf("subject: %s, seconds after warning threshold: %d", w.Subject, late)}}
 		}
 		t.used(use)
 	}
-	return &Response{User: c.user(), Audiences: auds}, true, nil
+	return resp, true, nil
 }
 
 func (t *Tokens) used(u TokenUse) {

@@ -189,7 +189,9 @@ func FuzzToken(f *testing.F) {
 	f.Add("..")
 	f.Add("e30.e30.")
 	f.Add("e30.eyJpc3MiOiJrdWJlcm5ldGVzL3NlcnZpY2VhY2NvdW50In0.") // the issuer kubernetes/serviceaccount
-	legacy := tokens.Legacy(func(context.Context, *authn.LegacyClaims, string) error { return nil })
+	legacy := tokens.Legacy(func(context.Context, *authn.LegacyClaims, string) (authn.TokenUse, error) {
+		return authn.TokenLegacyManual, nil
+	})
 	f.Fuzz(func(t *testing.T, token string) {
 		_, ok, _ := tokens.AuthenticateToken(t.Context(), token)
 		if ok {

@@ -34,7 +34,9 @@ func Authenticated(a Authenticator) Authenticator {
 		if !ok {
 			return resp, ok, err
 		}
-		return &Response{User: WithAuthenticated(resp.User), Audiences: resp.Audiences}, true, nil
+		out := *resp
+		out.User = WithAuthenticated(resp.User)
+		return &out, true, nil
 	})
 }
 

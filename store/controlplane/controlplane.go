@@ -222,7 +222,7 @@ func (o *Options) complete() error {
 // secure returns what authenticates, authorizes and admits requests.
 func (c *ControlPlane) secure(o *Options, bound *boundObjects, plugins []admission.Factory) (sec apiserver.Security, err error) {
 	a := bound.access
-	legacy := c.tokens.Legacy((&secretTokens{access: a, bound: bound, log: o.Logger, count: o.TokenUsed}).check)
+	legacy := c.tokens.Legacy((&secretTokens{access: a, bound: bound, log: o.Logger}).check)
 	tokens := tokenAuthenticator(o, authn.UnionTokens(c.tokens, legacy), a)
 	sec.Authenticator = authenticator(o, tokens)
 	authorizer, err := newAuthorization(o, a)

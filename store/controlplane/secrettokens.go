@@ -22,47 +22,40 @@ type secretTokens struct {
 	access registry.Access
 	bound  *boundObjects
 	log    *slog.Logger
-	count  func(authn.TokenUse) // may be nil
 }
 
 // check implements authn.LegacyLookup. It reads secrets from the cache only: a signed token may be presented
 // often after its secret has been deleted.
-func (t *secretTokens) check(ctx context.Context, c *authn.LegacyClaims, token string) error {
+func (t *secretTokens) check(ctx context.Context, c *authn.LegacyClaims, token string) (authn.TokenUse, error) {
+	const unknown = authn.TokenLegacy
 	key := types.NamespacedName{Namespace: c.Namespace, Name: c.Secret}
 	obj, err := t.access.View(ctx, secretsResource, key)
 	switch {
 	case apierrors.IsNotFound(err):
-		return errors.New("the token has been invalidated")
+		return unknown, errors.New("the token has been invalidated")
 	case err != nil:
-		return err
+		return unknown, err
 	}
 	secret := obj.(*corev1.Secret)
 	switch {
 	case secret.DeletionTimestamp != nil:
-		return errors.New("the token has been invalidated")
+		return unknown, errors.New("the token has been invalidated")
 	case subtle.ConstantTimeCompare(secret.Data["token"], []byte(token)) == 0:
-		return fmt.Errorf("the token is not the one in secret %v", key)
+		return unknown, fmt.Errorf("the token is not the one in secret %v", key)
 	}
 	if err := t.bound.check(ctx, &authn.TokenClaims{Namespace: c.Namespace, ServiceAccount: c.ServiceAccount}); err != nil {
-		return err
+		return unknown, err
 	}
 	t.used(ctx, secret)
-	invalid := secret.Labels[corev1.TokenInvalidSinceLabel] != ""
-	if t.count != nil {
-		t.count(t.useOf(ctx, secret, c, invalid))
-	}
-	if invalid {
-		return fmt.Errorf("the token in secret %v for service account %s/%s has been marked invalid: use tokens from the TokenRequest API or manually created secret-based tokens, or remove the label %s from the secret to temporarily allow use of this token",
+	if secret.Labels[corev1.TokenInvalidSinceLabel] != "" {
+		return authn.TokenLegacyInvalidated, fmt.Errorf("the token in secret %v for service account %s/%s has been marked invalid: use tokens from the TokenRequest API or manually created secret-based tokens, or remove the label %s from the secret to temporarily allow use of this token",
 			key, c.Namespace, c.ServiceAccount.Name, corev1.TokenInvalidSinceLabel)
 	}
-	return nil
+	return t.useOf(ctx, secret, c), nil
 }
 
-// useOf returns the kind of a use. The cluster has made the secrets that service accounts list.
-func (t *secretTokens) useOf(ctx context.Context, secret *corev1.Secret, c *authn.LegacyClaims, invalid bool) authn.TokenUse {
-	if invalid {
-		return authn.TokenLegacyInvalidated
-	}
+// useOf returns the kind of an accepted use. The cluster has made the secrets that service accounts list.
+func (t *secretTokens) useOf(ctx context.Context, secret *corev1.Secret, c *authn.LegacyClaims) authn.TokenUse {
 	obj, err := t.access.View(ctx, serviceAccounts, types.NamespacedName{Namespace: c.Namespace, Name: c.ServiceAccount.Name})
 	if sa, ok := obj.(*corev1.ServiceAccount); err == nil && ok &&
 		slices.ContainsFunc(sa.Secrets, func(ref corev1.ObjectReference) bool { return ref.Name == secret.Name }) {

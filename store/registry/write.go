@@ -1,8 +1,6 @@
 package registry
 
 import (
-	"time"
-
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/store/admission"
@@ -20,8 +18,8 @@ type Write struct {
 	Annotate func(key, value string)
 	// Admitted skips admission, because the request that the write is a part of was admitted.
 	Admitted bool
-	// WebhookWait, if not nil, is increased by the time spent waiting for admission webhooks.
-	WebhookWait *time.Duration
+	// WebhookWait, if not nil, is increased by the times spent waiting for admission webhooks.
+	WebhookWait *admission.WebhookWait
 	// Options are the request's decoded *metav1.CreateOptions, UpdateOptions, PatchOptions or DeleteOptions,
 	// for admission.
 	Options any
