@@ -66,8 +66,8 @@ type Options struct {
 	// changed or deleted one takes effect when the server's cache has received it, shortly afterwards.
 	BootstrapTokens bool
 	// Anonymous accepts requests without credentials as system:anonymous. With the authorization mode
-	// AlwaysAllow it is disabled, with a warning in the log: such a server would be open to everyone who can
-	// reach it.
+	// AlwaysAllow and without AnonymousPaths it is disabled, with a warning in the log: such a server would
+	// be open to everyone who can reach it.
 	Anonymous bool
 	// AnonymousPaths are the paths for which Anonymous holds, such as /livez; nil means all.
 	AnonymousPaths []string
@@ -200,7 +200,7 @@ func (o *Options) complete() error {
 	if o.AuthorizationModes == nil {
 		o.AuthorizationModes = []string{"RBAC"}
 	}
-	if o.Anonymous && slices.Contains(o.AuthorizationModes, "AlwaysAllow") {
+	if o.Anonymous && len(o.AnonymousPaths) == 0 && slices.Contains(o.AuthorizationModes, "AlwaysAllow") {
 		o.Logger.Warn("anonymous requests are disabled: the authorization mode AlwaysAllow would allow them everything")
 		o.Anonymous = false
 	}
