@@ -126,6 +126,7 @@ func (b *bookkeeping) Run(ctx context.Context, s *apiserver.Server) {
 	tasks.Go(func() { newEndpoints(s, b.opts).run(ctx) })
 	tasks.Go(func() { b.services.run(ctx) })
 	tasks.Go(func() { restoreObjects(ctx, s) })
+	tasks.Go(func() { keepFlows(ctx, s) })
 	if b.opts.PeerAddress != "" {
 		tasks.Go(func() { publishPeerAddress(ctx, s, b.opts) })
 	}
