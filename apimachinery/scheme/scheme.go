@@ -297,6 +297,18 @@ func (s *Scheme) Clone() *Scheme {
 	return &Scheme{byType: maps.Clone(s.byType), byKind: maps.Clone(s.byKind), byGVR: maps.Clone(s.byGVR), order: slices.Clone(s.order)}
 }
 
+// Only returns an independent scheme with those registrations for which keep returns true, which is not
+// frozen. Info values are shared.
+func (s *Scheme) Only(keep func(*Info) bool) *Scheme {
+	out := New()
+	for _, info := range s.All() {
+		if keep(info) {
+			_ = out.add(info) // s has no two that contradict each other, so out has not
+		}
+	}
+	return out
+}
+
 // UnregisteredError reports the use of a Go type that has not been registered with Add.
 type UnregisteredError struct{ Type reflect.Type }
 

@@ -42,7 +42,13 @@ func startUpstream(t *testing.T, flags ...string) *live {
 // machine have one identity.
 func startUpstreamAs(t *testing.T, hostname string, flags ...string) *live {
 	t.Helper()
-	server, dir := seeds.Peer(t, "kube-apiserver"), t.TempDir()
+	return startProgram(t, seeds.Peer(t, "kube-apiserver"), hostname, append([]string{"--service-cluster-ip-range=10.96.0.0/16", "--endpoint-reconciler-type=none"}, flags...)...)
+}
+
+// startProgram is startUpstreamAs with another server of Kubernetes.
+func startProgram(t *testing.T, server, hostname string, flags ...string) *live {
+	t.Helper()
+	dir := t.TempDir()
 	if !slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--etcd-servers=") }) {
 		flags = append(flags, "--etcd-servers="+startPeerEtcd(t))
 	}
@@ -67,7 +73,7 @@ func startUpstreamAs(t *testing.T, hostname string, flags ...string) *live {
 	}
 	l.cmd, l.log, l.ended = runPeer(t, server, append(append(under, "--bind-address=127.0.0.1", "--secure-port="+port, "--cert-dir="+dir, "--token-auth-file="+tokens,
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+key,
-		"--service-account-signing-key-file="+key, "--service-cluster-ip-range=10.96.0.0/16", "--endpoint-reconciler-type=none"), flags...)...)
+		"--service-account-signing-key-file="+key), flags...)...)
 	insecure := &tls.Config{InsecureSkipVerify: true}
 	l.http2 = &http.Client{Transport: &http.Transport{TLSClientConfig: insecure, ForceAttemptHTTP2: true}, Timeout: time.Minute}
 	l.front = &http.Client{Transport: &http.Transport{TLSClientConfig: insecure, DisableKeepAlives: true}, Timeout: time.Minute}

@@ -61,11 +61,12 @@ func (r *Registry) Access() Access { return access{r} }
 
 type access struct{ r *Registry }
 
-func (a access) resource(gvr schema.GroupVersionResource) (*Resource, error) {
+// resource returns what is served; without it no object of a name, which may be empty, is found.
+func (a access) resource(gvr schema.GroupVersionResource, name string) (*Resource, error) {
 	if res := a.r.Resource(gvr); res != nil {
 		return res, nil
 	}
-	return nil, apierrors.NewNotFound(gvr.GroupResource(), "")
+	return nil, apierrors.NewNotFound(gvr.GroupResource(), name)
 }
 
 // ResourceOf implements Access.
@@ -98,7 +99,7 @@ func (a access) View(ctx context.Context, gvr schema.GroupVersionResource, key t
 
 // cached returns an object as the cache holds it.
 func (a access) cached(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (*Resource, *cache.Object, error) {
-	res, err := a.resource(gvr)
+	res, err := a.resource(gvr, key.Name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,7 +116,7 @@ func (a access) cached(ctx context.Context, gvr schema.GroupVersionResource, key
 
 // GetLatest implements Access.
 func (a access) GetLatest(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName) (metav1.Object, error) {
-	res, err := a.resource(gvr)
+	res, err := a.resource(gvr, key.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +129,7 @@ func (a access) GetLatest(ctx context.Context, gvr schema.GroupVersionResource, 
 
 // List implements Access.
 func (a access) List(ctx context.Context, gvr schema.GroupVersionResource, namespace string, sel labels.Selector) ([]metav1.Object, error) {
-	res, err := a.resource(gvr)
+	res, err := a.resource(gvr, "")
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +159,7 @@ func (a access) List(ctx context.Context, gvr schema.GroupVersionResource, names
 
 // Create implements Access.
 func (a access) Create(ctx context.Context, gvr schema.GroupVersionResource, obj metav1.Object, w Write) (metav1.Object, error) {
-	res, err := a.resource(gvr)
+	res, err := a.resource(gvr, "")
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +168,7 @@ func (a access) Create(ctx context.Context, gvr schema.GroupVersionResource, obj
 
 // Update implements Access.
 func (a access) Update(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, change func(metav1.Object) error, w Write) (metav1.Object, error) {
-	res, err := a.resource(gvr)
+	res, err := a.resource(gvr, key.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +184,7 @@ func (a access) Update(ctx context.Context, gvr schema.GroupVersionResource, key
 
 // Delete implements Access.
 func (a access) Delete(ctx context.Context, gvr schema.GroupVersionResource, key types.NamespacedName, o *metav1.DeleteOptions, w Write) error {
-	res, err := a.resource(gvr)
+	res, err := a.resource(gvr, key.Name)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 // Contents implements Access.
 func (a access) Contents(ctx context.Context, gvr schema.GroupVersionResource) (admission.Contents, error) {
-	res, err := a.resource(gvr)
+	res, err := a.resource(gvr, "")
 	if err != nil {
 		return admission.Contents{}, err
 	}

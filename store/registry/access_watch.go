@@ -55,7 +55,7 @@ func (a access) Written(gvr schema.GroupVersionResource) func() int64 {
 
 // watch begins as opts says, and with all objects whenever changes were missed.
 func (a access) watch(ctx context.Context, gvr schema.GroupVersionResource, namespace string, opts cache.WatchOptions, deliver func(Event) error) error {
-	res, err := a.resource(gvr)
+	res, err := a.resource(gvr, "")
 	if err != nil {
 		return err
 	}
