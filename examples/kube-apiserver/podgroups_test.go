@@ -192,3 +192,46 @@ func TestGroupPriority(t *testing.T) {
 	_, err := parse([]string{"--storage-backend=memory", "--feature-gates=GenericWorkload=true,WorkloadAwarePreemption=true"})
 	require.ErrorContains(t, err, "depends on features that are disabled: [GangScheduling]")
 }
+
+// The parallelism of a Job whose pods are a gang does not change; without the kinds of groups there are no
+// gangs.
+func TestParallelismOfGangs(t *testing.T) {
+	const jobs = "/apis/batch/v1/namespaces/default/jobs"
+	job := func(name, of string) string {
+		return `{"metadata":{"name":"` + name + `"},"spec":{"parallelism":2,"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"x"}]` + of + `}}}}`
+	}
+	for _, served := range []bool{true, false} {
+		var flags []string
+		if served {
+			flags = []string{servesGroups, "--feature-gates=GenericWorkload=true"}
+		}
+		do := groupServer(t, flags...)
+		made := func(path, body string) string {
+			t.Helper()
+			status, text := do(http.MethodPost, path, body)
+			require.Equal(t, http.StatusCreated, status, text)
+			var o struct{ Metadata struct{ UID string } }
+			require.NoError(t, json.Unmarshal([]byte(text), &o))
+			return o.Metadata.UID
+		}
+		made(jobs, job("named", `,"schedulingGroup":{"podGroupName":"gang"}`))
+		uid := made(jobs, job("owner", ""))
+		made(jobs, job("other", `,"schedulingGroup":{"podGroupName":"basic"}`))
+		if served {
+			made("podgroups", `{"metadata":{"name":"gang"},"spec":{"schedulingPolicy":{"gang":{"minCount":2}}}}`)
+			made("podgroups", `{"metadata":{"name":"basic"},"spec":{"schedulingPolicy":{"basic":{}}}}`)
+			made("podgroups", `{"metadata":{"name":"owned","ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"owner","uid":"`+uid+`","controller":true}]},"spec":{"schedulingPolicy":{"gang":{"minCount":2}}}}`)
+		}
+		for name, group := range map[string]string{"named": "gang", "owner": "owned", "other": ""} {
+			status, text := do(http.MethodPatch, jobs+"/"+name, `{"spec":{"suspend":true,"parallelism":2}}`)
+			require.Equal(t, http.StatusOK, status, text)
+			status, text = do(http.MethodPatch, jobs+"/"+name, `{"spec":{"parallelism":3}}`)
+			if !served || group == "" {
+				require.Equal(t, http.StatusOK, status, text)
+				continue
+			}
+			require.Equal(t, http.StatusForbidden, status, text)
+			require.Contains(t, text, `cannot change parallelism for a Job referencing gang-scheduled PodGroup "`+group+`"`)
+		}
+	}
+}

@@ -86,7 +86,7 @@ func withOptions(make func(Access, Options) Plugin) func(Access, Options) (Plugi
 // Factories lists the built-in plugins in the order they run in.
 func Factories() []Factory {
 	return []Factory{
-		{"AlwaysAdmit", false, newIdle("AlwaysAdmit")},
+		{"AlwaysAdmit", false, withoutOptions(newAlwaysAdmit)},
 		{"NamespaceAutoProvision", false, withoutOptions(newNamespaceProvision)},
 		{"NamespaceLifecycle", true, withoutOptions(newNamespaceLifecycle)},
 		{"NamespaceExists", false, withoutOptions(newNamespaceExists)},
@@ -119,7 +119,7 @@ func Factories() []Factory {
 		{"PodTopologyLabels", true, withoutOptions(newPodTopologyLabels)},
 		{"PodGroupWorkloadExists", true, withoutOptions(newPodGroupWorkload)},
 		{"NodeDeclaredFeatureValidator", true, withoutOptions(newNodeFeatures)},
-		{"JobValidation", true, newIdle("JobValidation")},
+		{"JobValidation", true, withoutOptions(newJobValidation)},
 		{"PodResizeValidator", true, withoutOptions(newPodResize)},
 		{"MutatingAdmissionPolicy", true, withOptions(newMutatingPolicies)},
 		{"MutatingAdmissionWebhook", true, newMutatingWebhooks},

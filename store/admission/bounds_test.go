@@ -52,7 +52,7 @@ func TestFactoriesAreNamedOnce(t *testing.T) {
 		_, mutates := p.(Mutator)
 		_, validates := p.(Validator)
 		require.True(t, mutates || validates, f.Name)
-		_, idles := p.(*idle)
+		_, idles := p.(*alwaysAdmit)
 		require.NotEqual(t, idles, p.Handles(Create) || p.Handles(Update), f.Name)
 	}
 }

@@ -25,15 +25,12 @@ func (p *alwaysDeny) Validate(_ context.Context, a *Attributes) error {
 	return refuse(a, errors.New("admission control is denying all modifications"))
 }
 
-// idle is a plugin that handles nothing: AlwaysAdmit, and JobValidation, which upstream has for an alpha
-// feature that this server does not have.
-type idle struct{ named }
+// alwaysAdmit handles nothing.
+type alwaysAdmit struct{ named }
 
-func newIdle(name string) func(Access, Options) (Plugin, error) {
-	return func(Access, Options) (Plugin, error) { return &idle{named{name: name}}, nil }
-}
+func newAlwaysAdmit(Access) Plugin { return &alwaysAdmit{named{name: "AlwaysAdmit"}} }
 
-func (*idle) Validate(context.Context, *Attributes) error { return nil }
+func (*alwaysAdmit) Validate(context.Context, *Attributes) error { return nil }
 
 // namespaceProvision creates the namespace of a new object if it is missing.
 type namespaceProvision struct {
