@@ -277,3 +277,21 @@ func TestScalersInBothVersions(t *testing.T) {
 	require.Nil(t, v1.at("spec.targetCPUUtilizationPercentage"))
 	require.Contains(t, fmt.Sprint(v1.at("metadata.annotations")), "memory")
 }
+
+// A write of the status leaves the metadata of some kinds, and changes that of others.
+func TestMetadataOfStatusWrites(t *testing.T) {
+	s := start(t, apiserver.Options{})
+	for path, c := range map[string]struct {
+		spec  string
+		stays bool
+	}{
+		"/apis/storage.k8s.io/v1/volumeattachments":                         {`{"attacher":"a.test","nodeName":"n","source":{"persistentVolumeName":"v"}}`, true},
+		"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies": {`{"matchConstraints":{"resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["pods"]}]},"validations":[{"expression":"true"}]}`, true},
+		"/apis/networking.k8s.io/v1/servicecidrs":                           {`{"cidrs":["10.7.0.0/24"]}`, true},
+		"/apis/apps/v1/namespaces/default/deployments":                      {`{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"x"}]}}}`, false},
+	} {
+		s.do("POST", path, `{"metadata":{"name":"x"},"spec":`+c.spec+`}`).ok(201)
+		got := s.do("PATCH", path+"/x/status", `{"metadata":{"annotations":{"new":"one"}}}`, "Content-Type", "application/merge-patch+json").ok(200)
+		require.Equal(t, !c.stays, got.str("metadata.annotations.new") == "one", path)
+	}
+}

@@ -9,7 +9,7 @@ import (
 // admissionregistration returns the kinds of the group admissionregistration.k8s.io.
 func admissionregistration(s *scheme.Scheme) []registry.Definition {
 	gv := admissionregistrationv1.GroupVersion
-	strategy := registry.Strategy{Generation: registry.OnSpec, VersionRequired: true, BareFinalizers: true}
+	strategy := registry.Strategy{Generation: registry.OnSpec, VersionRequired: true, StatusOnly: true, BareFinalizers: true}
 	// Kubernetes 1.36 stores the kinds of mutating policies as v1beta1, which has the same fields.
 	const beta = "admissionregistration.k8s.io/v1beta1"
 	return []registry.Definition{

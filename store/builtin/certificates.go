@@ -24,7 +24,7 @@ func certificates(s *scheme.Scheme) []registry.Definition {
 		})),
 	}, {
 		Info: kind[*certificatesv1beta1.PodCertificateRequest](s, certificatesv1beta1.GroupVersion), Table: podCertificateTable,
-		Strategy: registry.Strategy{VersionRequired: true},
+		Strategy: registry.Strategy{VersionRequired: true, StatusOnly: true},
 		Fields: registry.Fields{
 			Names: []string{"spec.signerName", "spec.podName", "spec.nodeName"},
 			Of: func(obj metav1.Object, add func(name, value string)) {

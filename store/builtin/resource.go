@@ -43,7 +43,7 @@ func resources(s *scheme.Scheme) []registry.Definition {
 		},
 		{
 			Info: kind[*resourcev1beta2.DeviceTaintRule](s, resourcev1beta2.GroupVersion), Table: deviceTaintRuleTable,
-			Strategy: registry.Strategy{Generation: registry.OnSpec, PrepareUpdate: onBoth(restampTaint)},
+			Strategy: registry.Strategy{Generation: registry.OnSpec, StatusOnly: true, PrepareUpdate: onBoth(restampTaint)},
 		},
 		{
 			Info: kind[*resourcev1alpha3.ResourcePoolStatusRequest](s, resourcev1alpha3.GroupVersion), Table: poolStatusRequestTable,

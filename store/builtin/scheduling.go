@@ -22,7 +22,7 @@ func (k *Kinds) groups(s *scheme.Scheme) []registry.Definition {
 	gv := schedulingv1alpha2.GroupVersion
 	return []registry.Definition{{
 		Info: kind[*schedulingv1alpha2.PodGroup](s, gv), Table: podGroupTable,
-		Strategy: registry.Strategy{PrepareCreate: on(func(g *schedulingv1alpha2.PodGroup) {
+		Strategy: registry.Strategy{StatusOnly: true, PrepareCreate: on(func(g *schedulingv1alpha2.PodGroup) {
 			was := g.Spec
 			g.Status = schedulingv1alpha2.PodGroupStatus{}
 			g.Spec = schedulingv1alpha2.PodGroupSpec{PodGroupTemplateRef: was.PodGroupTemplateRef, SchedulingPolicy: was.SchedulingPolicy}

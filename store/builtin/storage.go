@@ -21,7 +21,7 @@ func storage(s *scheme.Scheme) []registry.Definition {
 		{Info: kind[*storagev1.CSINode](s, gv), Table: csiNodeTable, Strategy: versioned},
 		{Info: kind[*storagev1.CSIStorageCapacity](s, gv), Strategy: versioned},
 		{Info: kind[*storagev1.StorageClass](s, gv), Table: storageClassTable},
-		{Info: kind[*storagev1.VolumeAttachment](s, gv), Table: attachmentTable, Strategy: versioned},
+		{Info: kind[*storagev1.VolumeAttachment](s, gv), Table: attachmentTable, Strategy: registry.Strategy{VersionRequired: true, StatusOnly: true}},
 		{Info: kind[*storagev1.VolumeAttributesClass](s, gv), Table: attributesClassTable},
 	}
 }

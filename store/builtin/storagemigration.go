@@ -11,6 +11,6 @@ import (
 func storagemigration(s *scheme.Scheme) []registry.Definition {
 	return []registry.Definition{{
 		Info:     kind[*storagemigrationv1beta1.StorageVersionMigration](s, storagemigrationv1beta1.GroupVersion),
-		Strategy: registry.Strategy{VersionRequired: true},
+		Strategy: registry.Strategy{VersionRequired: true, StatusOnly: true},
 	}}
 }
