@@ -1,7 +1,7 @@
 package main
 
 import (
-	"cmp"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -80,8 +80,11 @@ func (o *issuerFlags) authenticator() (*authn.JWTAuthenticator, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--oidc-ca-file: %w", err)
 		}
-		// An empty file must not stand for the system's authorities.
-		a.Issuer.CertificateAuthority = cmp.Or(string(ca), "empty")
+		// Without a certificate it must not stand for the system's authorities.
+		if !x509.NewCertPool().AppendCertsFromPEM(ca) {
+			return nil, fmt.Errorf("--oidc-ca-file: %s: data does not contain any valid certificate", o.caFile)
+		}
+		a.Issuer.CertificateAuthority = string(ca)
 	}
 	for _, pair := range o.required {
 		claim, value, _ := strings.Cut(pair, "=")

@@ -259,7 +259,7 @@ func (o *options) credentials(co *controlplane.Options, log *slog.Logger) error 
 		}
 		defer f.Close()
 		if co.StaticTokens, err = authn.TokenFile(f); err != nil {
-			return fmt.Errorf("--token-auth-file: %w", err)
+			return fmt.Errorf("--token-auth-file: %s: %w", o.tokenFile, err)
 		}
 	}
 	keys, err := o.accountKeys(log)

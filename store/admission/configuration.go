@@ -10,6 +10,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
+	"github.com/keelson-dev/keelson/store/internal/configfile"
 	"github.com/keelson-dev/keelson/store/podsecurity"
 )
 
@@ -59,13 +60,13 @@ const maxConfiguration = 1 << 20
 
 // ParseConfiguration reads a file of kind AdmissionConfiguration, YAML or JSON, and the files that it names,
 // by read. Unknown and repeated fields are errors, and so are configurations of plugins that have none; all
-// errors name the field. What uses the kubeconfigs that the file names is left for the caller:
+// errors name the line and the field. What uses the kubeconfigs that the file names is left for the caller:
 // Configuration.ImagePolicy.Post, MutatingWebhooks.Get and ValidatingWebhooks.Get.
 func ParseConfiguration(data []byte, read func(path string) ([]byte, error)) (Configuration, error) {
 	var c Configuration
 	var file admissionFile
 	if err := strictYAML(data, &file); err != nil {
-		return c, fmt.Errorf("admission: AdmissionConfiguration: %w", err)
+		return c, fmt.Errorf("admission: AdmissionConfiguration: %s%w", configfile.LineOf(data, fieldOf(err)), err)
 	}
 	if v := file.APIVersion; file.Kind != "AdmissionConfiguration" || v != "apiserver.config.k8s.io/v1" && v != "apiserver.k8s.io/v1alpha1" {
 		return c, fmt.Errorf("admission: want kind AdmissionConfiguration of apiserver.config.k8s.io/v1, got %q of %q", file.Kind, v)
@@ -75,6 +76,7 @@ func ParseConfiguration(data []byte, read func(path string) ([]byte, error)) (Co
 	for i := range file.Plugins {
 		p, at := &file.Plugins[i], validation.NewPath("plugins").Index(i)
 		var err error
+		text, path, prefix := data, fmt.Sprint(at), "" // where the error is
 		switch {
 		case p.Name == "":
 			err = validation.Required(at.Child("name"), "")
@@ -83,30 +85,40 @@ func ParseConfiguration(data []byte, read func(path string) ([]byte, error)) (Co
 		case !slices.ContainsFunc(known, func(f Factory) bool { return f.Name == p.Name }):
 			err = validation.Invalid(at.Child("name"), p.Name, "there is no such admission plugin")
 		default:
-			if err = p.set(&c, read); err != nil {
-				err = fmt.Errorf("%v: %w", at, err)
+			own, from, wrong := p.content(read)
+			if wrong == nil && own != nil {
+				wrong = p.set(&c, own)
+			}
+			if wrong != nil {
+				err = fmt.Errorf("%v: %w", at, wrong)
+			}
+			if path += ".configuration." + fieldOf(wrong); from != "" {
+				text, path, prefix = own, fieldOf(wrong), from+": "
 			}
 		}
 		if err != nil {
-			return c, fmt.Errorf("admission: AdmissionConfiguration: %w", err)
+			return c, fmt.Errorf("admission: AdmissionConfiguration: %s%s%w", prefix, configfile.LineOf(text, path), err)
 		}
 		seen[p.Name] = true
 	}
 	return c, nil
 }
 
-// set sets the configuration of the plugin.
-func (p *pluginFile) set(c *Configuration, read func(path string) ([]byte, error)) error {
-	data := p.Configuration.Raw
-	if len(data) == 0 || string(data) == "null" {
-		if p.Path == "" {
-			return nil // the plugin's defaults
-		}
-		var err error
-		if data, err = read(p.Path); err != nil {
-			return err
-		}
+// content returns the configuration of the plugin, nil for its defaults, and the path of the file that it is
+// in, empty if it is in the file itself.
+func (p *pluginFile) content(read func(path string) ([]byte, error)) (data []byte, from string, err error) {
+	if data := p.Configuration.Raw; len(data) > 0 && string(data) != "null" {
+		return data, "", nil
 	}
+	if p.Path == "" {
+		return nil, "", nil
+	}
+	data, err = read(p.Path)
+	return data, p.Path, err
+}
+
+// set sets the configuration of the plugin.
+func (p *pluginFile) set(c *Configuration, data []byte) error {
 	switch p.Name {
 	case "PodSecurity":
 		parsed, err := podsecurity.ParseConfiguration(data)
@@ -213,9 +225,28 @@ func wantConfiguration(got metav1.TypeMeta, version string) error {
 func strictYAML(data []byte, into any) error {
 	issues, err := codec.UnmarshalYAML(data, into, codec.DecodeOptions{Strict: true, MaxBytes: maxConfiguration})
 	if err == nil && len(issues) > 0 {
-		err = fmt.Errorf("%v", issues[0])
+		err = &fieldError{issues[0].Path, fmt.Sprint(issues[0])}
 	}
 	return err
+}
+
+// fieldError is about an unknown or repeated field.
+type fieldError struct{ path, text string }
+
+func (e *fieldError) Error() string { return e.text }
+
+// fieldOf returns the field that an error is about; empty if it is not about one.
+func fieldOf(err error) string {
+	if e, ok := errors.AsType[*fieldError](err); ok {
+		return e.path
+	}
+	if e, ok := errors.AsType[*codec.DecodeError](err); ok {
+		return e.Path
+	}
+	if e, ok := errors.AsType[*validation.Error](err); ok {
+		return e.Field
+	}
+	return ""
 }
 
 // parseLabelMap reads labels of the form k=v,k2=v2, as they stand in annotations and configuration files.

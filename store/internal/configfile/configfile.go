@@ -45,11 +45,11 @@ func Read(data []byte, kind Kind, v any, validate func() validation.ErrorList) e
 	case len(issues) > 0 && issues[0].Line > 0: // which the text has
 		return fmt.Errorf("%s: %v", kind.Kind, issues[0])
 	case len(issues) > 0:
-		return fmt.Errorf("%s: %s%v", kind.Kind, lineOf(data, issues[0].Path), issues[0])
+		return fmt.Errorf("%s: %s%v", kind.Kind, LineOf(data, issues[0].Path), issues[0])
 	}
 	var errs []error
 	for _, e := range validate() {
-		errs = append(errs, fmt.Errorf("%s: %s%w", kind.Kind, lineOf(data, e.Field), e))
+		errs = append(errs, fmt.Errorf("%s: %s%w", kind.Kind, LineOf(data, e.Field), e))
 	}
 	return errors.Join(errs...)
 }
@@ -57,13 +57,13 @@ func Read(data []byte, kind Kind, v any, validate func() validation.ErrorList) e
 // located adds the line to an error of the decoder.
 func located(data []byte, err error) error {
 	if e, ok := errors.AsType[*codec.DecodeError](err); ok && e.Path != "" {
-		return fmt.Errorf("%s%s: %s", lineOf(data, e.Path), e.Path, e.Msg)
+		return fmt.Errorf("%s%s: %s", LineOf(data, e.Path), e.Path, e.Msg)
 	}
 	return err
 }
 
-// lineOf returns "line N: " for a field, or the nearest one around it that is there; empty if there is none.
-func lineOf(data []byte, path string) string {
+// LineOf returns "line N: " for a field, or the nearest one around it that is there; empty if there is none.
+func LineOf(data []byte, path string) string {
 	var doc yaml.Node
 	if yaml.Unmarshal(data, &doc) != nil || len(doc.Content) == 0 {
 		return ""
