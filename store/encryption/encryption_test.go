@@ -6,6 +6,8 @@ import (
 	"crypto/cipher"
 	"encoding/base64"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/store"
 	"github.com/keelson-dev/keelson/store/encryption"
+	"github.com/keelson-dev/keelson/store/file"
 	"github.com/keelson-dev/keelson/store/memory"
 	"github.com/keelson-dev/keelson/store/storetest"
 )
@@ -60,13 +63,37 @@ func open(t testing.TB, inner store.Store, text string) (*encryption.Store, *enc
 	return encryption.NewStore(inner, p, resource), p
 }
 
-// An encrypted store is a store.
+// everything is a configuration that encrypts all resources.
+func everything() string {
+	return head + "resources: [{resources: ['*.*'], providers: [" + keys("aesgcm", "a") + "]}]"
+}
+
+// An encrypted store is a store, over memory and over files.
 func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t testing.TB) store.Store {
-		s, _ := open(t, memory.New(memory.Options{}), head+"resources: [{resources: ['*.*'], providers: ["+keys("aesgcm", "a")+"]}]")
+		s, _ := open(t, memory.New(memory.Options{}), everything())
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		return s
 	}, storetest.Options{})
+}
+
+func TestConformanceOverFiles(t *testing.T) {
+	folders := map[store.Store]string{}
+	over := func(t testing.TB, folder string) store.Store {
+		files, err := file.Open(folder, file.Options{})
+		require.NoError(t, err)
+		s, _ := open(t, files, everything())
+		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		folders[s] = folder
+		return s
+	}
+	storetest.Run(t, func(t testing.TB) store.Store { return over(t, t.TempDir()) }, storetest.Options{Crash: func(t testing.TB, s store.Store) store.Store {
+		left := t.TempDir() // the lock is the file's, so another folder gets what a crash would leave
+		data, err := os.ReadFile(filepath.Join(folders[s], "keelson.log"))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(left, "keelson.log"), data, 0o600))
+		return over(t, left)
+	}})
 }
 
 const secretKey = "/secrets/default/a"

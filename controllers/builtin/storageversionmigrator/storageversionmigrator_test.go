@@ -1,10 +1,13 @@
 package storageversionmigrator_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,6 +17,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
 	"github.com/keelson-dev/keelson/apimachinery/api/apiextensionsv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagemigrationv1beta1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
@@ -26,6 +30,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/store/apiserver"
+	"github.com/keelson-dev/keelson/store/encryption"
 )
 
 type (
@@ -132,6 +137,49 @@ func TestAVersionCanLeave(t *testing.T) {
 			seen++
 		}
 		require.Equal(t, 7, seen)
+	})
+}
+
+// Migrating a resource stores all of its objects with the key that writes now, so that a former one can go.
+func TestKeysAreRotated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		of := func(names string) *encryption.Configuration {
+			var keys []string
+			for _, name := range names {
+				keys = append(keys, fmt.Sprintf("{name: %c, secret: %s}", name, base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{byte(name)}, 32))))
+			}
+			parsed, err := encryption.ParseConfiguration([]byte("apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources: [{resources: [secrets], providers: [{secretbox: {keys: [" + strings.Join(keys, ",") + "]}}]}]"))
+			require.NoError(t, err)
+			return parsed
+		}
+		keys, err := encryption.New(of("a"), encryption.Options{})
+		require.NoError(t, err)
+		o := options(t, add)
+		o.Server.Encryption = keys
+		c := controllertest.Start(t, o)
+		for i := range 7 {
+			controllertest.Create(c, &corev1.Secret{ObjectMeta: controllertest.Name("default", fmt.Sprint("s", i)), Data: map[string][]byte{"k": []byte("v")}})
+		}
+		c.Settle()
+		readable := func() (n int) {
+			for i := range 7 {
+				if _, err := c.Server().Access().GetLatest(t.Context(), corev1.GroupVersion.WithResource("secrets"), types.NamespacedName{Namespace: "default", Name: fmt.Sprint("s", i)}); err == nil {
+					n++
+				}
+			}
+			return n
+		}
+		require.NoError(t, keys.Set(of("b")))
+		require.Zero(t, readable(), "they are of the former key")
+		require.NoError(t, keys.Set(of("ba")))
+		require.Equal(t, 7, readable())
+		controllertest.Create(c, order("rotate", "", "secrets"))
+		time.Sleep(time.Minute)
+		c.Settle()
+		m := controllertest.Get[*migration](c, "", "rotate")
+		require.True(t, m.Is(succeeded), "%+v", m.Status)
+		require.NoError(t, keys.Set(of("b")))
+		require.Equal(t, 7, readable())
 	})
 }
 
