@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -178,6 +179,56 @@ func TestResizeBeside(t *testing.T) {
 	for i, r := range steps {
 		compareStep(t, theirs, ours, i, r)
 	}
+}
+
+// TestNodeFeaturesBeside resizes pods on nodes that declare no feature, one or all, and on one that does not
+// exist, and changes what is no resize.
+func TestNodeFeaturesBeside(t *testing.T) {
+	theirs, ours := startUpstream(t), startLive(t)
+	for _, l := range []*live{theirs, ours} {
+		l.until("the namespace default is there", func() bool { return l.code(l.http2, "/api/v1/namespaces/default") == http.StatusOK })
+	}
+	const pods, merge = "/api/v1/namespaces/default/pods", "application/merge-patch+json"
+	const whole, inits = "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers"
+	steps := []step{{method: "POST", path: "/api/v1/namespaces/default/serviceaccounts", body: `{"metadata":{"name":"default"}}`}}
+	nodes := map[string][]string{"none": nil, "whole": {whole}, "inits": {inits}, "all": {whole, inits}, "other": {"Other"}, "ghost": nil}
+	for _, node := range slices.Sorted(maps.Keys(nodes)) {
+		if node != "ghost" {
+			features, err := json.Marshal(nodes[node])
+			require.NoError(t, err)
+			steps = append(steps, step{method: "POST", path: "/api/v1/nodes", body: fmt.Sprintf(`{"metadata":{"name":%q}}`, node)},
+				step{method: "PATCH", path: "/api/v1/nodes/" + node + "/status", body: `{"status":{"declaredFeatures":` + string(features) + `,"allocatable":{"cpu":"9","memory":"9Gi"},"capacity":{"cpu":"9","memory":"9Gi"}}}`, contentType: merge, shown: []string{"status.declaredFeatures"}})
+		}
+		for name, spec := range map[string]string{
+			"total":   `"containers":[{"name":"c","image":"x"}],"resources":{"requests":{"cpu":"1"},"limits":{"cpu":"2"}}`,
+			"plain":   `"containers":[{"name":"c","image":"x","resources":{"requests":{"cpu":"1"}}}],"initContainers":[{"name":"i","image":"x","resources":{"requests":{"cpu":"1"}}}]`,
+			"sidecar": `"containers":[{"name":"c","image":"x"}],"initContainers":[{"name":"i","image":"x","restartPolicy":"Always","resources":{"requests":{"cpu":"1"}}}]`,
+		} {
+			pod := name + "-" + node
+			steps = append(steps, step{method: "POST", path: pods, body: fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"nodeName":%q,%s}}`, pod, node, spec)})
+			for _, change := range []string{`"resources":{"requests":{"cpu":"1500m"}}`, `"resources":{"requests":{"cpu":"1.5"}}`, `"resources":null`,
+				`"initContainers":[{"name":"i","image":"x","resources":{"requests":{"cpu":"2"}}}]`, `"containers":[{"name":"c","image":"x","resources":{"requests":{"cpu":"2"}}}]`,
+				`"resources":{"requests":{"cpu":"1600m"}},"containers":[{"name":"c","image":"x","resources":{"requests":{"cpu":"1200m"}}}]`, `"activeDeadlineSeconds":60`} {
+				for _, sub := range []string{"/resize", ""} {
+					if sub == "" && !strings.Contains(change, "active") {
+						continue // the error shows all of the pod: it cannot be changed otherwise
+					}
+					steps = append(steps, step{method: "PATCH", path: pods + "/" + pod + sub, body: `{"spec":{` + change + `}}`, contentType: merge, shown: []string{"spec.resources", "spec.containers", "spec.initContainers", "metadata.generation"}})
+				}
+			}
+			steps = append(steps, step{method: "PATCH", path: pods + "/" + pod, body: `{"metadata":{"labels":{"a":"b"}}}`, contentType: merge})
+		}
+	}
+	refusals := 0
+	for i, r := range steps {
+		tried := r
+		tried.path += "?dryRun=All"
+		if v, _ := ours.do(tried); strings.Contains(v.Message, "which are not available on node") {
+			refusals++
+		}
+		compareStep(t, theirs, ours, i, r)
+	}
+	require.Positive(t, refusals, "requests that a feature is missing for")
 }
 
 // TestLimitedResourcesBeside consumes on both servers what a ResourceQuotaConfiguration limits, without a

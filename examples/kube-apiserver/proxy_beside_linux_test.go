@@ -151,9 +151,17 @@ func alike(target string, theirs, ours *seen) bool {
 			delete(h, "X-Forwarded-Uri")
 		}
 		if upgrade { // what the transports add
-			delete(h, "Accept-Encoding")
-			delete(h, "User-Agent")
-			delete(h, "Connection")
+			for name, value := range map[string]string{"Accept-Encoding": "gzip", "User-Agent": "Go-http-client/1.1"} {
+				if fmt.Sprint(h[name]) == "["+value+"]" {
+					delete(h, name)
+				}
+			}
+			for _, name := range []string{"Keep-Alive", "Proxy-Authorization", "Te"} { // of one connection
+				delete(h, name)
+			}
+			if len(h) > 0 {
+				h["Connection"] = []any{"Upgrade"}
+			}
 			s.Header.Del("Cache-Control")
 		}
 		if theirs.Code == http.StatusMethodNotAllowed || strings.Contains(theirs.Body, "invalid upgrade response") {
@@ -368,6 +376,11 @@ func (same walk) upgrades(prefix string) {
 	}
 	same("GET", prefix+"/ws", "", "Connection: Upgrade", "Upgrade: websocket", "X-Forwarded-For: 192.0.2.7", "X-Forwarded-Host: other.test", "Origin: https://elsewhere")
 	same("GET", prefix+"/ws", "", "Connection: keep-alive, Upgrade", "Upgrade: websocket")
+	for _, h := range []string{"User-Agent: u", "Accept-Encoding: identity", "Accept: text/html", "Cookie: a=b", "X-Remote-User: admin", "X-Remote-Group: g", "X-Remote-Uid: 1", "X-Remote-Extra-A: b", "Audit-Id: mine", "Impersonate-User: user", "Forwarded: for=192.0.2.7", "X-Real-Ip: 192.0.2.7",
+		"Sec-Websocket-Protocol: v5.channel.k8s.io, v4.channel.k8s.io", "Sec-Websocket-Extensions: permessage-deflate", "X-Stream-Protocol-Version: v4.channel.k8s.io", "Te: trailers", "Keep-Alive: timeout=5", "Proxy-Authorization: Basic x"} {
+		same("GET", prefix+"/ws", "", "Connection: Upgrade", "Upgrade: websocket", h)
+		same("POST", prefix+"/ws", "", "Connection: Upgrade", "Upgrade: SPDY/3.1", h)
+	}
 	same("GET", prefix+"/ws", "", "Upgrade: websocket")
 	same("GET", prefix+"/ws", "", "Connection: Upgrade")
 }
