@@ -57,6 +57,8 @@ type Login interface {
 	// after it has returned.
 	MaxDelay(ctx context.Context) (time.Duration, error)
 	SetMaxDelay(ctx context.Context, d time.Duration) error
+	// ShuttingDown reports whether the machine is about to be shut down already.
+	ShuttingDown(ctx context.Context) (bool, error)
 	// Inhibit delays the shutdown until the lock is closed.
 	Inhibit(ctx context.Context) (lock io.Closer, err error)
 	// Shutdowns returns what is announced from now on: true if the machine is about to be shut down, false
@@ -164,15 +166,12 @@ func (s *shutdown) follow(ctx context.Context) error {
 		return err
 	}
 	defer login.Close()
-	if err := s.extend(ctx, login); err != nil {
-		return err
-	}
 	// Before there is a lock, or a shutdown in between would go unseen.
 	announced, err := login.Shutdowns(ctx)
 	if err != nil {
 		return err
 	}
-	lock, err := login.Inhibit(ctx)
+	lock, err := s.delay(ctx, login)
 	if err != nil {
 		return err
 	}
@@ -188,13 +187,10 @@ func (s *shutdown) follow(ctx context.Context) error {
 		case !ok:
 			return errLoginLost
 		case begins:
-			s.event("Shutdown manager detected shutdown event")
-			s.setBegun(true)
-			s.endPods(ctx)
+			s.begin(ctx)
 			_ = lock.Close() // what the machine waits for; the connection shows whether it failed
 		default:
-			s.event("Shutdown manager detected shutdown cancellation")
-			s.setBegun(false)
+			s.cancelled()
 			_ = lock.Close()
 			if lock, err = login.Inhibit(ctx); err != nil {
 				lock = io.NopCloser(nil)
@@ -202,6 +198,41 @@ func (s *shutdown) follow(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// delay delays the next shutdown until the lock is closed. If one is under way, which cannot be delayed any
+// more, the pods get what is left of its time, and there is no lock.
+func (s *shutdown) delay(ctx context.Context, login Login) (lock io.Closer, err error) {
+	under, err := login.ShuttingDown(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if under {
+		s.begin(ctx)
+		return io.NopCloser(nil), nil
+	}
+	if s.begun() {
+		s.cancelled() // while there was no connection
+	}
+	if err := s.extend(ctx, login); err != nil {
+		return nil, err
+	}
+	return login.Inhibit(ctx)
+}
+
+func (s *shutdown) cancelled() {
+	s.event("Shutdown manager detected shutdown cancellation")
+	s.setBegun(false)
+}
+
+// begin ends the pods since the machine is about to be shut down, once for each shutdown.
+func (s *shutdown) begin(ctx context.Context) {
+	if s.begun() {
+		return
+	}
+	s.event("Shutdown manager detected shutdown event")
+	s.setBegun(true)
+	s.endPods(ctx)
 }
 
 func (s *shutdown) event(message string) {

@@ -31,6 +31,7 @@ type login struct {
 	stubborn bool // its longest delay cannot be changed
 	away     bool // it accepts no connections
 	refuses  bool // it gives no locks
+	under    bool // a shutdown is under way
 	dials    int
 	locks    int // held
 	released time.Time
@@ -67,6 +68,7 @@ func (l *login) held() (int, time.Time) {
 func (l *login) announce(begins bool) {
 	l.mu.Lock()
 	c := l.announced
+	l.under = begins
 	l.mu.Unlock()
 	c <- begins
 }
@@ -94,6 +96,12 @@ func (l *login) SetMaxDelay(_ context.Context, d time.Duration) error {
 		})
 	})
 	return nil
+}
+
+func (l *login) ShuttingDown(context.Context) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.under, nil
 }
 
 func (l *login) Inhibit(context.Context) (io.Closer, error) {
@@ -386,6 +394,7 @@ func TestAKubeletThatEndsDuringAShutdown(t *testing.T) {
 		n, _ := l.held()
 		require.Zero(t, n)
 		r.opts.StopPods = true
+		l.set(func() { l.under = false })
 		r.start()
 		time.Sleep(3 * time.Second)
 		require.Contains(t, r.metrics(), fmt.Sprintf("kubelet_graceful_shutdown_start_time_seconds %g\n", float64(began.Unix())))
@@ -421,4 +430,39 @@ func TestShutdownPolicies(t *testing.T) {
 		_, err := kubelet.New(nil, kubelet.Options{NodeName: "n1", RootDir: t.TempDir(), NoCgroups: true, Shutdown: &p})
 		require.EqualError(t, err, "kubelet: Options.Shutdown: "+want)
 	}
+}
+
+// A kubelet that starts while the machine is being shut down ends its pods at once, starts none, and goes on
+// when the shutdown is cancelled, even while it is not connected.
+func TestAShutdownThatIsUnderWay(t *testing.T) {
+	l := &login{max: time.Minute, refuses: true, under: true}
+	bubble(t, func(r *rig) {
+		r.opts.StopPods = false
+	}, func(r *rig) {
+		r.pod("web", nil, "a")
+		time.Sleep(3 * time.Second)
+		require.Len(t, r.rt.Running(), 1)
+		r.stop()
+		r.opts.StopPods = true
+		r.opts.Shutdown = l.policy(kubelet.ShutdownPeriods(30*time.Second, 10*time.Second)...)
+		r.start()
+		time.Sleep(5 * time.Second)
+		r.requireTerminated("web")
+		require.Equal(t, "False KubeletNotReady: node is shutting down", r.nodeReady())
+		r.pod("late", nil, "a")
+		time.Sleep(3 * time.Second)
+		require.Equal(t, "NodeShutdown", r.get("late").Status.Reason)
+		n, _ := l.held()
+		require.Zero(t, n)
+
+		l.set(func() { l.refuses, l.under = false, false })
+		l.hangUp()
+		time.Sleep(5 * time.Second)
+		require.Equal(t, "True KubeletReady: kubelet is posting ready status", r.nodeReady())
+		n, _ = l.held()
+		require.Equal(t, 1, n)
+		r.pod("next", nil, "a")
+		time.Sleep(3 * time.Second)
+		require.Equal(t, []string{"next/a"}, r.rt.Running())
+	})
 }

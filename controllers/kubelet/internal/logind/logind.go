@@ -64,13 +64,33 @@ func (c *Conn) call(ctx context.Context, dest string, path dbus.ObjectPath, meth
 	return nil
 }
 
+// property reads a property of logind.
+func (c *Conn) property(ctx context.Context, name string) (any, error) {
+	var v dbus.Variant
+	err := c.call(ctx, service, object, "org.freedesktop.DBus.Properties.Get", []any{&v}, manager, name)
+	return v.Value(), err
+}
+
+// ShuttingDown reports whether a shutdown is under way.
+func (c *Conn) ShuttingDown(ctx context.Context) (bool, error) {
+	v, err := c.property(ctx, "PreparingForShutdown")
+	if err != nil {
+		return false, err
+	}
+	under, ok := v.(bool)
+	if !ok {
+		return false, fmt.Errorf("PreparingForShutdown of logind is %v, neither true nor false", v)
+	}
+	return under, nil
+}
+
 // MaxDelay returns how long logind delays a shutdown at most.
 func (c *Conn) MaxDelay(ctx context.Context) (time.Duration, error) {
-	var v dbus.Variant
-	if err := c.call(ctx, service, object, "org.freedesktop.DBus.Properties.Get", []any{&v}, manager, "InhibitDelayMaxUSec"); err != nil {
+	v, err := c.property(ctx, "InhibitDelayMaxUSec")
+	if err != nil {
 		return 0, err
 	}
-	micros, ok := v.Value().(uint64)
+	micros, ok := v.(uint64)
 	if !ok {
 		return 0, fmt.Errorf("InhibitDelayMaxUSec of logind is %v, no number", v)
 	}
