@@ -301,18 +301,10 @@ var neededFeatures = []struct {
 	name string
 	by   func(spec *corev1.PodSpec) bool
 }{
-	{"RestartAllContainersOnContainerExits", func(spec *corev1.PodSpec) bool {
-		return slices.ContainsFunc(spec.Containers, restartsAll) || slices.ContainsFunc(spec.InitContainers, restartsAll)
-	}},
+	{"RestartAllContainersOnContainerExits", corev1.MayRestartAllContainers},
 	{"UserNamespacesHostNetworkSupport", func(spec *corev1.PodSpec) bool {
 		return spec.HostNetwork && spec.HostUsers != nil && !*spec.HostUsers
 	}},
-}
-
-func restartsAll(c corev1.Container) bool {
-	return slices.ContainsFunc(c.RestartPolicyRules, func(r corev1.ContainerRestartRule) bool {
-		return r.Action == corev1.ContainerRestartRuleActionRestartAllContainers
-	})
 }
 
 type featureFilter struct{ needs []string }

@@ -220,10 +220,11 @@ func validateStatusIPs(ips []string, p *path) validation.ErrorList {
 	return r.List()
 }
 
-// validateStates checks that containers of pods that are not restarted never leave the terminated state.
+// validateStates checks that containers of pods that are not restarted never leave the terminated state,
+// unless all of a pod's containers may start again at once.
 func validateStates(now, was []ContainerStatus, s *PodSpec, initial bool, p *path) validation.ErrorList {
 	var r check.Report
-	if s.RestartPolicy == RestartPolicyAlways {
+	if s.RestartPolicy == RestartPolicyAlways || MayRestartAllContainers(s) {
 		return nil
 	}
 	containers := s.Containers
