@@ -322,6 +322,10 @@ func (c *cgroups) removeAll(ctx context.Context) {
 	c.tree.Remove(ctx, c.name())
 }
 
+// cgroupV1Warning is what kubelet 1.36 says of machines with cgroup v1.
+const cgroupV1Warning = "cgroup v1 detected. cgroup v1 support is deprecated and will be removed in a future release. Please migrate to cgroup v2. " +
+	"More information at https://git.k8s.io/enhancements/keps/sig-node/5573-remove-cgroup-v1"
+
 // prepareCgroups makes the groups of the node's pods, with the names that the runtime uses. A machine without
 // groups of its own leaves them to the runtime.
 func (k *Kubelet) prepareCgroups(ctx context.Context) error {
@@ -333,6 +337,9 @@ func (k *Kubelet) prepareCgroups(ctx context.Context) error {
 	}
 	if k.opts.LimitedSwap && !k.cgroups.tree.V2 {
 		return errors.New("Options.LimitedSwap needs cgroup v2, and this machine has v1")
+	}
+	if !k.cgroups.tree.V2 {
+		k.recorder.About(k.node.about(), nil, events.Warning, "CgroupV1", cgroupV1Warning)
 	}
 	systemd := k.systemdGroups(ctx)
 	if err := k.cgroups.prepare(ctx, k.opts, systemd); err != nil {

@@ -41,7 +41,7 @@ const (
 
 // declaredFeatures are what this kubelet can do that those of other versions cannot, sorted. The server
 // admits changes of pods that need them.
-var declaredFeatures = []string{"InPlacePodLevelResourcesVerticalScaling"}
+var declaredFeatures = []string{"InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits"}
 
 // node keeps the Node object and its Lease.
 type node struct {
@@ -56,6 +56,8 @@ type node struct {
 	current  *corev1.Node
 	written  time.Time
 	wasReady bool
+	// cordoned is true if no pods are scheduled to the node, as was said last. It is used by update alone.
+	cordoned bool
 	// reset is true once the extended resources of others have been dealt with, see foreign.
 	reset bool
 	// registered is closed when current is set for the first time.
@@ -240,6 +242,14 @@ func (n *node) tryUpdate(ctx context.Context) error {
 		return err
 	}
 	n.see(have)
+	if n.cordoned != have.Spec.Unschedulable {
+		n.cordoned = have.Spec.Unschedulable
+		if n.cordoned {
+			n.statusEvent("NodeNotSchedulable")
+		} else {
+			n.statusEvent("NodeSchedulable")
+		}
+	}
 	if have, err = n.reconcileLabels(ctx, have); err != nil {
 		return err
 	}
@@ -258,17 +268,46 @@ func (n *node) tryUpdate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if before := condition(&have.Status, corev1.NodeReady); before != condition(&st, corev1.NodeReady) {
-		if ready {
-			n.k.recorder.About(n.about(), nil, events.Normal, "NodeReady", fmt.Sprintf("Node %s status is now: NodeReady", name))
-		} else if before == corev1.ConditionTrue {
-			n.k.recorder.About(n.about(), nil, events.Normal, "NodeNotReady", fmt.Sprintf("Node %s status is now: NodeNotReady", name))
-		}
-	}
+	n.announce(&have.Status, &st)
 	n.mu.Lock()
 	n.current, n.written, n.wasReady, n.reset = updated, time.Now(), ready, true
 	n.mu.Unlock()
 	return nil
+}
+
+// statusEvent says what the node's status is now.
+func (n *node) statusEvent(what string) {
+	n.k.recorder.About(n.about(), nil, events.Normal, what, fmt.Sprintf("Node %s status is now: %s", n.k.opts.NodeName, what))
+}
+
+// announce makes the events of what has changed in the node's status.
+func (n *node) announce(before, after *corev1.NodeStatus) {
+	was, is := condition(before, corev1.NodeReady), condition(after, corev1.NodeReady)
+	switch {
+	case was != is && is == corev1.ConditionTrue:
+		n.statusEvent("NodeReady")
+	case was != is && was == corev1.ConditionTrue:
+		n.statusEvent("NodeNotReady")
+	}
+	for _, c := range []struct {
+		of        corev1.NodeConditionType
+		good, bad string
+	}{
+		{corev1.NodeMemoryPressure, "NodeHasSufficientMemory", "NodeHasInsufficientMemory"},
+		{corev1.NodeDiskPressure, "NodeHasNoDiskPressure", "NodeHasDiskPressure"},
+		{corev1.NodePIDPressure, "NodeHasSufficientPID", "NodeHasInsufficientPID"},
+	} {
+		switch is := condition(after, c.of); {
+		case is == condition(before, c.of):
+		case is == corev1.ConditionTrue:
+			n.statusEvent(c.bad)
+		default:
+			n.statusEvent(c.good)
+		}
+	}
+	if was, is := before.NodeInfo.BootID, after.NodeInfo.BootID; was != "" && was != is {
+		n.k.recorder.About(n.about(), nil, events.Warning, "Rebooted", fmt.Sprintf("Node %s has been rebooted, boot id: %s", n.k.opts.NodeName, is))
+	}
 }
 
 // see keeps the node as the server has it and returns when its status was written last.
@@ -453,7 +492,11 @@ func (n *node) status(ctx context.Context, base *corev1.NodeStatus) corev1.NodeS
 	if why != "" {
 		set(corev1.NodeReady, corev1.ConditionFalse, "KubeletNotReady", why)
 	} else {
-		set(corev1.NodeReady, corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status")
+		message := "kubelet is posting ready status"
+		if appArmorEnabled() {
+			message += ". AppArmor enabled"
+		}
+		set(corev1.NodeReady, corev1.ConditionTrue, "KubeletReady", message)
 	}
 	return st
 }
@@ -476,19 +519,43 @@ func (n *node) runtimeNotReady(ctx context.Context) string {
 	if err != nil {
 		return "[container runtime is down: " + err.Error() + "]"
 	}
-	for _, c := range st.GetStatus().GetConditions() {
-		if !c.Status && (c.Type == "RuntimeReady" || c.Type == "NetworkReady") {
-			what := "container runtime network not ready"
-			if c.Type == "RuntimeReady" {
-				what = "container runtime not ready"
-			}
-			return fmt.Sprintf("%s: %s=false reason:%s message:%s", what, c.Type, c.Reason, c.Message)
+	for _, of := range []string{cri.RuntimeReady, cri.NetworkReady} {
+		if why := failing(st, of); why != "" {
+			return why
 		}
 	}
 	if last, err := n.k.pleg.healthy(); !last.IsZero() && time.Since(last) > deadAfter {
 		return fmt.Sprintf("PLEG is not healthy: pleg was last seen active %v ago; threshold is %v: %v", time.Since(last).Round(time.Second), deadAfter, err)
 	}
 	return ""
+}
+
+// failing is why a condition of the runtime is false; empty if it is not.
+func failing(st *cri.StatusResponse, of string) string {
+	what := map[string]string{cri.RuntimeReady: "container runtime not ready", cri.NetworkReady: "container runtime network not ready"}[of]
+	for _, c := range st.GetStatus().GetConditions() {
+		if c.Type == of && !c.Status {
+			return fmt.Sprintf("%s: %s=false reason:%s message:%s", what, c.Type, c.Reason, c.Message)
+		}
+	}
+	return ""
+}
+
+// networkReady returns an error if the runtime's network, which the pod needs, is not ready.
+func (k *Kubelet) networkReady(ctx context.Context, pod *corev1.Pod) error {
+	if pod.Spec.HostNetwork || failing(k.features.latest(), cri.NetworkReady) == "" {
+		return nil
+	}
+	st, err := k.features.status(ctx) // it may be by now
+	if err != nil {
+		return err
+	}
+	why := failing(st, cri.NetworkReady)
+	if why == "" {
+		return nil
+	}
+	k.recorder.Event(pod, events.Warning, "NetworkNotReady", "network is not ready: "+why)
+	return errors.New("network is not ready: " + why)
 }
 
 func (n *node) images(ctx context.Context) []corev1.ContainerImage {

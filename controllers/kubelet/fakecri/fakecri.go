@@ -95,6 +95,7 @@ type Runtime struct {
 
 	mu         sync.Mutex
 	away       bool
+	cut        bool // the network is not ready
 	doubles    []string
 	sandboxes  map[string]*sandbox
 	containers map[string]*container
@@ -318,6 +319,13 @@ func (r *Runtime) Running() []string {
 	return list
 }
 
+// SetNetworkReady sets whether the runtime says that its network is ready, as it does at first.
+func (r *Runtime) SetNetworkReady(ready bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cut = !ready
+}
+
 // Counts returns the numbers of existing sandboxes and containers, in any state.
 func (r *Runtime) Counts() (sandboxes, containers int) {
 	r.mu.Lock()
@@ -458,7 +466,13 @@ func (r *Runtime) RuntimeConfig(context.Context, *cri.RuntimeConfigRequest) (*cr
 
 // Status implements CRI.
 func (r *Runtime) Status(context.Context, *cri.StatusRequest) (*cri.StatusResponse, error) {
-	return &cri.StatusResponse{Status: &cri.RuntimeStatus{Conditions: []*cri.RuntimeCondition{{Type: "RuntimeReady", Status: true}, {Type: "NetworkReady", Status: true}}},
+	network := &cri.RuntimeCondition{Type: cri.NetworkReady, Status: true}
+	r.mu.Lock()
+	if r.cut {
+		network = &cri.RuntimeCondition{Type: cri.NetworkReady, Reason: "NetworkPluginNotReady", Message: "there is no network"}
+	}
+	r.mu.Unlock()
+	return &cri.StatusResponse{Status: &cri.RuntimeStatus{Conditions: []*cri.RuntimeCondition{{Type: cri.RuntimeReady, Status: true}, network}},
 		RuntimeHandlers: r.Handlers, Features: r.Features}, nil
 }
 
