@@ -136,11 +136,20 @@ func (w *worker) containerStatus(pod *corev1.Pod, c *corev1.Container, v *view, 
 	}
 	reason, isWaiting := w.waiting[c.Name]
 	if len(runs) == 0 {
+		if w.resetting && old != nil && old.State.Waiting == nil {
+			return removedToRestart(c, old)
+		}
 		if old != nil && (old.ContainerID != "" || old.State.Terminated != nil) {
 			return forgotten(old, init)
 		}
 		if !isWaiting {
 			reason = corev1.ContainerStateWaiting{Reason: waitingFor}
+		}
+		if old != nil {
+			st.RestartCount, st.LastTerminationState = old.RestartCount, old.LastTerminationState
+			if w.resetting {
+				reason = *old.State.Waiting
+			}
 		}
 		st.State.Waiting = &reason
 		return st
@@ -215,6 +224,9 @@ func (w *worker) terminated(pod *corev1.Pod, c *corev1.Container, run *container
 		message = lastWords(c, run)
 		w.messages[run.id] = message
 	}
+	if most := maxPodMessageBytes / (len(pod.Spec.Containers) + len(pod.Spec.InitContainers) + len(pod.Spec.EphemeralContainers)); len(message) > most {
+		message = strings.ToValidUTF8(message[:most], "")
+	}
 	t := &corev1.ContainerStateTerminated{ExitCode: run.exitCode, Reason: run.reason, Message: message,
 		FinishedAt: metav1.NewTime(run.finished).Truncated(), ContainerID: w.k.node.runtimeName() + "://" + run.id}
 	if !run.started.IsZero() {
@@ -232,6 +244,7 @@ func (w *worker) terminated(pod *corev1.Pod, c *corev1.Container, run *container
 // The most that is kept of a termination message, in bytes, and of logs in its stead.
 const (
 	maxMessageBytes    = 4096
+	maxPodMessageBytes = 12 << 10 // of all containers together
 	maxMessageLogBytes = 2048
 	maxMessageLogLines = 80
 )
@@ -274,6 +287,8 @@ func phaseOf(pod *corev1.Pod, st *corev1.PodStatus) corev1.PodPhase {
 		case t != nil && t.ExitCode == 0:
 		case t != nil && pod.Spec.RestartPolicy == corev1.RestartPolicyNever && !restarts(pod, c, t.ExitCode):
 			return corev1.PodFailed
+		case s.State.Waiting != nil && s.LastTerminationState.Terminated != nil:
+			// Others say whether the pod has been running.
 		default:
 			return corev1.PodPending
 		}
@@ -334,7 +349,7 @@ func (w *worker) conditions(pod *corev1.Pod, st, old *corev1.PodStatus, box *san
 	switch {
 	case st.Phase == corev1.PodSucceeded:
 		set(corev1.PodInitialized, true, "PodCompleted", "")
-	case len(notInitialized) > 0 && !began:
+	case len(notInitialized) > 0 && !began && !isTrue(old.Conditions, corev1.PodInitialized):
 		set(corev1.PodInitialized, false, "ContainersNotInitialized", fmt.Sprintf("containers with incomplete status: [%s]", strings.Join(notInitialized, " ")))
 	default:
 		set(corev1.PodInitialized, true, "", "")
@@ -355,6 +370,9 @@ func (w *worker) conditions(pod *corev1.Pod, st, old *corev1.PodStatus, box *san
 	}
 	set(corev1.PodReady, ready, reason, message)
 	set(corev1.PodScheduled, true, "", "")
+	if c, shown := w.resetCondition(pod, st.Phase); shown {
+		set(c.Type, c.Status == corev1.ConditionTrue, c.Reason, c.Message)
+	}
 	if w.ended != nil && w.ended.condition != nil && over(st.Phase) {
 		set(w.ended.condition.Type, true, w.ended.condition.Reason, w.ended.condition.Message)
 	}
@@ -365,6 +383,11 @@ func (w *worker) conditions(pod *corev1.Pod, st, old *corev1.PodStatus, box *san
 	for _, c := range resize {
 		set(c.Type, true, c.Reason, c.Message)
 	}
+}
+
+// isTrue reports whether a condition is there and true.
+func isTrue(list []corev1.PodCondition, t corev1.PodConditionType) bool {
+	return slices.ContainsFunc(list, func(c corev1.PodCondition) bool { return c.Type == t && c.Status == corev1.ConditionTrue })
 }
 
 // setCondition sets one condition of st. The time of its last transition stays while its status is that of

@@ -312,7 +312,7 @@ func merge(server, ours *corev1.PodStatus) corev1.PodStatus {
 
 // mergeConditions keeps conditions that are not the kubelet's as the server has them.
 func mergeConditions(server, ours []corev1.PodCondition) []corev1.PodCondition {
-	own := map[corev1.PodConditionType]bool{corev1.PodScheduled: true, corev1.PodReady: true, corev1.PodInitialized: true,
+	own := map[corev1.PodConditionType]bool{corev1.PodScheduled: true, corev1.PodReady: true, corev1.AllContainersRestarting: true, corev1.PodInitialized: true,
 		corev1.ContainersReady: true, corev1.PodReadyToStartContainers: true,
 		corev1.PodResizePending: true, corev1.PodResizeInProgress: true}
 	var out []corev1.PodCondition

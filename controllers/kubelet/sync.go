@@ -24,6 +24,7 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (after time
 	if !may {
 		return next.after(), ctx.Err()
 	}
+	w.seeReset(pod, v)
 	w.report(pod, v)
 
 	w.touched = true
@@ -31,6 +32,9 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (after time
 	v, unsettled := w.settle(ctx, pod, v)
 	if v == nil || ctx.Err() != nil {
 		return 0, unsettled
+	}
+	if w.resetting {
+		return 0, w.reset(ctx, pod, v)
 	}
 	if again := w.settleResize(ctx, pod, v); again > 0 {
 		next.in(again)
@@ -117,7 +121,7 @@ func (w *worker) startSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*v
 func (w *worker) killAll(ctx context.Context, pod *corev1.Pod, list []killing) error {
 	for _, kill := range list {
 		w.k.recorder.About(w.about(pod, kill.spec.Name), nil, events.Normal, "Killing", kill.why)
-		if err := w.kill(ctx, pod, kill.spec, kill.run, kill.grace); err != nil {
+		if err := w.kill(ctx, pod, kill); err != nil {
 			return err
 		}
 	}
@@ -240,7 +244,7 @@ func (w *worker) settle(ctx context.Context, pod *corev1.Pod, v *view) (*view, e
 		spec := cmp.Or(specOf(pod, c.name), &corev1.Container{Name: c.name})
 		w.k.recorder.About(w.about(pod, c.name), nil, events.Normal, "Killing",
 			fmt.Sprintf("Container %s is in UNKNOWN state, will be killed before it is restarted", c.name))
-		wg.Go(func() { errs[i] = w.kill(ctx, pod, spec, c, nil) })
+		wg.Go(func() { errs[i] = w.kill(ctx, pod, killing{spec: spec, run: c}) })
 	}
 	wg.Wait()
 	now, err := w.k.views.now(ctx, w.uid)
@@ -281,7 +285,9 @@ type killing struct {
 	spec  *corev1.Container
 	run   *container
 	why   string
-	grace *int64
+	grace *int64 // seconds; nil means the pod's
+	// turn is closed when the container may end after its preStop hook; nil means at once.
+	turn <-chan struct{}
 }
 
 func isSidecar(c *corev1.Container) bool {
@@ -293,16 +299,8 @@ func restarts(pod *corev1.Pod, c *corev1.Container, exitCode int32) bool {
 	policy := string(pod.Spec.RestartPolicy)
 	if c.RestartPolicy != nil {
 		policy = string(*c.RestartPolicy)
-		for _, rule := range c.RestartPolicyRules {
-			if e := rule.ExitCodes; e != nil && rule.Action == "Restart" {
-				in := false
-				for _, v := range e.Values {
-					in = in || v == exitCode
-				}
-				if in == (e.Operator == "In") {
-					return true
-				}
-			}
+		if ruleFor(c, exitCode) != nil { // both actions start it again
+			return true
 		}
 	}
 	return policy == "Always" || policy == "OnFailure" && exitCode != 0 || policy == ""
@@ -362,7 +360,7 @@ func (w *worker) planInit(p *steps, pod *corev1.Pod, v *view, now func(string) *
 			why, grace := w.mustDie(c, run)
 			switch {
 			case why != "":
-				p.kill = append(p.kill, killing{c, run, why, grace})
+				p.kill = append(p.kill, killing{spec: c, run: run, why: why, grace: grace})
 			case !run.running() && !v.unsettled(c.Name):
 				p.start = append(p.start, c)
 			}
@@ -395,7 +393,7 @@ func (w *worker) planMain(p *steps, pod *corev1.Pod, v *view, now func(string) *
 		c := &pod.Spec.Containers[i]
 		run := now(c.Name)
 		if why, grace := w.mustDie(c, run); why != "" {
-			p.kill = append(p.kill, killing{c, run, why, grace})
+			p.kill = append(p.kill, killing{spec: c, run: run, why: why, grace: grace})
 			continue
 		}
 		if run.running() || v.unsettled(c.Name) || run.exited() && !restarts(pod, c, run.exitCode) {
@@ -545,6 +543,9 @@ func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*san
 		w.k.recorder.Event(pod, events.Warning, "FailedCreatePodSandBox", err.Error())
 		return nil, err
 	}
+	if err := w.k.networkReady(ctx, pod); err != nil {
+		return nil, err
+	}
 	handler, err := w.k.handlers.of(ctx, pod)
 	if err != nil {
 		return failed(err)
@@ -606,6 +607,9 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 		restarts = last.restarts + 1
 	} else if st := statusOf(&pod.Status, c.Name); st != nil && hasRun(st) {
 		restarts = st.RestartCount + 1 // the runtime has forgotten it
+	}
+	if st := statusOf(w.last, c.Name); last == nil && st != nil && st.ContainerID == "" && hasRun(st) {
+		restarts = st.RestartCount // it counts the run that comes, as removedToRestart says
 	}
 	config, err := w.prepare(ctx, pod, c, images, restarts, box)
 	if err != nil {
@@ -691,7 +695,7 @@ func (w *worker) postStart(ctx context.Context, pod *corev1.Pod, c *corev1.Conta
 	about := w.about(pod, c.Name)
 	w.k.recorder.About(about, nil, events.Warning, "FailedPostStartHook", fmt.Sprintf("PostStartHook failed: %v", err))
 	w.k.recorder.About(about, nil, events.Normal, "Killing", "FailedPostStartHook")
-	if err := w.kill(ctx, pod, c, &container{id: id, name: c.Name}, nil); err != nil {
+	if err := w.kill(ctx, pod, killing{spec: c, run: &container{id: id, name: c.Name}}); err != nil {
 		return err
 	}
 	return &waitError{"PostStartHookError", err.Error()}

@@ -116,24 +116,26 @@ func (w *worker) lookWhileEnding(ctx context.Context) {
 	}
 }
 
+// stopAll stops the containers of a pod by the deadline: those that do the work first, then its sidecars, the
+// last one first. All preStop hooks begin at once.
 func (w *worker) stopAll(ctx context.Context, pod *corev1.Pod, v *view, deadline time.Time) error {
 	var sidecars []*container
 	var mu sync.Mutex
 	var errs []error
-	var wg sync.WaitGroup
+	var workers, all sync.WaitGroup
 	failed := func(err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		errs = append(errs, err)
 	}
-	stop := func(c *container) {
+	stop := func(c *container, turn <-chan struct{}) {
 		spec := specOf(pod, c.name)
 		if spec == nil {
 			spec = &corev1.Container{Name: c.name}
 		}
 		w.k.recorder.About(w.about(pod, c.name), nil, events.Normal, "Killing", "Stopping container "+c.name)
 		left := max(int64(time.Until(deadline).Round(time.Second)/time.Second), minGrace)
-		if err := w.kill(ctx, pod, spec, c, &left); err != nil {
+		if err := w.kill(ctx, pod, killing{spec: spec, run: c, grace: &left, turn: turn}); err != nil {
 			failed(err)
 		}
 	}
@@ -147,31 +149,44 @@ func (w *worker) stopAll(ctx context.Context, pod *corev1.Pod, v *view, deadline
 		case slices.ContainsFunc(pod.Spec.InitContainers, func(s corev1.Container) bool { return s.Name == c.name && isSidecar(&s) }):
 			sidecars = append(sidecars, c)
 		default:
-			wg.Go(func() { stop(c) })
+			workers.Go(func() { stop(c, nil) })
 		}
 	}
-	wg.Wait()
 	place := func(c *container) int {
 		return slices.IndexFunc(pod.Spec.InitContainers, func(s corev1.Container) bool { return s.Name == c.name })
 	}
 	slices.SortFunc(sidecars, func(a, b *container) int { return place(b) - place(a) })
+	begin := make(chan struct{})
+	turn := begin
 	for _, c := range sidecars {
-		stop(c)
+		ended, before := make(chan struct{}), turn
+		all.Go(func() {
+			defer close(ended)
+			stop(c, before)
+			<-before // it may have run out of time
+		})
+		turn = ended
 	}
+	workers.Wait()
+	close(begin)
+	all.Wait()
 	return errors.Join(errs...)
 }
 
-// kill runs the preStop hook and stops a container, both within the grace period: that of the pod, or
-// another.
-func (w *worker) kill(ctx context.Context, pod *corev1.Pod, spec *corev1.Container, run *container, grace *int64) error {
-	seconds := w.grace()
-	if grace != nil {
-		seconds = max(*grace, 0)
+// minStop is what the runtime gives a container at least to end, in seconds.
+const minStop = 2
+
+// kill runs the preStop hook, waits for the container's turn, and stops it, all within the grace period: that
+// of the pod, or another.
+func (w *worker) kill(ctx context.Context, pod *corev1.Pod, kill killing) error {
+	seconds, spec := w.grace(), kill.spec
+	if kill.grace != nil {
+		seconds = max(*kill.grace, 0)
 	}
 	if spec.Lifecycle != nil && spec.Lifecycle.PreStop != nil && seconds > 0 {
 		began := time.Now()
 		hookCtx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second)
-		err := w.k.hook(hookCtx, pod, spec, run.id, spec.Lifecycle.PreStop)
+		err := w.k.hook(hookCtx, pod, spec, kill.run.id, spec.Lifecycle.PreStop)
 		cancel()
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -179,12 +194,26 @@ func (w *worker) kill(ctx context.Context, pod *corev1.Pod, spec *corev1.Contain
 		if err != nil {
 			w.k.recorder.About(w.about(pod, spec.Name), nil, events.Warning, "FailedPreStopHook", fmt.Sprintf("PreStopHook failed: %v", err))
 		}
-		// The hook's time is taken off the grace period, but two seconds are left in any case.
-		seconds = max(seconds-int64(time.Since(began)/time.Second), 2)
+		seconds -= int64(time.Since(began) / time.Second)
 	}
+	if kill.turn != nil && seconds > 0 {
+		began := time.Now()
+		timer := time.NewTimer(time.Duration(seconds) * time.Second)
+		select {
+		case <-kill.turn:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		seconds -= int64(time.Since(began) / time.Second)
+	}
+	seconds = max(seconds, minStop)
 	callCtx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+w.k.opts.RuntimeTimeout)
 	defer cancel()
-	_, err := w.k.rt.StopContainer(callCtx, &cri.StopContainerRequest{ContainerId: run.id, Timeout: seconds})
+	_, err := w.k.rt.StopContainer(callCtx, &cri.StopContainerRequest{ContainerId: kill.run.id, Timeout: seconds})
 	if err != nil && !isGone(err) {
 		return fmt.Errorf("stop container %s: %s", spec.Name, status.Convert(err).Message())
 	}

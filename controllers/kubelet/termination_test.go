@@ -1,6 +1,7 @@
 package kubelet_test
 
 import (
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -142,5 +143,53 @@ func TestARuntimeThatOnlySaysItStopsContainers(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		require.False(t, r.exists("web"))
 		r.nothingLeft()
+	})
+}
+
+// All preStop hooks begin when the pod is to end, those of sidecars too, and then sidecars wait for their
+// turn.
+func TestHooksOfSidecarsDoNotWait(t *testing.T) {
+	var mu sync.Mutex
+	hooks := map[string]time.Time{}
+	bubble(t, func(r *rig) {
+		r.rt.Execute = func(c *cri.ContainerConfig, _ []string) (string, int32) {
+			mu.Lock()
+			hooks[c.Metadata.Name] = time.Now()
+			mu.Unlock()
+			return "", 0
+		}
+		r.rt.Play = func(c *cri.ContainerConfig) fakecri.Script {
+			if c.Metadata.Name == "main" {
+				return fakecri.Script{StopAfter: 6 * time.Second}
+			}
+			return fakecri.Script{StopAfter: 2 * time.Second}
+		}
+	}, func(r *rig) {
+		r.pod("p", func(p *corev1.Pod) {
+			hook := &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"x"}}}}
+			for _, name := range []string{"one", "two"} {
+				p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Name: name, Image: "img", ImagePullPolicy: corev1.PullNever,
+					RestartPolicy: new(corev1.ContainerRestartPolicyAlways), Lifecycle: hook})
+			}
+			p.Spec.Containers[0].Lifecycle = hook
+		}, "main")
+		time.Sleep(5 * time.Second)
+		began := time.Now()
+		r.delete("p", 30)
+		time.Sleep(time.Second)
+		mu.Lock()
+		require.Len(t, hooks, 3)
+		for name, at := range hooks {
+			require.Less(t, at.Sub(began), time.Second, name)
+		}
+		mu.Unlock()
+		time.Sleep(time.Until(began.Add(5500 * time.Millisecond)))
+		require.Equal(t, []string{"p/main", "p/one", "p/two"}, r.rt.Running())
+		time.Sleep(2 * time.Second)
+		require.Equal(t, []string{"p/one", "p/two"}, r.rt.Running())
+		time.Sleep(2 * time.Second)
+		require.Equal(t, []string{"p/one"}, r.rt.Running())
+		time.Sleep(2 * time.Second)
+		require.Empty(t, r.rt.Running())
 	})
 }

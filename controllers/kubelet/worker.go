@@ -66,6 +66,8 @@ type worker struct {
 	resizing resizing
 	// regroup is true if the pod's group has other limits than the pod was given.
 	regroup bool
+	// resetting is true while all containers are removed to be started again.
+	resetting bool
 	// touched is true if the latest sync may have changed something in the runtime.
 	touched bool
 	// last is the status made last.
@@ -111,6 +113,14 @@ func (w *worker) update(pod *corev1.Pod) {
 	if changed {
 		w.poke()
 	}
+}
+
+// replace gives the worker a static pod whose manifest was changed, but not its UID.
+func (w *worker) replace(pod *corev1.Pod) {
+	w.mu.Lock()
+	w.pod = pod
+	w.mu.Unlock()
+	w.poke()
 }
 
 // matters reports whether a change requires work. Most changes are the worker's own status
@@ -356,6 +366,7 @@ func (w *worker) view(ctx context.Context) (*view, error) {
 // adopt takes up what an earlier kubelet started, as the pod's status shows it.
 func (w *worker) adopt(pod *corev1.Pod, v *view) {
 	w.adopted = true
+	w.resetting = isTrue(pod.Status.Conditions, corev1.AllContainersRestarting)
 	for _, run := range v.running() {
 		w.hooked[run.id] = true
 		if st := statusOf(&pod.Status, run.name); st != nil && strings.HasSuffix(st.ContainerID, "://"+run.id) {
