@@ -120,6 +120,7 @@ func (n *realNode) startUpstream() (stop func()) {
 kind: KubeletConfiguration
 failCgroupV1: false
 failSwapOn: false
+staticPodPath: %s
 cgroupDriver: cgroupfs
 cgroupRoot: %s
 enforceNodeAllocatable: [none]
@@ -139,7 +140,7 @@ tlsPrivateKeyFile: %s
 volumePluginDir: %s
 authentication: {anonymous: {enabled: false}, webhook: {enabled: false}, x509: {clientCAFile: %s}}
 authorization: {mode: AlwaysAllow}
-`, n.cgroup(), n.runtime.Endpoint(), filepath.Join(n.dir, "logs"), realPIDs, l.Addr().(*net.TCPAddr).Port, file("node.crt", n.pki.node.CertPEM()),
+`, n.static, n.cgroup(), n.runtime.Endpoint(), filepath.Join(n.dir, "logs"), realPIDs, l.Addr().(*net.TCPAddr).Port, file("node.crt", n.pki.node.CertPEM()),
 		file("node.key", n.pki.node.KeyPEM()), filepath.Join(n.dir, "volume-plugins"), filepath.Join(n.dir, "ca.crt")))
 	log, err := os.Create(filepath.Join(n.dir, "upstream.log"))
 	require.NoError(n.t, err)
@@ -261,6 +262,31 @@ func (n *realNode) layout(pod string) []string {
 	})
 }
 
+const staticManifest = `
+apiVersion: v1
+kind: Pod
+metadata: {name: fixed}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: busybox
+    imagePullPolicy: IfNotPresent
+    command: [sleep, "1000000"]
+    resources: {limits: {cpu: 0.5, memory: 16Mi}, requests: {cpu: 100m}}
+    readinessProbe: {exec: {command: ["true"]}, periodSeconds: 1, timeoutSeconds: 20}
+    volumeMounts: [{name: v, mountPath: /v}]
+  volumes: [{name: v, emptyDir: {sizeLimit: 1Gi}}]
+`
+
+// mirrored waits until the kubelet that runs now supervises the static pod: it makes its mirror again.
+func (n *realNode) mirrored(who string) {
+	uid := n.kubectl("get", "pod", "fixed-node1", "-o", "jsonpath={.metadata.uid}")
+	n.kubectl("delete", "pod", "fixed-node1", "--wait=false")
+	n.until(who+" makes the mirror", func(s string) bool { return s != "" && !strings.HasPrefix(s, uid) && strings.HasSuffix(s, " True") },
+		"get", "pod", "fixed-node1", "-o", `jsonpath={.metadata.uid} {.status.conditions[?(@.type=="Ready")].status}`)
+}
+
 // testSwap puts the kubelet of Kubernetes in the place of this one and back. No container is restarted, and
 // what the two make for the same pod is the same.
 func (n *realNode) testSwap() {
@@ -277,13 +303,16 @@ func (n *realNode) testSwap() {
 	}
 	n.apply(manifest("ours"))
 	ready("ours")
-	ours := n.runs("ours")
+	require.NoError(n.t, os.WriteFile(filepath.Join(n.static, "fixed.yaml"), []byte(staticManifest), 0o600))
+	ready("fixed-node1")
+	ours := n.runs("ours", "fixed-node1")
 
 	n.stop()
 	stop := n.startUpstream()
 	n.t.Cleanup(func() { stop() })
 	labelled("ours", "upstream")
-	require.Equal(n.t, ours, n.runs("ours"), "the kubelet of Kubernetes has gone on with what this one has started")
+	n.mirrored("upstream")
+	require.Equal(n.t, ours, n.runs("ours", "fixed-node1"), "the kubelet of Kubernetes has gone on with what this one has started")
 	n.apply(manifest("theirs"))
 	ready("theirs")
 	theirs := n.runs("theirs")
@@ -293,15 +322,19 @@ func (n *realNode) testSwap() {
 	n.stop = n.startKubelet(false)
 	labelled("theirs", "keelson")
 	labelled("ours", "keelson")
-	require.Equal(n.t, ours+theirs, n.runs("ours", "theirs"))
+	n.mirrored("keelson")
+	require.Equal(n.t, ours+theirs, n.runs("ours", "fixed-node1", "theirs"))
 
 	n.stop()
 	stop = n.startUpstream()
 	labelled("theirs", "back")
 	labelled("ours", "back")
-	require.Equal(n.t, ours+theirs, n.runs("ours", "theirs"))
+	n.mirrored("back")
+	require.Equal(n.t, ours+theirs, n.runs("ours", "fixed-node1", "theirs"))
 	stop()
 	n.stop = n.startKubelet(false)
+	require.NoError(n.t, os.Remove(filepath.Join(n.static, "fixed.yaml")))
+	n.until("the static pod is gone", is(""), "get", "pod", "fixed-node1", "--ignore-not-found", "-o", "name")
 	uid := n.kubectl("get", "pod", "theirs", "-o", "jsonpath={.metadata.uid}")
 	n.kubectl("delete", "pod", "ours", "theirs", "--wait=true", "--timeout="+patience.String())
 	n.until("no folder is left", func(string) bool {

@@ -1,10 +1,9 @@
 package kubelet
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"crypto/md5" //nolint:gosec // an identifier, not a secret
-	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"os"
@@ -52,7 +51,7 @@ func isStatic(annotations map[string]string) bool {
 // when it changes and every so often, and does not wait for the API server, which may be one of these pods,
 // nor for the server of the other manifests.
 func (k *Kubelet) watchStatic(ctx context.Context) {
-	m := &manifests{dir: k.opts.StaticPodDir, parse: k.staticPod, log: k.log, good: map[string]*corev1.Pod{}, complained: map[string]string{}}
+	m := &manifests{dir: k.opts.StaticPodDir, parse: k.staticPod, log: k.log, good: map[string]manifest{}, complained: map[string]string{}}
 	remote := newRemoteManifests(k)
 	ends := predecessors{k: k, ending: map[types.UID]bool{}}
 	defer ends.running.Wait()
@@ -86,8 +85,11 @@ func (k *Kubelet) watchStatic(ctx context.Context) {
 			}
 		}
 		for uid, pod := range wanted {
-			if k.worker(uid) == nil && !ends.left(ctx, pod) {
+			switch w, old := k.worker(uid), before[uid]; {
+			case w == nil && !ends.left(ctx, pod):
 				k.dispatch(pod, true)
+			case w != nil && old != nil && old != pod:
+				w.replace(pod) // it is another one with the UID that its manifest gives it
 			}
 		}
 		k.syncMirrors(ctx, wanted)
@@ -145,52 +147,58 @@ func (k *Kubelet) withoutDoubles(files, fetched map[types.UID]*corev1.Pod) map[t
 	return all
 }
 
-// manifests reads the pods of a folder.
+// manifests reads the pods of a folder, or of one file.
 type manifests struct {
 	dir   string
 	parse func(path string, manifest []byte) (*corev1.Pod, error)
 	log   *slog.Logger
 
-	good       map[string]*corev1.Pod // by path, the last pod that was read there
-	complained map[string]string      // by path, the last complaint; the folder's has no path
+	good       map[string]manifest // by path, the last that was read there
+	complained map[string]string   // by path, the last complaint; the folder's has no path
+}
+
+// manifest is a file with a pod in it.
+type manifest struct {
+	text []byte
+	pod  *corev1.Pod
 }
 
 // read returns the pods of all manifests; false if the folder cannot be read, which says nothing about them.
 // A file that is no pod any more, because it is being written for example, keeps the pod that it was until it
-// is removed.
+// is removed. The pod of an unchanged file is the same pointer.
 func (m *manifests) read() (map[types.UID]*corev1.Pod, bool) {
 	if m.dir == "" {
 		return map[types.UID]*corev1.Pod{}, true
 	}
-	entries, err := os.ReadDir(m.dir)
-	if err != nil && !os.IsNotExist(err) {
+	paths, err := m.paths()
+	if err != nil {
 		m.complain("", "read static pods failed", err)
 		return nil, false
 	}
 	delete(m.complained, "")
 	found := map[types.UID]*corev1.Pod{}
 	there := map[string]bool{}
-	for _, e := range entries {
-		if e.IsDir() || strings.HasPrefix(e.Name(), ".") {
-			continue
-		}
-		path := filepath.Join(m.dir, e.Name())
+	for _, path := range paths {
 		there[path] = true
 		b, err := os.ReadFile(path)
 		if os.IsNotExist(err) {
 			delete(there, path)
 			continue
 		}
-		var pod *corev1.Pod
-		if err == nil {
-			pod, err = m.parse(path, b)
+		pod := m.good[path].pod
+		if err == nil && (pod == nil || !bytes.Equal(b, m.good[path].text)) {
+			if pod, err = m.parse(path, b); err == nil {
+				m.good[path] = manifest{b, pod}
+			}
 		}
 		if err == nil {
 			delete(m.complained, path)
-			m.good[path] = pod
 		} else {
 			m.complain(path, "read static pod failed", err)
-			pod = m.good[path]
+			pod = m.good[path].pod
+			if pod == nil && path == m.dir {
+				return nil, false
+			}
 		}
 		if pod != nil {
 			found[pod.UID] = pod
@@ -205,11 +213,33 @@ func (m *manifests) read() (map[types.UID]*corev1.Pod, bool) {
 	return found, true
 }
 
+// paths are those of the manifests; none if there is no folder.
+func (m *manifests) paths() ([]string, error) {
+	info, err := os.Stat(m.dir)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil || info.Mode().IsRegular() {
+		return []string{m.dir}, err
+	}
+	entries, err := os.ReadDir(m.dir)
+	if err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
+	var paths []string
+	for _, e := range entries {
+		if !e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			paths = append(paths, filepath.Join(m.dir, e.Name()))
+		}
+	}
+	return paths, nil
+}
+
 // complain logs an error once.
 func (m *manifests) complain(path, what string, err error) {
 	if m.complained[path] != err.Error() {
 		m.complained[path] = err.Error()
-		m.log.Warn(what, "file", cmp.Or(path, m.dir), "running", m.good[path] != nil, "err", err)
+		m.log.Warn(what, "file", cmp.Or(path, m.dir), "running", m.good[path].pod != nil, "err", err)
 	}
 }
 
@@ -295,64 +325,103 @@ func (k *Kubelet) staticPod(path string, manifest []byte) (*corev1.Pod, error) {
 	if len(issues) > 0 {
 		return nil, fmt.Errorf("%v", issues[0])
 	}
-	return k.adoptStatic(pod, manifest, sourceFile, fmt.Sprintf("host:%s\nfile:%s\n", k.opts.NodeName, path))
+	text, err := manifestTree(manifest)
+	if err != nil {
+		return nil, err
+	}
+	if pod, err = k.adoptStatic(pod, text, sourceFile, fmt.Sprintf("host:%sfile:%s", k.opts.NodeName, path)); err != nil {
+		return nil, err
+	}
+	pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute})
+	return pod, nil
 }
 
 // adoptStatic makes a pod that was decoded from a manifest a pod of this node. origin says where the manifest
-// is: with its text, it makes the pod's UID, so that a changed manifest is another pod.
-func (k *Kubelet) adoptStatic(pod *corev1.Pod, manifest []byte, source, origin string) (*corev1.Pod, error) {
+// is: with its content, text, it makes the pod's UID, so that a changed manifest is another pod.
+func (k *Kubelet) adoptStatic(pod *corev1.Pod, text any, source, origin string) (*corev1.Pod, error) {
 	if pod.Kind != "Pod" || pod.APIVersion != "v1" {
 		return nil, fmt.Errorf("want a v1 Pod, found %s %s", pod.APIVersion, pod.Kind)
 	}
 	if pod.Name == "" {
 		return nil, fmt.Errorf("the pod has no name")
 	}
+	corev1.DefaultPod(pod)
+	if pod.UID == "" {
+		pod.UID = staticUID(pod, text, origin)
+	}
 	if pod.Namespace == "" {
 		pod.Namespace = metav1.NamespaceDefault
 	}
-	h := md5.New() //nolint:gosec // as above
-	_, _ = h.Write([]byte(origin))
-	_, _ = h.Write(manifest)
-	hash := hex.EncodeToString(h.Sum(nil))
-	if pod.UID == "" {
-		pod.UID = types.UID(hash)
-	}
-	pod.Name += "-" + k.opts.NodeName
-	corev1.DefaultPod(pod)
+	pod.Name += "-" + strings.ToLower(k.opts.NodeName)
 	pod.Spec.NodeName = k.opts.NodeName
 	if pod.Annotations == nil {
 		pod.Annotations = map[string]string{}
 	}
-	pod.Annotations[annotationConfigHash] = hash
+	pod.Annotations[annotationConfigHash] = string(pod.UID)
 	pod.Annotations[annotationSource] = source
 	pod.Annotations[annotationSeen] = time.Now().Format(time.RFC3339Nano)
 	pod.CreationTimestamp = metav1.Now()
 	pod.Status = corev1.PodStatus{Phase: corev1.PodPending}
-	pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute})
-	for _, v := range pod.Spec.Volumes {
-		if v.Secret != nil || v.ConfigMap != nil || v.PersistentVolumeClaim != nil || v.Projected != nil {
-			return nil, fmt.Errorf("static pods may not refer to API objects: volume %q", v.Name)
-		}
-	}
-	if pod.Spec.ServiceAccountName != "" {
-		return nil, fmt.Errorf("static pods may not refer to API objects: serviceAccountName")
-	}
-	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for _, c := range list {
-			for _, e := range c.Env {
-				if e.ValueFrom != nil && (e.ValueFrom.ConfigMapKeyRef != nil || e.ValueFrom.SecretKeyRef != nil) {
-					return nil, fmt.Errorf("static pods may not refer to API objects: env %q of container %q", e.Name, c.Name)
-				}
-			}
-			if len(c.EnvFrom) > 0 {
-				return nil, fmt.Errorf("static pods may not refer to API objects: envFrom of container %q", c.Name)
-			}
-		}
-	}
 	if errs := corev1.ValidatePod(pod); len(errs) > 0 {
 		return nil, errs.Err()
 	}
+	if what := apiReference(pod); what != "" {
+		return nil, fmt.Errorf("static pods may not reference %s", what)
+	}
 	return pod, nil
+}
+
+// apiReference is what a pod refers to that only the API server has; empty if there is nothing.
+func apiReference(pod *corev1.Pod) (what string) {
+	if pod.Spec.ServiceAccountName != "" {
+		return "serviceaccounts"
+	}
+	corev1.EachSecret(&pod.Spec, func(string) { what = "secrets" })
+	if what == "" {
+		corev1.EachConfigMap(&pod.Spec, func(string) { what = "configmaps" })
+	}
+	if what == "" && len(pod.Spec.ResourceClaims) > 0 {
+		what = "resourceclaims"
+	}
+	for i := range pod.Spec.Volumes {
+		if what != "" {
+			break
+		}
+		what = volumeReference(&pod.Spec.Volumes[i])
+	}
+	return what
+}
+
+// volumeReference is apiReference of a volume.
+func volumeReference(v *corev1.Volume) string {
+	switch {
+	case v.ConfigMap != nil:
+		return "configmaps (via configmap volumes)"
+	case v.Secret != nil:
+		return "secrets (via secret volumes)"
+	case v.CSI != nil:
+		return "csidrivers (via CSI volumes)"
+	case v.Glusterfs != nil:
+		return "endpoints (via glusterFS volumes)"
+	case v.PersistentVolumeClaim != nil:
+		return "persistentvolumeclaims"
+	case v.Ephemeral != nil:
+		return "persistentvolumeclaims (via ephemeral volumes)"
+	case v.AzureFile != nil:
+		return "secrets (via azureFile volumes)"
+	case v.Projected != nil:
+		for _, s := range v.Projected.Sources {
+			switch {
+			case s.ServiceAccountToken != nil:
+				return "serviceaccounts (via projected volumes)"
+			case s.ClusterTrustBundle != nil:
+				return "clustertrustbundles"
+			case s.PodCertificate != nil:
+				return "podcertificates"
+			}
+		}
+	}
+	return ""
 }
 
 // staticOf is the pod that a mirror shows; empty if there is none.
