@@ -317,7 +317,7 @@ func (w *worker) joinTarget(ctx context.Context, pod *corev1.Pod, c *corev1.Cont
 		return nil
 	}
 	// It came after the pod had been let in.
-	if why := unsupportedContainer(c, appArmorEnabled()); why != nil {
+	if why := unsupportedContainer(pod, c, appArmorEnabled()); why != nil {
 		return errors.New(why.message)
 	}
 	if pod.Spec.EphemeralContainers[i].TargetContainerName == "" || n.Pid != cri.NamespaceMode_CONTAINER {
@@ -368,6 +368,7 @@ func (w *worker) containerMounts(ctx context.Context, pod *corev1.Pod, c *corev1
 		if mount.RecursiveReadOnly, err = w.k.recursiveReadOnly(ctx, pod, &m); err != nil {
 			return nil, err
 		}
+		mount.SelinuxRelabel = w.k.relabels(pod, m.Name)
 		if p := m.MountPropagation; p != nil {
 			switch *p {
 			case corev1.MountPropagationHostToContainer:
@@ -383,7 +384,7 @@ func (w *worker) containerMounts(ctx context.Context, pod *corev1.Pod, c *corev1
 		if err := writeIfChanged(path, hostsFile(pod, ips, w.k.opts.ClusterDomain), 0o644); err != nil {
 			return nil, err
 		}
-		mounts = append(mounts, &cri.Mount{ContainerPath: "/etc/hosts", HostPath: path,
+		mounts = append(mounts, &cri.Mount{ContainerPath: "/etc/hosts", HostPath: path, SelinuxRelabel: w.k.opts.SELinux != nil,
 			Readonly: c.SecurityContext != nil && c.SecurityContext.ReadOnlyRootFilesystem != nil && *c.SecurityContext.ReadOnlyRootFilesystem})
 	}
 	if c.TerminationMessagePath != "" {
@@ -400,7 +401,7 @@ func (w *worker) containerMounts(ctx context.Context, pod *corev1.Pod, c *corev1
 		}
 		_ = f.Chmod(0o666) // any user of the container may write it
 		_ = f.Close()
-		mounts = append(mounts, &cri.Mount{ContainerPath: c.TerminationMessagePath, HostPath: path})
+		mounts = append(mounts, &cri.Mount{ContainerPath: c.TerminationMessagePath, HostPath: path, SelinuxRelabel: w.k.opts.SELinux != nil})
 	}
 	return mounts, nil
 }
@@ -456,10 +457,10 @@ func securityContext(pod *corev1.Pod, c *corev1.Container, image *cri.Image, pro
 	if allow := conSec.AllowPrivilegeEscalation; allow != nil && !*allow {
 		sec.NoNewPrivs = true
 	}
-	if label := cmp.Or(conSec.SELinuxOptions, podSec.SELinuxOptions); label != nil {
+	if label := selinuxOptions(pod, c); label != nil {
 		sec.SelinuxOptions = &cri.SELinuxOption{User: label.User, Role: label.Role, Type: label.Type, Level: label.Level}
 	}
-	if p := cmp.Or(conSec.AppArmorProfile, podSec.AppArmorProfile); p != nil {
+	if p := appArmorProfile(pod, c); p != nil {
 		if err := setAppArmor(sec, p); err != nil {
 			return nil, err
 		}
@@ -554,8 +555,32 @@ func setAppArmor(sec *cri.LinuxContainerSecurityContext, p *corev1.AppArmorProfi
 	return nil
 }
 
+// appArmorProfile is that of a container, or else of its pod; nil if there is none. Static pods may still
+// have it as an annotation, which the server turns into the container's for others.
+func appArmorProfile(pod *corev1.Pod, c *corev1.Container) *corev1.AppArmorProfile {
+	if c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil {
+		return c.SecurityContext.AppArmorProfile
+	}
+	switch noted := pod.Annotations[corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix+c.Name]; {
+	case noted == corev1.DeprecatedAppArmorBetaProfileRuntimeDefault:
+		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeRuntimeDefault}
+	case noted == corev1.DeprecatedAppArmorBetaProfileNameUnconfined:
+		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined}
+	case strings.HasPrefix(noted, corev1.DeprecatedAppArmorBetaProfileNamePrefix):
+		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeLocalhost,
+			LocalhostProfile: new(strings.TrimPrefix(noted, corev1.DeprecatedAppArmorBetaProfileNamePrefix))}
+	}
+	if pod.Spec.SecurityContext != nil {
+		return pod.Spec.SecurityContext.AppArmorProfile
+	}
+	return nil
+}
+
 // appArmorEnabled reports whether this machine enforces AppArmor profiles.
 func appArmorEnabled() bool {
+	if _, err := os.Stat("/sys/kernel/security/apparmor"); err != nil {
+		return false // as in a container, which cannot load profiles
+	}
 	b, err := os.ReadFile("/sys/module/apparmor/parameters/enabled")
 	return err == nil && strings.HasPrefix(string(b), "Y")
 }

@@ -101,6 +101,9 @@ type Options struct {
 	MemoryQoS *MemoryQoS
 	// NoPodLimit leaves out the memory limit of all pods together: the capacity without what is reserved.
 	NoPodLimit bool
+	// SingleProcessOOMKill lets the kernel end one process of a container that is out of memory, instead of
+	// all; nil means with cgroup v1 only, which cannot do otherwise: New returns an error for false.
+	SingleProcessOOMKill *bool
 	// PodPIDs is the maximum number of processes and threads of each pod; 0 means no limit.
 	PodPIDs int64
 	// DiskForMemory allows plain directories on disk for secrets, tokens and emptyDirs of the medium Memory
@@ -128,6 +131,8 @@ type Options struct {
 	MaxRestartDelay time.Duration
 	// UserNamespaces says which users pods with hostUsers: false run as. The runtime must support that.
 	UserNamespaces UserNamespacePolicy
+	// SELinux is how this machine labels files; nil means that the machine is looked at.
+	SELinux *SELinux
 	// AllowedSysctls are the kernel parameters that pods may set besides those that affect nothing but the
 	// pod; a trailing * matches any rest.
 	AllowedSysctls []string
@@ -270,6 +275,9 @@ func (opts Options) withDefaults() (Options, error) {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	if opts.Host == nil {
 		opts.Host = machine{}
+	}
+	if opts.SELinux == nil {
+		opts.SELinux = machineSELinux()
 	}
 	var err error
 	if opts.Logs, err = opts.Logs.withDefaults(); err != nil {

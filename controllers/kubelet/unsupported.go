@@ -33,7 +33,7 @@ func unsupported(pod *corev1.Pod, appArmor, strictGroups bool, sysctls ...string
 		}
 	}
 	for c := range containersOf(pod) {
-		if why := unsupportedContainer(c, appArmor); why != nil {
+		if why := unsupportedContainer(pod, c, appArmor); why != nil {
 			return why
 		}
 	}
@@ -46,12 +46,15 @@ func not(format string, args ...any) *verdict {
 }
 
 // unsupportedContainer is unsupported for one container.
-func unsupportedContainer(c *corev1.Container, appArmor bool) *verdict {
+func unsupportedContainer(pod *corev1.Pod, c *corev1.Container, appArmor bool) *verdict {
+	p := appArmorProfile(pod, c)
 	switch {
-	case c.SecurityContext != nil && enforced(c.SecurityContext.AppArmorProfile) && !appArmor:
+	case !enforced(p):
+		return nil
+	case !appArmor:
 		return noAppArmor
-	case slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.ValueFrom != nil && e.ValueFrom.FileKeyRef != nil }):
-		return not("fileKeyRef in the environment of container %q", c.Name)
+	case p.Type == corev1.AppArmorProfileTypeLocalhost && (p.LocalhostProfile == nil || strings.TrimSpace(*p.LocalhostProfile) == ""):
+		return refusal(noAppArmor.reason, "Cannot enforce AppArmor: the profile of container "+c.Name+" has no name")
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func TestSecuritySettingsAreAppliedOrRefused(t *testing.T) {
 		}, ""},
 		"variables of a file": {container(func(c *corev1.Container) {
 			c.Env = []corev1.EnvVar{{Name: "a", ValueFrom: &corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{}}}}
-		}), "PodFeatureUnsupported"},
+		}), ""},
 		"nothing out of the common": {func(*corev1.Pod) {}, ""},
 	} {
 		pod := &corev1.Pod{}

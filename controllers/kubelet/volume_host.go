@@ -226,6 +226,9 @@ func (h *volumeHost) driven(ctx context.Context, s *volume.Spec, driver string) 
 	if err == nil {
 		s.Driver = object
 	}
+	if s.Label, err = h.k.mountLabel(s); err != nil {
+		return nil, nil, err
+	}
 	return s, h.plugins[csi.Kind], nil
 }
 

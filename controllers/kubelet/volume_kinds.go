@@ -44,6 +44,9 @@ func (*mountPlugin) Stage(context.Context, *volume.Spec, *volume.Record, map[str
 // Unstage implements volume.Plugin.
 func (*mountPlugin) Unstage(context.Context, *volume.Record) error { return nil }
 
+// Relabels implements volume.Plugin.
+func (*mountPlugin) Relabels(*volume.Spec, *volume.Record) bool { return false }
+
 // Refreshes implements volume.Plugin.
 func (*mountPlugin) Refreshes(*volume.Spec) bool { return false }
 
@@ -132,6 +135,9 @@ func (p *localPlugin) SetUp(ctx context.Context, s *volume.Spec, r *volume.Recor
 	}
 	return volume.SetGroup(ctx, p.paths.Target(r), s.Pod)
 }
+
+// Relabels implements volume.Plugin.
+func (*localPlugin) Relabels(s *volume.Spec, _ *volume.Record) bool { return !s.ReadOnly }
 
 // hostPathPlugin is for PersistentVolumes that are a path of the node. Nothing is mounted for them.
 type hostPathPlugin struct{ mountPlugin }

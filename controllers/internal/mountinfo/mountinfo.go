@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"io"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -25,7 +26,17 @@ func Shared(path string) (bool, error) {
 	return shared(all, path), err
 }
 
-func shared(all []mount, path string) bool {
+// Labelled reports whether files of the mount that a path without symbolic links is on have SELinux labels of
+// their own, which can be changed. It works on Linux only.
+func Labelled(path string) (bool, error) {
+	all, err := read()
+	return on(all, path).labelled, err
+}
+
+func shared(all []mount, path string) bool { return on(all, path).shared }
+
+// on is the mount that a path is on.
+func on(all []mount, path string) mount {
 	var on mount
 	for _, m := range all {
 		inside := m.point == "/" || path == m.point || strings.HasPrefix(path, m.point+"/")
@@ -33,12 +44,13 @@ func shared(all []mount, path string) bool {
 			on = m
 		}
 	}
-	return on.shared
+	return on
 }
 
 type mount struct {
-	point  string
-	shared bool
+	point    string
+	shared   bool
+	labelled bool
 }
 
 func read() ([]mount, error) {
@@ -56,7 +68,7 @@ func parse(r io.Reader) ([]mount, error) {
 	s.Buffer(nil, 1<<20)
 	for s.Scan() {
 		f := strings.Fields(s.Text())
-		if len(f) <= 4 {
+		if len(f) <= 5 {
 			continue
 		}
 		m := mount{point: escapes.Replace(f[4])}
@@ -65,6 +77,10 @@ func parse(r io.Reader) ([]mount, error) {
 				break
 			}
 			m.shared = m.shared || strings.HasPrefix(option, "shared:")
+		}
+		// Among the options of the mount, or those of the file system.
+		for _, options := range []string{f[5], f[len(f)-1]} {
+			m.labelled = m.labelled || slices.Contains(strings.Split(options, ","), "seclabel")
 		}
 		all = append(all, m)
 	}

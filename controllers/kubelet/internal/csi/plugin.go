@@ -18,6 +18,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
+	"github.com/keelson-dev/keelson/controllers/internal/mountinfo"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/volume"
 )
 
@@ -90,7 +91,7 @@ func (p *Plugin) Record(_ context.Context, s *volume.Spec) (volume.Record, error
 	case s.Driver != nil && !supports(s.Driver, mode):
 		return volume.Record{}, fmt.Errorf("volume mode %q not supported by driver %s (only supports %q)", mode, src.driver, s.Driver.Spec.VolumeLifecycleModes)
 	}
-	return volume.Record{Kind: Kind, Pod: s.Pod.UID, Name: s.Name(), Driver: src.driver, Handle: src.handle, Inline: src.inline, Device: s.Device()}, nil
+	return volume.Record{Kind: Kind, Pod: s.Pod.UID, Name: s.Name(), Driver: src.driver, Handle: src.handle, Inline: src.inline, Device: s.Device(), Label: s.Label}, nil
 }
 
 func supports(object *storagev1.CSIDriver, mode storagev1.VolumeLifecycleMode) bool {
@@ -150,7 +151,7 @@ func (p *Plugin) Stage(ctx context.Context, s *volume.Spec, r *volume.Record, at
 	}
 	return p.call(ctx, r.Driver, func(ctx context.Context, d *Driver, can capabilities) error {
 		_, err := d.node.NodeStageVolume(ctx, &csi.NodeStageVolumeRequest{VolumeId: r.Handle, PublishContext: attachment, StagingTargetPath: path,
-			VolumeCapability: capability(s, src, can), Secrets: secrets, VolumeContext: src.attributes})
+			VolumeCapability: labelled(capability(s, src, can), s.Label), Secrets: secrets, VolumeContext: src.attributes})
 		return err
 	})
 }
@@ -197,7 +198,7 @@ func (p *Plugin) SetUp(ctx context.Context, s *volume.Spec, r *volume.Record, st
 	grouped := false
 	err = p.call(ctx, r.Driver, func(ctx context.Context, d *Driver, can capabilities) error {
 		grouped = can.has(canGroup)
-		q.VolumeCapability = capability(s, src, can)
+		q.VolumeCapability = labelled(capability(s, src, can), s.Label)
 		_, err := d.node.NodePublishVolume(ctx, q)
 		return err
 	})
@@ -247,6 +248,15 @@ func gone(path string) error {
 		return fmt.Errorf("%w, but the volume is still there: %w", errLied, err)
 	}
 	return nil
+}
+
+// Relabels implements volume.Plugin: a file system can be labelled unless its mount gave all files one label.
+func (p *Plugin) Relabels(s *volume.Spec, r *volume.Record) bool {
+	if s.ReadOnly || r.Device || s.Label != "" {
+		return false
+	}
+	can, err := mountinfo.Labelled(p.Paths.Target(r))
+	return err == nil && can
 }
 
 // Refreshes implements volume.Plugin.
@@ -389,6 +399,14 @@ func capability(s *volume.Spec, src *source, can capabilities) *csi.VolumeCapabi
 		m.VolumeMountGroup = strconv.FormatInt(g, 10)
 	}
 	c.AccessType = &csi.VolumeCapability_Mount{Mount: m}
+	return c
+}
+
+// labelled adds the SELinux label of all files to the options of a mount. It has commas in it.
+func labelled(c *csi.VolumeCapability, label string) *csi.VolumeCapability {
+	if m := c.GetMount(); m != nil && label != "" {
+		m.MountFlags = append(slices.Clip(m.MountFlags), fmt.Sprintf("context=%q", label))
+	}
 	return c
 }
 

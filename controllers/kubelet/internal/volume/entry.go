@@ -212,7 +212,7 @@ func (e *entry) step(ctx context.Context) error {
 
 // made notes that the volume is there.
 func (e *entry) made(s *Spec) {
-	at := Mounted{Path: e.plugin.Path(s, e.record), Device: e.record.Device, ReadOnly: s.ReadOnly}
+	at := Mounted{Path: e.plugin.Path(s, e.record), Device: e.record.Device, ReadOnly: s.ReadOnly, Relabel: e.plugin.Relabels(s, e.record)}
 	e.mu.Lock()
 	e.mounted, e.failure = &at, nil
 	e.mu.Unlock()

@@ -22,6 +22,8 @@ type Mounted struct {
 	Path     string
 	Device   bool
 	ReadOnly bool
+	// Relabel is true if the runtime may label the files for the container, where SELinux does so.
+	Relabel bool
 }
 
 // Options of a Manager.

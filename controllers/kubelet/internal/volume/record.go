@@ -26,6 +26,8 @@ type Record struct {
 	Inline bool
 	// Device is true if the volume is a block device.
 	Device bool
+	// Label is the SELinux label that the volume was mounted with; empty if none was given.
+	Label string
 }
 
 // unit is the volume of the node that is used. Calls for one unit happen one at a time.
@@ -44,6 +46,7 @@ type data struct {
 	Node       string `json:"nodeName,omitempty"`
 	Attachment string `json:"attachmentID,omitempty"`
 	Mode       string `json:"volumeLifecycleMode,omitempty"`
+	Label      string `json:"seLinuxMountContext,omitempty"`
 }
 
 const (
@@ -145,7 +148,7 @@ func (p Paths) write(dir string, r *Record) error {
 	if r.Driver == "" {
 		return nil // the folder says everything
 	}
-	d := data{Name: r.Name, Handle: r.Handle, Driver: r.Driver, Node: p.Node, Mode: "Persistent"}
+	d := data{Name: r.Name, Handle: r.Handle, Driver: r.Driver, Node: p.Node, Mode: "Persistent", Label: r.Label}
 	if r.Inline {
 		d.Mode = "Ephemeral"
 	} else {
@@ -176,7 +179,7 @@ func load(dir string, r *Record) error {
 	if d.Driver == "" || d.Handle == "" {
 		return fmt.Errorf("%s names no driver or no volume", filepath.Join(dir, dataFile))
 	}
-	r.Driver, r.Handle, r.Inline = d.Driver, d.Handle, d.Mode == "Ephemeral"
+	r.Driver, r.Handle, r.Inline, r.Label = d.Driver, d.Handle, d.Mode == "Ephemeral", d.Label
 	if r.Name == "" {
 		r.Name = d.Name
 	}

@@ -20,6 +20,8 @@ type Spec struct {
 	ReadOnly bool
 	// Driver is the object of the CSI driver, as it is now; nil if there is none or the volume has no driver.
 	Driver *storagev1.CSIDriver
+	// Label is the SELinux label that the volume is mounted with; empty means that none is given.
+	Label string
 }
 
 // Name is that of the PersistentVolume, or that of the pod's volume if it has none.
@@ -62,6 +64,8 @@ type Plugin interface {
 	TearDown(ctx context.Context, r *Record) error
 	// Path is where the volume is once SetUp has succeeded.
 	Path(s *Spec, r *Record) string
+	// Relabels reports whether the runtime may label the files for the container, where SELinux does so.
+	Relabels(s *Spec, r *Record) bool
 	// Refreshes reports whether SetUp is to be called from time to time.
 	Refreshes(s *Spec) bool
 	// Expand lets the volume use a capacity that was added, and reports whether the driver does that.
