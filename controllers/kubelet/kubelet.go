@@ -155,6 +155,9 @@ func (k *Kubelet) makeParts() (err error) {
 	if opts.MemoryQoS != nil && !k.cgroups.tree.V2 {
 		return errors.New("kubelet: Options.MemoryQoS needs cgroup v2, and this machine has version 1")
 	}
+	if one := opts.SingleProcessOOMKill; one != nil && !*one && !k.cgroups.tree.V2 {
+		return errors.New("kubelet: Options.SingleProcessOOMKill must not be false with cgroup v1, where the kernel ends one process")
+	}
 	k.limits = newLimits(*opts, k.cgroups.tree.V2)
 	var drivers *csi.Drivers
 	k.volumes, drivers = newVolumes(k)

@@ -21,6 +21,8 @@ type limits struct {
 	// bytes; 0 if no pod may swap.
 	v2   bool
 	swap int64
+	// together is true if all processes of a container end when it is out of memory.
+	together bool
 	// qos is nil unless memory is protected. allocatable is what all pods share.
 	qos         *MemoryQoS
 	allocatable func() corev1.ResourceList
@@ -28,7 +30,8 @@ type limits struct {
 }
 
 func newLimits(opts Options, v2 bool) *limits {
-	l := &limits{capacity: opts.Capacity, period: opts.CPUQuotaPeriod.Microseconds(), v2: v2, qos: opts.MemoryQoS}
+	l := &limits{capacity: opts.Capacity, period: opts.CPUQuotaPeriod.Microseconds(), v2: v2, qos: opts.MemoryQoS,
+		together: v2 && (opts.SingleProcessOOMKill == nil || !*opts.SingleProcessOOMKill)}
 	if opts.NoCPUQuota {
 		l.period = 0
 	}
@@ -91,6 +94,9 @@ func (l *limits) container(pod *corev1.Pod, c *corev1.Container) *cri.LinuxConta
 		if r.MemoryLimitInBytes > 0 {
 			r.MemorySwapLimitInBytes += swap
 		}
+	}
+	if l.together {
+		r.Unified["memory.oom.group"] = "1"
 	}
 	maps.Copy(r.Unified, l.protected(pod, c)) // both are empty on version 1
 	return l.placer.pin(r, pod.UID, c.Name)

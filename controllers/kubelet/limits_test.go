@@ -76,6 +76,20 @@ func TestSwapOfContainers(t *testing.T) {
 	require.Nil(t, (&limits{capacity: capacity}).container(burstable, &burstable.Spec.Containers[0]).Unified)
 }
 
+// With cgroup v2 all processes of a container end when it is out of memory, unless the options say otherwise.
+func TestOutOfMemoryEndsAContainerAsAWhole(t *testing.T) {
+	pod := demanding(nil, nil)
+	group := func(v2 bool, one *bool) string {
+		l := newLimits(Options{SingleProcessOOMKill: one}, v2)
+		l.allocatable = func() corev1.ResourceList { return nil }
+		return l.container(pod, &pod.Spec.Containers[0]).Unified["memory.oom.group"]
+	}
+	require.Equal(t, "1", group(true, nil))
+	require.Equal(t, "1", group(true, new(false)))
+	require.Empty(t, group(true, new(true)))
+	require.Empty(t, group(false, nil))
+}
+
 func TestHugePages(t *testing.T) {
 	for name, want := range map[corev1.ResourceName]string{"hugepages-2Mi": "2MB", "hugepages-1Gi": "1GB", "hugepages-64Ki": "64KB", "hugepages-1536Ki": "1536KB"} {
 		size, ok := hugePageSize(name)

@@ -190,7 +190,6 @@ func (c *Configuration) refuse() error {
 	not(c.RunOnce, "runOnce", "the mode has been removed from Kubernetes")
 	not(c.KubeletCgroups != "" || c.SystemCgroups != "", "kubeletCgroups and systemCgroups", "this kubelet moves no processes between cgroups; use the system's service manager")
 	not(len(c.QOSReserved) > 0, "qosReserved", "an alpha feature that this kubelet does not have")
-	not(is(c.SingleProcessOOMKill), "singleProcessOOMKill", "the container runtime decides it")
 	not(!*c.EnableControllerAttachDetach, "enableControllerAttachDetach", "this kubelet attaches no volumes; set it to true")
 	not(c.ShowHiddenMetricsForVersion != "", "showHiddenMetricsForVersion", "this kubelet hides no metrics")
 	not(c.VolumePluginDir != defaultPluginDir, "volumePluginDir", "flexVolume plugins are not supported")
@@ -246,6 +245,20 @@ var gates = map[string]bool{
 	"PodLevelResourceManagers": false, "InPlacePodVerticalScalingExclusiveCPUs": false, "InPlacePodVerticalScalingExclusiveMemory": false,
 	"NodeSwap": true, "PodLevelResources": true, "PodLifecycleSleepAction": true, "RotateKubeletServerCertificate": true, "SidecarContainers": true,
 	"UserNamespacesSupport": true, "DynamicResourceAllocation": true, "ContainerStopSignals": false, "ContainerRestartRules": true,
+	"CSIServiceAccountTokenSecrets": true, "ComponentFlagz": true, "ComponentStatusz": true, "ContainerCheckpoint": true, "DisableNodeKubeProxyVersion": true,
+	"EnvFiles": true, "ExecProbeTimeout": true, "HostnameOverride": true, "InPlacePodLevelResourcesVerticalScaling": true,
+	"InPlacePodVerticalScalingInitContainers": true, "KubeletCgroupDriverFromCRI": true, "KubeletPodResourcesDynamicResources": true,
+	"KubeletPodResourcesGet": true, "KubeletPodResourcesListUseActivePods": true, "KubeletServiceAccountTokenForCredentialProviders": true,
+	"KubeletTracing": true, "MutableCSINodeAllocatableCount": true, "NodeDeclaredFeatures": true, "PodLifecycleSleepActionAllowZero": true,
+	"PodObservedGenerationTracking": true, "PodReadyToStartContainersCondition": true, "PreventStaticPodAPIReferences": true, "ProcMountType": true,
+	"RecoverVolumeExpansionFailure": true, "RecursiveReadOnlyMounts": true, "ReloadKubeletClientCAFile": true, "ReloadKubeletServerCertificateFile": true, "ResourceHealthStatus": true,
+	"RestartAllContainersOnContainerExits": true, "SELinuxChangePolicy": true, "SELinuxMountReadWriteOncePod": true, "SupplementalGroupsPolicy": true,
+	"SystemdWatchdog":  true,
+	"CRIListStreaming": false, "CSIVolumeHealth": false, "ClusterTrustBundleProjection": false, "KubeletInUserNamespace": false,
+	"LocalStorageCapacityIsolationFSQuotaMonitoring": false, "PodAndContainerStatsFromCRI": false, "PodCertificateRequest": false,
+	"PodLogsQuerySplitStreams": false, "PodsAPI": false, "QOSReserved": false, "ReduceDefaultCrashLoopBackOffDecay": false,
+	"RuntimeClassInImageCriAPI": false, "SELinuxMount": false, "TopologyManagerPolicyAlphaOptions": false, "UserNamespacesHostNetworkSupport": false,
+	"VolumeLimitScaling": false, "GitRepoVolumeDriver": false, "KubeletRegistrationGetOnExistsOnly": false,
 }
 
 // podsOf is how many pods the node runs at most.
