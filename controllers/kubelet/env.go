@@ -165,6 +165,8 @@ func (k *Kubelet) valueFrom(ctx context.Context, pod *corev1.Pod, c *corev1.Cont
 			return "", false, fmt.Errorf("couldn't find key %v in Secret %v/%v", r.Key, pod.Namespace, r.Name)
 		}
 		return string(v), ok, nil
+	case from.FileKeyRef != nil:
+		return k.fileValue(pod, from.FileKeyRef)
 	}
 	return "", false, errors.New("the source of the variable is not supported by this node")
 }

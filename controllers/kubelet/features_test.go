@@ -1,6 +1,7 @@
 package kubelet_test
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
+	"github.com/keelson-dev/keelson/controllers/kubelet/fakecri"
 )
 
 // A pod's RuntimeClass is resolved to its handler, whose name may differ.
@@ -132,5 +134,50 @@ func TestLocalSeccompProfiles(t *testing.T) {
 		}, "c")
 		time.Sleep(5 * time.Second)
 		require.Equal(t, filepath.Join(r.opts.RootDir, "seccomp/profiles/a.json"), r.rt.Config("web", "c").Linux.SecurityContext.Seccomp.LocalhostRef)
+	})
+}
+
+// A variable comes from a file that an init container has written. Without it the container waits, unless it
+// is optional.
+func TestVariablesOfFiles(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.rt.Play = func(c *cri.ContainerConfig) fakecri.Script {
+			if c.Metadata.Name == "init" {
+				return fakecri.Script{RunFor: 5 * time.Second}
+			}
+			return fakecri.Script{}
+		}
+	}, func(r *rig) {
+		from := func(key string, optional bool) corev1.EnvVar {
+			return corev1.EnvVar{Name: key, ValueFrom: &corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{VolumeName: "v", Path: "env", Key: key, Optional: &optional}}}
+		}
+		r.pod("p", func(p *corev1.Pod) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+			p.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "img", ImagePullPolicy: corev1.PullNever, VolumeMounts: []corev1.VolumeMount{{Name: "v", MountPath: "/v"}}}}
+			p.Spec.Containers[0].Env = []corev1.EnvVar{from("A", false), from("B", true), {Name: "C", Value: "$(A)!"}}
+		}, "main")
+		time.Sleep(3 * time.Second)
+		write := func(text string) {
+			require.NoError(t, os.WriteFile(filepath.Join(r.rt.Config("p", "init").Mounts[0].HostPath, "env"), []byte(text), 0o600))
+		}
+		write("B='x'\n")
+		time.Sleep(10 * time.Second)
+		waiting := r.get("p").Status.ContainerStatuses[0].State.Waiting
+		require.NotNil(t, waiting)
+		require.Equal(t, "CreateContainerConfigError", waiting.Reason)
+		require.Contains(t, waiting.Message, `environment variable key "A" not found in file`)
+		write("A=x")
+		time.Sleep(15 * time.Second)
+		require.Equal(t, "couldn't parse env file", r.get("p").Status.ContainerStatuses[0].State.Waiting.Message)
+		write("A='a b'")
+		time.Sleep(15 * time.Second)
+		require.True(t, ready(r.get("p")))
+		var env []string
+		for _, e := range r.rt.Config("p", "main").Envs {
+			if len(e.Key) == 1 {
+				env = append(env, e.Key+"="+string(e.Value))
+			}
+		}
+		require.Equal(t, []string{"A=a b", "C=a b!"}, env)
 	})
 }
