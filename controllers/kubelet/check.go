@@ -22,15 +22,16 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/intstr"
+	"github.com/keelson-dev/keelson/client/events"
 )
 
 // maxProbeOutput is how much of a probe's answer is kept, in bytes.
 const maxProbeOutput = 10 << 10
 
-// outcome is what a check finds out.
 // hookTimeout bounds a command of a hook or a probe without a timeout of its own.
 const hookTimeout = 2 * time.Minute
 
+// outcome is what a check finds out.
 type outcome int
 
 // The results of checks. A check that could not be made has an unknown result, which does not change the
@@ -278,8 +279,7 @@ func (k *Kubelet) hook(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 		if err != nil {
 			return err
 		}
-		_, err = httpGet(ctx, u, header, "kube-lifecycle/1.36") // any answer will do, as for other kubelets
-		return err
+		return k.httpHook(ctx, pod, u, header)
 	case h.Sleep != nil:
 		select {
 		case <-ctx.Done():
@@ -289,4 +289,24 @@ func (k *Kubelet) hook(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 		}
 	}
 	return fmt.Errorf("invalid handler: %+v", h)
+}
+
+// httpHook sends the request of a hook; any answer will do. A server that turns out not to speak TLS gets the
+// request without it, and without credentials.
+func (k *Kubelet) httpHook(ctx context.Context, pod *corev1.Pod, u *url.URL, header http.Header) error {
+	const agent = "kube-lifecycle/1.36"
+	_, err := httpGet(ctx, u, header, agent)
+	if !errors.Is(err, http.ErrSchemeMismatch) {
+		return err
+	}
+	plain := *u
+	plain.Scheme = "http"
+	header = header.Clone()
+	header.Del("Authorization")
+	if _, again := httpGet(ctx, &plain, header, agent); again != nil {
+		return err
+	}
+	k.metrics.hookFallbacks.Inc()
+	k.recorder.Event(pod, events.Warning, "LifecycleHTTPFallback", fmt.Sprintf("request to HTTPS lifecycle hook %s got HTTP response, retry with HTTP succeeded", u.Host))
+	return nil
 }

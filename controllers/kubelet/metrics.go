@@ -35,6 +35,7 @@ type metrics struct {
 	driverCalls                 *prometheus.HistogramVec
 	memoryMin, memoryLow        prometheus.Gauge // nil unless memory is protected
 	startedUsers, usersErrors   prometheus.Counter
+	hookFallbacks               prometheus.Counter
 	// imageVolumes were requested of the runtime, imagesMounted were mounted, imageErrors were not.
 	imageVolumes, imagesMounted, imageErrors prometheus.Counter
 	startedContainers                        *prometheus.CounterVec
@@ -88,6 +89,7 @@ func newMetrics(k *Kubelet) *metrics {
 			Help: "Bytes of memory.low of the node's Burstable pods, which the kernel takes back last."})
 		m.registry.MustRegister(m.memoryMin, m.memoryLow)
 	}
+	m.hookFallbacks = prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_lifecycle_handler_http_fallbacks_total", Help: "Hooks over HTTPS that succeeded without TLS."})
 	m.startedUsers = prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_started_user_namespaced_pods_total", Help: "Pods with a user namespace whose start was tried."})
 	m.usersErrors = prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_started_user_namespaced_pods_errors_total", Help: "Starts of pods with a user namespace that failed."})
 	for counter, about := range map[*prometheus.Counter][2]string{
@@ -107,7 +109,7 @@ func newMetrics(k *Kubelet) *metrics {
 	name.Set(1)
 	m.losingSupport = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubelet_cri_losing_support",
 		Help: "1, with the first version of Kubernetes that this container runtime is too old for as a label."}, []string{"version"})
-	m.registry.MustRegister(m.providerDuration, m.losingSupport, m.operationDuration, m.relist, m.relistInterval, m.relisted, m.started, m.startedUsers, m.usersErrors, name, inventory{k}, volumeUse{k},
+	m.registry.MustRegister(m.providerDuration, m.losingSupport, m.operationDuration, m.relist, m.relistInterval, m.relisted, m.started, m.startedUsers, m.usersErrors, m.hookFallbacks, name, inventory{k}, volumeUse{k},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.probed = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "prober_probe_total", Help: "Probes of containers, by kind and result."},
 		[]string{"probe_type", "result", "container", "pod", "namespace", "pod_uid"})

@@ -1,6 +1,7 @@
 package kubelet_test
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -122,6 +123,7 @@ func TestAnyAnswerSatisfiesAnHTTPHook(t *testing.T) {
 		}
 		r.pod("web", func(p *corev1.Pod) {
 			p.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PostStart: hook(port), PreStop: hook(port)}
+			p.Spec.Containers[0].Lifecycle.PreStop.HTTPGet.Scheme = corev1.URISchemeHTTPS
 		}, "a")
 		r.pod("none", func(p *corev1.Pod) {
 			p.Spec.RestartPolicy = corev1.RestartPolicyNever
@@ -136,5 +138,7 @@ func TestAnyAnswerSatisfiesAnHTTPHook(t *testing.T) {
 		for _, e := range r.eventsOf("web") {
 			require.NotContains(t, e, "Failed")
 		}
+		require.Contains(t, r.eventsOf("web"), fmt.Sprintf("LifecycleHTTPFallback: request to HTTPS lifecycle hook 127.0.0.1:%d got HTTP response, retry with HTTP succeeded", port))
+		require.Contains(t, r.metrics(), "kubelet_lifecycle_handler_http_fallbacks_total 1\n")
 	})
 }
