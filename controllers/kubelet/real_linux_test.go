@@ -95,6 +95,7 @@ type realNode struct {
 	conn       *rest.Conn
 	pki        realPKI
 	static     string
+	shutdown   *kubelet.ShutdownPolicy
 	stop       func()
 	// gate is on the kubelet's way to containerd. endRuntime ends a containerd that took the place of
 	// runtime's.
@@ -193,7 +194,7 @@ func (n *realNode) startKubelet(stopPods bool) (stop func()) {
 		Placement: kubelet.PlacementPolicy{StaticCPUs: true, ReservedCPUs: "0"}, IPTables: kubelet.SystemIPTables{},
 		// The machine may be short of anything.
 		Eviction: kubelet.EvictionPolicy{Hard: map[string]string{}}, ImageGC: kubelet.ImageGCPolicy{HighPercent: 100},
-		Logs: kubelet.LogPolicy{MaxSize: 256 << 10, MaxFiles: 3, Interval: time.Second},
+		Logs: kubelet.LogPolicy{MaxSize: 256 << 10, MaxFiles: 3, Interval: time.Second}, Shutdown: n.shutdown,
 	})
 	require.NoError(n.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -316,6 +317,7 @@ func testReal(t *testing.T) {
 	t.Run("fork bomb", func(t *testing.T) { n.t = t; n.testForkBomb() })
 	t.Run("features of pods", func(t *testing.T) { n.t = t; n.testPodFeatures() })
 	t.Run("restarts", func(t *testing.T) { n.testRestarts(t) })
+	t.Run("restart of all containers", func(t *testing.T) { n.t = t; n.testRestartAll() })
 	t.Run("images", func(t *testing.T) { n.testImages(t) })
 	t.Run("pull secrets", func(t *testing.T) { n.t = t; n.testPullSecrets() })
 	t.Run("rotation", func(t *testing.T) { n.testRotation(t) })
@@ -324,6 +326,8 @@ func testReal(t *testing.T) {
 	t.Run("restart of the kubelet", func(t *testing.T) { n.testKubeletRestart(t) })
 	t.Run("deletion", func(t *testing.T) { n.testDelete(t) })
 	t.Run("faults", func(t *testing.T) { n.testFaults(t) })
+	t.Run("critical pods", func(t *testing.T) { n.t = t; n.testCritical() })
+	t.Run("shutdown of the machine", func(t *testing.T) { n.t = t; n.testShutdown() })
 
 	n.t = t
 	n.stop()

@@ -203,3 +203,35 @@ func (n *realNode) checkModernFeatures() {
 	require.Contains(n.t, complaint, "Read-only file system")
 	require.Regexp(n.t, ` /data \S+ ro,`, exec("read-only", "cat", "/proc/mounts"))
 }
+
+// testRestartAll runs a pod whose init container writes a file of variables, from which its container takes
+// one, and whose container ends once with the code of its rule: all start again, with a second line of the
+// init container.
+func (n *realNode) testRestartAll() {
+	n.apply(`
+apiVersion: v1
+kind: Pod
+metadata: {name: again}
+spec:
+  nodeName: node1
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 0
+  volumes: [{name: v, emptyDir: {}}]
+  initContainers:
+  - {name: init, image: busybox, imagePullPolicy: Never, command: [sh, -c, "echo x >> /v/runs; echo \"RUN='$(wc -l < /v/runs)'\" > /v/env"], volumeMounts: [{name: v, mountPath: /v}]}
+  containers:
+  - name: main
+    image: busybox
+    imagePullPolicy: Never
+    command: [sh, -c, "echo run $RUN; if [ $RUN = 1 ]; then exit 42; fi; exec sleep 1000"]
+    env: [{name: RUN, valueFrom: {fileKeyRef: {volumeName: v, path: env, key: RUN}}}]
+    restartPolicy: Never
+    restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: [42]}}]
+  - {name: other, image: busybox, imagePullPolicy: Never, command: [sleep, "1000"]}
+`)
+	n.until("all run again", is("Running 1 1 1 true true"), "get", "pod", "again", "-o", "jsonpath={.status.phase} {.status.initContainerStatuses[0].restartCount} "+
+		"{.status.containerStatuses[*].restartCount} {.status.containerStatuses[*].ready}")
+	require.Equal(n.t, "run 2\n", n.kubectl("logs", "again", "-c", "main"))
+	require.Equal(n.t, "RestartingAllContainers", n.kubectl("get", "pod", "again", "-o", "jsonpath={.status.containerStatuses[1].lastState.terminated.reason}"))
+	n.kubectl("delete", "pod", "again")
+}
