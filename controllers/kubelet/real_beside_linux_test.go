@@ -178,10 +178,14 @@ func (n *realNode) unmountAll() {
 }
 
 // runs are the containers of pods as the API shows them: what a restart changes. The kubelet of Kubernetes
-// shows pods as not ready after its start until it has probed them.
+// shows pods as not ready after its start until it has probed them, and static pods as begun then.
 func (n *realNode) runs(pods ...string) (out string) {
 	for _, pod := range pods {
-		out += n.kubectl("get", "pod", pod, "-o", `jsonpath={.metadata.name} {.status.podIP} {.status.startTime}{range .status.containerStatuses[*]} {.containerID} {.restartCount} {.state.running.startedAt}{end}`+
+		begun := "{.status.startTime}"
+		if pod == "fixed-node1" {
+			begun = ""
+		}
+		out += n.kubectl("get", "pod", pod, "-o", `jsonpath={.metadata.name} {.status.podIP} `+begun+`{range .status.containerStatuses[*]} {.containerID} {.restartCount} {.state.running.startedAt}{end}`+
 			`{range .status.initContainerStatuses[*]} {.containerID} {.restartCount}{end}`) + "\n"
 	}
 	return out
