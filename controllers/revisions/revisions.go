@@ -6,9 +6,9 @@
 package revisions
 
 import (
-	"bytes"
 	"cmp"
 	"context"
+	"encoding/json" // orders keys and escapes as kube-controller-manager does
 	"fmt"
 	"maps"
 	"slices"
@@ -152,15 +152,20 @@ type content struct {
 	} `json:"spec"`
 }
 
-// encode returns the data of a revision: a strategic merge patch of the owner, by which kubectl undoes.
+// encode returns the data of a revision: a strategic merge patch of the owner, by which kubectl undoes. Its
+// bytes are those of kube-controller-manager 1.36, with the keys in order at every level: that compares
+// revisions byte by byte, and would else take the same template for another one and replace all pods.
 func encode(template *corev1.PodTemplateSpec) ([]byte, error) {
-	var c content
-	c.Spec.Template = *template
-	data, err := codec.Marshal(&c)
+	data, err := codec.Marshal(template)
 	if err != nil {
 		return nil, fmt.Errorf("revisions: encode the template: %w", err)
 	}
-	return bytes.Replace(data, []byte(`"template":{`), []byte(`"template":{"$patch":"replace",`), 1), nil
+	var fields map[string]any
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil, fmt.Errorf("revisions: encode the template: %w", err)
+	}
+	fields["$patch"] = "replace"
+	return json.Marshal(map[string]any{"spec": map[string]any{"template": fields}})
 }
 
 // Template returns the pod template of a revision.

@@ -60,6 +60,19 @@ func Example() {
 	// agent:1 is revision 3 of 2
 }
 
+// The data of a revision is, byte by byte, that which kube-controller-manager would write.
+func TestData(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, ds, h := start(t)
+		ds.Spec.Template.Spec.Containers[0].Args = []string{"a<b"}
+		r, _, err := h.Ensure(t.Context(), ds, &ds.Spec.Template, nil, new(int32))
+		require.NoError(t, err)
+		require.Equal(t, `{"spec":{"template":{"$patch":"replace","metadata":{"labels":{"app":"agent"}},"spec":{"containers":[{"args":["a\u003cb"],"image":"agent:1",`+
+			`"imagePullPolicy":"IfNotPresent","name":"main","resources":{},"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File"}],`+
+			`"dnsPolicy":"ClusterFirst","restartPolicy":"Always","schedulerName":"default-scheduler","securityContext":{},"terminationGracePeriodSeconds":30}}}}`, string(r.Data.Raw))
+	})
+}
+
 // A name that another revision has is avoided, and a create whose answer was lost is found.
 func TestCollisions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
