@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,12 +96,20 @@ func TestLag(t *testing.T) {
 				q := controllertest.Requests{Verbs: []string{"watch"}, User: "ann"}
 				c.Inject(controllertest.Fault{Requests: q, Effect: controllertest.Lag(time.Second)})
 				set := informers.NewSet(plainConn(t, c, byTLS, client.User{Name: "ann", Groups: []string{"system:masters"}}), informers.SetOptions{})
-				var seen []string
+				var mu sync.Mutex
+				var list []string
+				seen := func() []string {
+					mu.Lock()
+					defer mu.Unlock()
+					return slices.Clone(list)
+				}
 				began := time.Now()
 				maps := informers.For[*corev1.ConfigMap](set)
 				maps.AddHandler(func(e informers.Event[*corev1.ConfigMap]) {
 					if e.Key.Namespace == "default" && e.Key.Name != "kube-root-ca.crt" {
-						seen = append(seen, fmt.Sprintf("%s %s %v", e.Type, e.Key.Name, time.Since(began).Round(time.Millisecond)))
+						mu.Lock()
+						defer mu.Unlock()
+						list = append(list, fmt.Sprintf("%s %s %v", e.Type, e.Key.Name, time.Since(began).Round(time.Millisecond)))
 					}
 				}, informers.HandlerOptions{})
 				stop := c.Run(set)
@@ -109,13 +119,13 @@ func TestLag(t *testing.T) {
 				controllertest.Create(c, configMap("b"))
 				c.Sleep(500 * time.Millisecond)
 				controllertest.Delete[*corev1.ConfigMap](c, "default", "a")
-				require.Empty(t, seen)
+				require.Empty(t, seen())
 				c.Sleep(10 * time.Second)
-				require.Equal(t, []string{"Added a 11s", "Added b 11.1s", "Deleted a 11.6s"}, seen)
+				require.Equal(t, []string{"Added a 11s", "Added b 11.1s", "Deleted a 11.6s"}, seen())
 				require.Equal(t, 1, c.Break(q))
 				controllertest.Create(c, configMap("c"))
 				c.Sleep(10 * time.Second)
-				require.Len(t, seen, 4)
+				require.Len(t, seen(), 4)
 				stop()
 				c.Settle()
 				require.Empty(t, c.Open(q))
