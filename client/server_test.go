@@ -262,6 +262,33 @@ func TestWatchResumes(t *testing.T) {
 	})
 }
 
+func TestLastChange(t *testing.T) {
+	bubble(t, func(t *testing.T, _ *clienttest.Server, c *rest.Conn) {
+		cms := client.For[*corev1.ConfigMap](c)
+		last := func() string {
+			version, ok, err := cms.LastChange(t.Context(), "default")
+			require.NoError(t, err)
+			require.True(t, ok)
+			return version
+		}
+		made, err := cms.Create(t.Context(), configMap("a", nil))
+		require.NoError(t, err)
+		require.Equal(t, made.ResourceVersion, last())
+		_, err = client.For[*corev1.Secret](c).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}})
+		require.NoError(t, err)
+		require.Equal(t, made.ResourceVersion, last(), "another resource changes nothing")
+		other := configMap("b", nil)
+		other.Namespace = "kube-system"
+		other, err = cms.Create(t.Context(), other)
+		require.NoError(t, err)
+		require.Equal(t, other.ResourceVersion, last(), "another namespace does")
+		require.NoError(t, cms.Delete(t.Context(), key("a")))
+		require.Greater(t, last(), other.ResourceVersion, "so does a deletion")
+		_, _, err = client.For[*corev1.Node](c).LastChange(t.Context(), "default")
+		require.Error(t, err, "nodes have no namespace")
+	})
+}
+
 func TestAllPages(t *testing.T) {
 	bubble(t, func(t *testing.T, s *clienttest.Server, c *rest.Conn) {
 		ctx := t.Context()

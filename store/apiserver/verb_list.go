@@ -139,6 +139,9 @@ func (s *Server) page(rt *route, r *request, o listOptions) (*page, error) {
 		}
 		return nil, err
 	}
+	if o.version == "" && o.cont == "" && r.Header.Get(metav1.LastChangeHeader) != "" {
+		r.w.Header().Set(metav1.LastChangeHeader, strconv.FormatInt(snap.Changed(), 10))
+	}
 	limit := int(min(max(o.limit, 0), 1<<31-1))
 	if o.version == "0" && o.cont == "" {
 		limit = 0 // lists from memory have one page

@@ -110,5 +110,5 @@ func undoChanges(snap *Snapshot, undo []*change, revision int64) *Snapshot {
 		}
 		items, seq = edit.Map(), undo[0].seq-1
 	}
-	return &Snapshot{items: items, revision: revision, seq: seq}
+	return &Snapshot{items: items, revision: revision, changed: revision, seq: seq}
 }

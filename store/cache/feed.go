@@ -108,7 +108,7 @@ func (c *Cache) follow(ctx context.Context) error {
 func (c *Cache) replace(items ordered.Map[*Object], revision int64) {
 	c.mu.Lock()
 	c.epoch++
-	next := &Snapshot{items: items, revision: revision, seq: c.log.last, epoch: c.epoch}
+	next := &Snapshot{items: items, revision: revision, changed: revision, seq: c.log.last, epoch: c.epoch}
 	c.log.reset(revision)
 	c.recent = nil
 	c.routed = revision
@@ -162,7 +162,7 @@ func (c *Cache) apply(b store.Batch) {
 	if b.Revision < snap.revision {
 		return // not possible with a store that keeps the contract
 	}
-	next := &Snapshot{items: snap.items, revision: b.Revision, seq: snap.seq, epoch: snap.epoch}
+	next := &Snapshot{items: snap.items, revision: b.Revision, changed: snap.changed, seq: snap.seq, epoch: snap.epoch}
 	changes := make([]*change, 0, len(b.Events))
 	if len(b.Events) > 0 {
 		edit := snap.items.Edit()
@@ -173,7 +173,7 @@ func (c *Cache) apply(b store.Batch) {
 				changes = append(changes, ch)
 			}
 		}
-		next.items = edit.Map()
+		next.items, next.changed = edit.Map(), b.Events[len(b.Events)-1].KV.Revision
 	}
 	c.mu.Lock()
 	c.log.add(changes, next)

@@ -229,6 +229,7 @@ func runHistory(t *testing.T, seed uint64) {
 			}
 			require.GreaterOrEqual(t, snap.Revision(), m.last, "seed %d", seed)
 			sameState(t, seed, snap, m.states[m.last])
+			require.Equal(t, m.states[m.last], m.states[min(snap.Changed(), m.last)], "seed %d: changes after %d", seed, snap.Changed())
 		default:
 			writeAtRandom(t, mem, m, current, rnd)
 		}
@@ -357,6 +358,7 @@ func checkView(t *testing.T, seed uint64, v *view, m *modelHistory) {
 func checkSnapshots(t *testing.T, seed uint64, c *cache.Cache, m *modelHistory, rnd *rand.Rand) {
 	snap := c.Snapshot()
 	sameState(t, seed, snap, m.states[snap.Revision()])
+	require.Equal(t, m.states[snap.Revision()], m.states[snap.Changed()], "seed %d: changes after %d", seed, snap.Changed())
 	at := max(1, snap.Revision()-rnd.Int64N(40))
 	old, err := c.SnapshotAt(at)
 	if err != nil {

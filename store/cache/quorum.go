@@ -113,7 +113,7 @@ func merge(known *Snapshot, changed []*Object, page store.ListResult) *Snapshot 
 	case int64(items.Len()) != page.Total:
 		return nil
 	case edit == nil:
-		return &Snapshot{items: items, revision: page.Revision, seq: known.seq, epoch: known.epoch}
+		return &Snapshot{items: items, revision: page.Revision, changed: known.changed, seq: known.seq, epoch: known.epoch}
 	default:
 		return fromStore(items, page.Revision)
 	}

@@ -12,6 +12,7 @@ import (
 type Snapshot struct {
 	items    ordered.Map[*Object]
 	revision int64
+	changed  int64 // the revision of the last change in it; revision where that is not known
 	seq      int64 // of the last change in it
 	// Counts the lists of the store; -1 for a state read past the cache, whose seq is its revision.
 	epoch int64
@@ -23,7 +24,7 @@ type State struct{ epoch, seq int64 }
 
 // fromStore returns a snapshot of a state that was read from the store and not derived from events.
 func fromStore(items ordered.Map[*Object], revision int64) *Snapshot {
-	return &Snapshot{items: items, revision: revision, seq: revision, epoch: -1}
+	return &Snapshot{items: items, revision: revision, changed: revision, seq: revision, epoch: -1}
 }
 
 // State names the content of the snapshot.
@@ -34,6 +35,10 @@ func (s *Snapshot) Cached() bool { return s.epoch >= 0 }
 
 // Revision returns the store's revision whose state this is.
 func (s *Snapshot) Revision() int64 { return s.revision }
+
+// Changed returns a revision, at most Revision, after which nothing under the prefix has changed up to
+// Revision: that of the last change, or a later one where that is not known.
+func (s *Snapshot) Changed() int64 { return s.changed }
 
 // Len returns the number of objects.
 func (s *Snapshot) Len() int { return s.items.Len() }
