@@ -94,6 +94,9 @@ type Options struct {
 	// VolumeBinder and AttachDetach are the options of the controllers of volumes.
 	VolumeBinder volumebinder.Options
 	AttachDetach attachdetach.Options
+	// UnusedClaims maintains the condition Unused of claims, True while no pod names them: the feature
+	// PersistentVolumeClaimUnusedSinceTime.
+	UnusedClaims bool
 	// Signing are the options of the signing controllers; without a certificate nothing is signed.
 	Signing certificates.SigningOptions
 	// Gated are the features, as in api.AllGated, whose kinds are served because they were switched on. The
@@ -203,8 +206,8 @@ var all = []entry{
 	{"persistentvolume-expander-controller", "expand-controller", func(m *manager.Manager, _ *Options, workers int) error {
 		return volumeexpand.Add(m, volumeexpand.Options{Concurrency: workers})
 	}},
-	{"persistentvolumeclaim-protection-controller", "pvc-protection-controller", func(m *manager.Manager, _ *Options, workers int) error {
-		return volumeprotection.AddClaims(m, volumeprotection.Options{Concurrency: workers})
+	{"persistentvolumeclaim-protection-controller", "pvc-protection-controller", func(m *manager.Manager, o *Options, workers int) error {
+		return volumeprotection.AddClaims(m, volumeprotection.ClaimOptions{Concurrency: workers, UnusedSince: o.UnusedClaims})
 	}},
 	{"persistentvolume-protection-controller", "pv-protection-controller", func(m *manager.Manager, _ *Options, workers int) error {
 		return volumeprotection.AddVolumes(m, volumeprotection.Options{Concurrency: workers})

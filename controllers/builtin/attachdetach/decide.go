@@ -132,17 +132,7 @@ func uses(p *corev1.Pod) bool {
 	if p.Spec.NodeName == "" || p.HasEnded() {
 		return false
 	}
-	if p.DeletionTimestamp == nil || len(p.Status.ContainerStatuses) == 0 {
-		return true
-	}
-	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses, p.Status.EphemeralContainerStatuses} {
-		for i := range list {
-			if list[i].State.Terminated == nil && list[i].State.Waiting == nil {
-				return true
-			}
-		}
-	}
-	return false
+	return p.DeletionTimestamp == nil || len(p.Status.ContainerStatuses) == 0 || p.Runs()
 }
 
 // exclusive reports whether a volume may be attached to one node only.

@@ -1,6 +1,7 @@
 package volumeprotection_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,4 +74,51 @@ func TestClassesInUse(t *testing.T) {
 		}
 		require.Empty(t, left())
 	})
+}
+
+// A class that is deleted goes when no claim names it any more.
+func ExampleAddClasses() {
+	synctest.Test(new(testing.T), func(t *testing.T) { // in a test: its own t
+		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{
+			func(m *manager.Manager) error { return volumeprotection.AddClasses(m, volumeprotection.Options{}) },
+		}})
+		controllertest.Create(c, &storagev1.VolumeAttributesClass{ObjectMeta: controllertest.Name("", "fast"), DriverName: "example.com", Parameters: map[string]string{"iops": "100"}})
+		data := claim("default", "data")
+		data.Spec.VolumeAttributesClassName = new("fast")
+		controllertest.Create(c, data)
+		controllertest.Delete[*storagev1.VolumeAttributesClass](c, "", "fast")
+		c.Settle()
+		fmt.Println("while a claim names it:", controllertest.Exists[*storagev1.VolumeAttributesClass](c, "", "fast"))
+		controllertest.Delete[*corev1.PersistentVolumeClaim](c, "default", "data")
+		controllertest.Update(c, "default", "data", func(p *corev1.PersistentVolumeClaim) { p.Finalizers = nil })
+		c.Settle()
+		fmt.Println("without it:", controllertest.Exists[*storagev1.VolumeAttributesClass](c, "", "fast"))
+	})
+	// Output:
+	// while a claim names it: true
+	// without it: false
+}
+
+// A volume that is deleted goes when it is not bound any more.
+func ExampleAddVolumes() {
+	synctest.Test(new(testing.T), func(t *testing.T) { // in a test: its own t
+		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{addVolumes}})
+		v := &corev1.PersistentVolume{ObjectMeta: controllertest.Name("", "disk")}
+		v.Spec.AccessModes, v.Spec.Capacity = claim("", "").Spec.AccessModes, claim("", "").Spec.Resources.Requests
+		v.Spec.HostPath = &corev1.HostPathVolumeSource{Path: "/data"}
+		controllertest.Create(c, v)
+		phase := func(p corev1.PersistentVolumePhase) {
+			controllertest.UpdateStatus(c, "", "disk", func(v *corev1.PersistentVolume) { v.Status.Phase = p })
+			c.Settle()
+		}
+		phase(corev1.VolumeBound)
+		controllertest.Delete[*corev1.PersistentVolume](c, "", "disk")
+		c.Settle()
+		fmt.Println("while it is bound:", controllertest.Exists[*corev1.PersistentVolume](c, "", "disk"))
+		phase(corev1.VolumeReleased)
+		fmt.Println("when it is released:", controllertest.Exists[*corev1.PersistentVolume](c, "", "disk"))
+	})
+	// Output:
+	// while it is bound: true
+	// when it is released: false
 }

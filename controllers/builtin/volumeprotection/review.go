@@ -18,11 +18,12 @@ import (
 const reviewAge = time.Second
 
 // reviews find by the server's list of pods whether claims are used, because the copy of pods may be older
-// than the deletion of a claim. One list answers for all claims of its namespace that were being deleted when
-// it began, so that the deletion of many claims needs few lists.
+// than the deletion of a claim. One list answers for all claims that the index had for its namespace when it
+// began, so that the deletion of many claims needs few lists.
 type reviews struct {
-	pods     *client.Client[*corev1.Pod]
-	deleting informers.Index[*corev1.PersistentVolumeClaim]
+	pods   *client.Client[*corev1.Pod]
+	claims informers.Index[*corev1.PersistentVolumeClaim]
+	uses   func(*corev1.Pod, *corev1.PersistentVolumeClaim) bool
 
 	mu    sync.Mutex
 	of    map[string]*review // by namespace
@@ -49,7 +50,15 @@ var byDeletion = informers.DefineIndex("volumeprotection.deleting", func(c *core
 	return []string{c.Namespace}
 })
 
-// unused reports whether no pod uses a claim that is being deleted. That a pod uses it is the answer of a
+// byDoubt files claims that are not being deleted and not known to be unused under their namespaces.
+var byDoubt = informers.DefineIndex("volumeprotection.doubt", func(c *corev1.PersistentVolumeClaim) []string {
+	if have := unusedOf(c); c.DeletionTimestamp != nil || have != nil && have.Status == corev1.ConditionTrue {
+		return nil
+	}
+	return []string{c.Namespace}
+})
+
+// unused reports whether no pod uses a claim. That a pod uses it is the answer of a
 // list only that began after this call: it may be called because that pod has just gone.
 func (r *reviews) unused(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	r.mu.Lock()
@@ -61,7 +70,7 @@ func (r *reviews) unused(ctx context.Context, claim *corev1.PersistentVolumeClai
 			return false, err
 		}
 		if begun {
-			rev.run(ctx, r.pods, claim.Namespace)
+			rev.run(ctx, r, claim.Namespace)
 		}
 		select {
 		case <-rev.done:
@@ -87,7 +96,7 @@ func (r *reviews) next(claim *corev1.PersistentVolumeClaim) (rev *review, begun 
 	}
 	r.count++
 	rev = &review{number: r.count, claims: map[string]*corev1.PersistentVolumeClaim{}, done: make(chan struct{}), used: map[types.UID]bool{}}
-	err = r.deleting.View(claim.Namespace, func(c *corev1.PersistentVolumeClaim) bool {
+	err = r.claims.View(claim.Namespace, func(c *corev1.PersistentVolumeClaim) bool {
 		rev.claims[c.Name] = c
 		return true
 	})
@@ -126,16 +135,16 @@ func (rev *review) hasEnded() bool {
 func (rev *review) over() bool { return rev.hasEnded() && time.Since(rev.ended) > reviewAge }
 
 // run reads the pods and ends the review.
-func (rev *review) run(ctx context.Context, pods *client.Client[*corev1.Pod], namespace string) {
+func (rev *review) run(ctx context.Context, r *reviews, namespace string) {
 	defer close(rev.done)
 	claims := maps.Clone(rev.claims) // nothing takes an answer before the end
-	for p, err := range pods.All(ctx, client.ListOptions{Namespace: namespace}) {
+	for p, err := range r.pods.All(ctx, client.ListOptions{Namespace: namespace}) {
 		if err != nil {
 			rev.err = err
 			break
 		}
 		for _, name := range claimNames(p) {
-			if c := claims[name]; c != nil && uses(p, c) {
+			if c := claims[name]; c != nil && r.uses(p, c) {
 				rev.used[c.UID] = true
 			}
 		}

@@ -3,6 +3,10 @@
 // VolumeAttributesClass until no claim and no volume names it. They have finalizers, which the admission
 // plugin StorageObjectInUseProtection adds at creation; the controllers add missing finalizers and remove
 // those no longer needed.
+//
+// Whether a pod uses a claim is read from the copy of pods, which must not be older than the deletion of the
+// claim. A server that reports the last change of pods (see client.Client.LastChange) makes that a request of
+// one object; of others the pods of the namespace are listed, once for many claims.
 package volumeprotection
 
 import (
@@ -14,7 +18,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers"
 	"github.com/keelson-dev/keelson/controllers/controller"
@@ -54,108 +57,6 @@ func AddVolumes(m *manager.Manager, opts Options) error {
 		return reconcile.Result{}, protect(ctx, api, pv, VolumeFinalizer, unused)
 	}), opts.controllers(), controllers.For(lacks[*corev1.PersistentVolume](VolumeFinalizer)))
 	return err
-}
-
-// AddClaims adds the controller that protects PersistentVolumeClaims.
-func AddClaims(m *manager.Manager, opts Options) error {
-	all := informers.For[*corev1.PersistentVolumeClaim](m.Informers())
-	c := &claims{
-		api: client.For[*corev1.PersistentVolumeClaim](m.Conn()), list: all.Lister(),
-		pods: informers.For[*corev1.Pod](m.Informers()).Index(byClaim),
-		live: &reviews{pods: client.For[*corev1.Pod](m.Conn()), deleting: all.Index(byDeletion), of: map[string]*review{}},
-	}
-	_, err := controllers.Add(m, "persistentvolumeclaim-protection", reconcile.Func(c.reconcile), opts.controllers(),
-		controllers.For(lacks[*corev1.PersistentVolumeClaim](ClaimFinalizer)), controllers.Watches(c.released))
-	return err
-}
-
-type claims struct {
-	api  *client.Client[*corev1.PersistentVolumeClaim]
-	list informers.Lister[*corev1.PersistentVolumeClaim]
-	pods informers.Index[*corev1.Pod]
-	live *reviews
-}
-
-func (c *claims) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	claim, err := c.list.Get(req)
-	if err != nil {
-		return reconcile.Result{}, apierrors.IgnoreNotFound(err)
-	}
-	return reconcile.Result{}, protect(ctx, c.api, claim, ClaimFinalizer, func() (bool, error) { return c.unused(ctx, claim) })
-}
-
-// unused reports whether no pod uses a claim, first by the copy of pods.
-func (c *claims) unused(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
-	used := false
-	err := c.pods.View(claim.Key().String(), func(p *corev1.Pod) bool {
-		used = uses(p, claim)
-		return !used
-	})
-	if used || err != nil {
-		return false, err
-	}
-	return c.live.unused(ctx, claim)
-}
-
-// released has the claims looked at that a pod has let go: it is gone, has been replaced, or is shut down.
-func (c *claims) released(e informers.Event[*corev1.Pod]) []reconcile.Request {
-	var out []reconcile.Request
-	add := func(p *corev1.Pod) {
-		if p == nil {
-			return
-		}
-		for _, name := range claimNames(p) {
-			out = append(out, types.NamespacedName{Namespace: p.Namespace, Name: name})
-		}
-	}
-	switch {
-	case e.Type == informers.Deleted:
-		add(e.Old())
-	case e.Terminating:
-		add(e.New())
-	case e.Type == informers.Updated:
-		if before, after := e.Old(), e.New(); before != nil && after != nil && before.UID != after.UID {
-			add(before)
-		}
-	}
-	return out
-}
-
-// byClaim files pods under the claims that they name.
-var byClaim = informers.DefineIndex("volumeprotection.claims", func(p *corev1.Pod) []string {
-	var out []string
-	for _, name := range claimNames(p) {
-		out = append(out, types.NamespacedName{Namespace: p.Namespace, Name: name}.String())
-	}
-	return out
-})
-
-// claimNames are the claims of a pod, those made for its ephemeral volumes included.
-func claimNames(p *corev1.Pod) []string {
-	var out []string
-	for i := range p.Spec.Volumes {
-		if name, _ := p.ClaimOf(&p.Spec.Volumes[i]); name != "" {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-// uses reports whether a pod uses a claim. One without a node does not: no kubelet lets it begin to when the
-// claim is being deleted.
-func uses(p *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
-	if p.Spec.NodeName == "" {
-		return false
-	}
-	// The kubelet is done with such a pod; the claims of its ephemeral volumes are to go with it.
-	down := p.DeletionTimestamp != nil && p.DeletionGracePeriodSeconds != nil && *p.DeletionGracePeriodSeconds == 0
-	for i := range p.Spec.Volumes {
-		name, ephemeral := p.ClaimOf(&p.Spec.Volumes[i])
-		if name == claim.Name && (!ephemeral || !down && metav1.IsControlledBy(claim, p.UID)) {
-			return true
-		}
-	}
-	return false
 }
 
 // lacks passes what may need its finalizer set or removed.

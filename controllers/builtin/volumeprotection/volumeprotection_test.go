@@ -1,7 +1,9 @@
 package volumeprotection_test
 
 import (
+	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +22,7 @@ import (
 )
 
 func addClaims(m *manager.Manager) error {
-	return volumeprotection.AddClaims(m, volumeprotection.Options{})
+	return volumeprotection.AddClaims(m, volumeprotection.ClaimOptions{})
 }
 func addVolumes(m *manager.Manager) error {
 	return volumeprotection.AddVolumes(m, volumeprotection.Options{})
@@ -159,35 +161,73 @@ func TestANamespaceWithAClaim(t *testing.T) {
 	})
 }
 
-// Many claims that are deleted together need few lists of the pods of their namespace, and one in use stays.
+// server is a connection to a server that reports the last change of a resource, or does not.
+type server struct {
+	client.Conn
+	reports bool
+	lists   *atomic.Int64 // of more than one pod
+}
+
+func (s server) Do(ctx context.Context, r *client.Request) (*client.Response, error) {
+	if r.Verb() == "list" && r.Resource.Resource == "pods" && r.Query.Get("limit") != "1" {
+		s.lists.Add(1)
+	}
+	resp, err := s.Conn.Do(ctx, r)
+	if err == nil && !s.reports {
+		delete(resp.Header, metav1.LastChangeHeader)
+	}
+	return resp, err
+}
+
+// onServers runs a test with both kinds of servers. add adds the controller, over such a connection.
+func onServers(t *testing.T, f func(t *testing.T, s server, add controllertest.Adder)) {
+	for _, reports := range []bool{true, false} {
+		t.Run(fmt.Sprint("reports=", reports), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := server{reports: reports, lists: new(atomic.Int64)}
+				f(t, s, func(m *manager.Manager) error {
+					return addClaims(m.As(server{m.Conn(), s.reports, s.lists}))
+				})
+			})
+		})
+	}
+}
+
+// Many claims that are deleted together need no list of the pods of their namespace, or few of a server that
+// does not report the last change, and one in use stays.
 func TestManyClaimsNeedFewLists(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	onServers(t, func(t *testing.T, s server, add controllertest.Adder) {
 		c := controllertest.Start(t, controllertest.Options{})
-		c.Run(c.Manager("controllers", addClaims))
+		c.Run(c.Manager("controllers", add))
 		for i := range 100 {
 			controllertest.Create(c, claim("default", fmt.Sprint("data-", i)))
 		}
 		pod(c, "user", "node", onClaim("data-7"))
 		c.Settle()
-		lists := c.Record(controllertest.Requests{Verbs: []string{"list"}, Resource: "pods"})
+		require.Zero(t, s.lists.Load())
 		require.NoError(t, client.For[*corev1.PersistentVolumeClaim](c.Admin()).DeleteCollection(t.Context(), client.ListOptions{Namespace: "default"}, client.DeleteOptions{}))
 		c.Settle()
 		left := controllertest.List[*corev1.PersistentVolumeClaim](c, "default")
 		require.Len(t, left, 1)
 		require.Equal(t, "data-7", left[0].Name)
-		require.Less(t, len(lists.Calls()), 20)
 		kill(c, "user")
 		c.Settle()
 		require.False(t, there(c, "data-7"))
+		if s.reports {
+			require.Zero(t, s.lists.Load())
+		} else {
+			require.Positive(t, s.lists.Load())
+			require.Less(t, s.lists.Load(), int64(20))
+		}
 	})
 }
 
 // A pod that the controller's copy does not have yet keeps its claim.
 func TestClaimsOfUnseenPods(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	onServers(t, func(t *testing.T, _ server, add controllertest.Adder) {
 		c := controllertest.Start(t, controllertest.Options{})
 		controllertest.Create(c, claim("default", "data"))
-		c.Run(c.Manager("controllers", addClaims))
+		c.Run(c.Manager("controllers", add))
 		c.Settle()
 		// Its copy of pods gets nothing for a while.
 		pods := controllertest.Requests{Verbs: []string{"watch"}, Resource: "pods"}
