@@ -9,19 +9,19 @@
 //
 // Consumers that are not pods are left in reservedFor. PodGroups, of which 1.36 has an alpha version only,
 // have no claims here.
+//
+// resourceclaim.go reads objects and has the order of the steps, decide.go and status.go say what to write,
+// as pure functions, and apply.go writes. Between two writes the process may end: a claim that was made and
+// is in no status is found by its owner.
 package resourceclaim
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
-	"sync"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
-	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/events"
@@ -54,10 +54,7 @@ type resourceClaims struct {
 	claimsAPI   *client.Client[*resourcev1.ResourceClaim]
 	templates   informers.Lister[*resourcev1.ResourceClaimTemplate]
 	recorder    *events.Recorder
-
-	mu sync.Mutex
-	// doubtful are the pods for which a claim may have been created without a reply.
-	doubtful map[types.NamespacedName]bool
+	doubtful    doubts
 }
 
 // Add adds the controller to m.
@@ -69,7 +66,7 @@ func Add(m *manager.Manager, opts Options) error {
 	c := &resourceClaims{
 		pods: pods.Lister(), podsByClaim: pods.Index(podclaims.ByClaim), podsByUse: pods.Index(podsByTemplate), podsAPI: client.For[*corev1.Pod](m.Conn()),
 		claims: claims.Lister(), claimsOfPod: claims.Index(claimsOfPod), claimsAPI: client.For[*resourcev1.ResourceClaim](m.Conn()),
-		templates: informers.For[*resourcev1.ResourceClaimTemplate](m.Informers()).Lister(), recorder: m.Recorder("resource_claim"), doubtful: map[types.NamespacedName]bool{},
+		templates: informers.For[*resourcev1.ResourceClaimTemplate](m.Informers()).Lister(), recorder: m.Recorder("resource_claim"),
 	}
 	o := controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}}
 	_, err := controllers.Add(m, "resourceclaim", reconcile.Func(c.reconcilePod), o,
@@ -119,45 +116,26 @@ var claimsOfPod = informers.DefineIndex("resourceclaim.pods", func(c *resourcev1
 	return nil
 })
 
-// ended reports whether a pod will not run any more.
-func ended(p *corev1.Pod) bool {
-	return p.HasEnded() || p.DeletionTimestamp != nil && p.Spec.NodeName == ""
-}
-
 // reconcilePod creates the claims of a pod, and reserves those it has for it.
 func (c *resourceClaims) reconcilePod(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	pod, err := c.pods.Get(req)
 	if err != nil || pod.DeletionTimestamp != nil || ended(pod) {
-		c.setDoubtful(req, false)
+		c.doubtful.set(req, false)
 		return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 	}
-	statuses, changed := make([]corev1.PodResourceClaimStatus, 0, len(pod.Spec.ResourceClaims)), false
-	for i := range pod.Spec.ResourceClaims {
-		entry := &pod.Spec.ResourceClaims[i]
-		if entry.ResourceClaimTemplateName == nil {
-			continue
-		}
-		before, known := podclaims.Name(pod, entry)
-		now := before
-		if !known || before != "" {
-			if now, err = c.provide(ctx, pod, entry, before); err != nil {
-				if apierrors.HasCause(err, "NamespaceTerminating") {
-					return reconcile.Result{}, nil // nothing more will come of this namespace
-				}
-				c.recorder.Eventf(pod, corev1.EventTypeWarning, "FailedResourceClaimCreation", "PodResourceClaim %s: %v", entry.Name, err)
-				return reconcile.Result{}, fmt.Errorf("PodResourceClaim %s: %w", entry.Name, err)
+	made := map[string]string{}
+	for _, entry := range wanted(pod) {
+		if made[entry.Name], err = c.provide(ctx, pod, entry); err != nil {
+			if apierrors.HasCause(err, "NamespaceTerminating") {
+				return reconcile.Result{}, nil // nothing more will come of this namespace
 			}
+			c.recorder.Eventf(pod, corev1.EventTypeWarning, "FailedResourceClaimCreation", "PodResourceClaim %s: %v", entry.Name, err)
+			return reconcile.Result{}, fmt.Errorf("PodResourceClaim %s: %w", entry.Name, err)
 		}
-		status := corev1.PodResourceClaimStatus{Name: entry.Name}
-		if now != "" {
-			status.ResourceClaimName = &now
-		}
-		statuses, changed = append(statuses, status), changed || now != before
 	}
-	if changed {
-		apply := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}, Status: corev1.PodStatus{ResourceClaimStatuses: statuses}}
-		if pod, err = c.podsAPI.Apply(ctx, apply, client.ApplyOptions{FieldManager: FieldManager, Force: true, Subresource: "status"}); err != nil {
-			return reconcile.Result{}, fmt.Errorf("write the names of claims: %w", err)
+	if statuses, changed := statusOf(pod, made); changed {
+		if pod, err = c.report(ctx, pod, statuses); err != nil {
+			return reconcile.Result{}, err
 		}
 	}
 	if pod.Spec.NodeName == "" {
@@ -166,125 +144,45 @@ func (c *resourceClaims) reconcilePod(ctx context.Context, req reconcile.Request
 	return reconcile.Result{}, c.reserve(ctx, pod)
 }
 
-// provide returns the name of the claim of an entry, which it creates if it is missing. have is the name in
-// the status of the pod.
-func (c *resourceClaims) provide(ctx context.Context, pod *corev1.Pod, entry *corev1.PodResourceClaim, have string) (string, error) {
-	if have != "" {
-		claim, err := c.claims.Get(types.NamespacedName{Namespace: pod.Namespace, Name: have})
-		if err == nil && metav1.IsControlledBy(claim, pod.UID) {
-			return have, nil
-		}
-		if err := apierrors.IgnoreNotFound(err); err != nil {
-			return "", err
-		}
-	}
-	claim, err := c.made(ctx, pod, entry)
-	if err != nil || claim != "" {
-		return claim, err
-	}
-	template, err := c.templates.Get(types.NamespacedName{Namespace: pod.Namespace, Name: *entry.ResourceClaimTemplateName})
+// reconcileClaim ends the reservations of pods that do not need a claim, and then what is not needed: its
+// allocation, its finalizer, and the claim itself if it was made for a pod.
+func (c *resourceClaims) reconcileClaim(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	claim, err := c.claims.Get(req)
 	if err != nil {
-		return "", fmt.Errorf("resource claim template %q: %w", *entry.ResourceClaimTemplateName, err)
+		return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 	}
-	spec := template.Spec
-	if spec.Annotations == nil {
-		spec.Annotations = map[string]string{}
+	remaining := make([]resourcev1.ResourceClaimConsumerReference, 0, len(claim.Status.ReservedFor))
+	for _, consumer := range claim.Status.ReservedFor {
+		needed, err := c.needed(ctx, claim.Namespace, consumer)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		if needed {
+			remaining = append(remaining, consumer)
+		}
 	}
-	spec.Annotations[resourcev1.PodResourceClaimAnnotation] = entry.Name
-	created, err := c.claimsAPI.Create(ctx, &resourcev1.ResourceClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, GenerateName: baseName(pod.Name, entry.Name), Labels: spec.Labels, Annotations: spec.Annotations,
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: podKind.Version, Kind: podKind.Kind, Name: pod.Name, UID: pod.UID, Controller: new(true)}}},
-		Spec: spec.Spec,
-	})
+	claim, err = c.release(ctx, claim, decide(claim, remaining))
+	if err != nil || claim == nil || len(remaining) > 0 {
+		return reconcile.Result{}, apierrors.IgnoreNotFound(err)
+	}
+	return reconcile.Result{}, c.deleteUnused(ctx, claim)
+}
+
+// needed reports whether a consumer may still use a claim. The copy of pods here may be older than the claim:
+// a pod that it does not have is looked for on the server.
+func (c *resourceClaims) needed(ctx context.Context, namespace string, consumer resourcev1.ResourceClaimConsumerReference) (bool, error) {
+	if consumer.APIGroup != "" || consumer.Resource != "pods" {
+		return true, nil
+	}
+	key := types.NamespacedName{Namespace: namespace, Name: consumer.Name}
+	pod, err := c.pods.Get(key)
+	if apierrors.IsNotFound(err) {
+		if pod, err = c.podsAPI.Get(ctx, key); apierrors.IsNotFound(err) {
+			return false, nil
+		}
+	}
 	if err != nil {
-		c.setDoubtful(pod.Key(), !refused(err))
-		return "", fmt.Errorf("create ResourceClaim: %w", err)
+		return false, err
 	}
-	return created.Name, nil
-}
-
-// made returns the name of a claim that was made for an entry, whose name could not be written to the pod.
-// The server lists the claims if one may have been created without a reply, because a second one would stay.
-func (c *resourceClaims) made(ctx context.Context, pod *corev1.Pod, entry *corev1.PodResourceClaim) (name string, err error) {
-	is := func(claim *resourcev1.ResourceClaim) bool {
-		if metav1.IsControlledBy(claim, pod.UID) && claim.Annotations[resourcev1.PodResourceClaimAnnotation] == entry.Name && claim.DeletionTimestamp == nil {
-			name = claim.Name
-		}
-		return name == ""
-	}
-	if err := c.claimsOfPod.View(string(pod.UID), is); err != nil || name != "" || !c.isDoubtful(pod.Key()) {
-		return name, err
-	}
-	for claim, err := range c.claimsAPI.All(ctx, client.ListOptions{Namespace: pod.Namespace}) {
-		if err != nil {
-			return "", err
-		}
-		if !is(claim) {
-			return name, nil
-		}
-	}
-	c.setDoubtful(pod.Key(), false)
-	return "", nil
-}
-
-func (c *resourceClaims) isDoubtful(pod types.NamespacedName) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.doubtful[pod]
-}
-
-func (c *resourceClaims) setDoubtful(pod types.NamespacedName, yes bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if yes {
-		c.doubtful[pod] = true
-	} else {
-		delete(c.doubtful, pod)
-	}
-}
-
-// refused reports whether a request has certainly changed nothing.
-func refused(err error) bool {
-	s, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok && s.ErrStatus.Code >= http.StatusBadRequest && s.ErrStatus.Code < http.StatusInternalServerError
-}
-
-// baseName is what the name of a claim begins with. Both parts are cut in proportion to their lengths where
-// five random characters would not fit into 63 otherwise.
-func baseName(pod, entry string) string {
-	const most = 57
-	whole := len(pod) + len(entry) + len("--")
-	if whole <= most {
-		return pod + "-" + entry + "-"
-	}
-	return pod[:len(pod)*most/whole] + "-" + entry[:len(entry)*most/whole]
-}
-
-// reserve enters a pod that is on a node in the allocated claims that it uses.
-func (c *resourceClaims) reserve(ctx context.Context, pod *corev1.Pod) error {
-	for i := range pod.Spec.ResourceClaims {
-		entry := &pod.Spec.ResourceClaims[i]
-		name, _ := podclaims.Name(pod, entry)
-		if name == "" {
-			continue
-		}
-		claim, err := c.claims.Get(types.NamespacedName{Namespace: pod.Namespace, Name: name})
-		if apierrors.IsNotFound(err) {
-			continue // its creation causes another reconcile
-		}
-		if err != nil {
-			return err
-		}
-		if entry.ResourceClaimTemplateName != nil && !metav1.IsControlledBy(claim, pod.UID) {
-			return fmt.Errorf("ResourceClaim %s was not created for pod %s (pod is not owner)", claim.Key(), pod.Key())
-		}
-		if claim.Status.Allocation == nil || podclaims.Reserved(claim, pod) || len(claim.Status.ReservedFor) >= resourcev1.ResourceClaimReservedForMaxSize {
-			continue
-		}
-		claim.Status.ReservedFor = append(claim.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID})
-		if _, err := c.claimsAPI.UpdateStatus(ctx, claim); err != nil {
-			return fmt.Errorf("reserve claim %s: %w", claim.Key(), err)
-		}
-	}
-	return nil
+	return pod.UID == consumer.UID && !ended(pod), nil
 }

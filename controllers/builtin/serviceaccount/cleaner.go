@@ -33,12 +33,23 @@ type CleanerOptions struct {
 // lookInterval is how often a token is looked at.
 const lookInterval = 24 * time.Hour
 
+// bySecret files pods under the secrets that they use.
+var bySecret = informers.DefineIndex("serviceaccount.secrets", func(p *corev1.Pod) []string {
+	var out []string
+	corev1.EachSecret(&p.Spec, func(name string) {
+		if key := p.Namespace + "/" + name; !slices.Contains(out, key) {
+			out = append(out, key)
+		}
+	})
+	return out
+})
+
 type cleaner struct {
 	unused     time.Duration
 	secrets    informers.Lister[*corev1.Secret]
 	secretsAPI *client.Client[*corev1.Secret]
 	accounts   informers.Lister[*corev1.ServiceAccount]
-	pods       informers.Lister[*corev1.Pod]
+	bySecret   informers.Index[*corev1.Pod]
 	configs    *client.Client[*corev1.ConfigMap]
 }
 
@@ -57,7 +68,7 @@ func AddCleaner(m *manager.Manager, opts CleanerOptions) error {
 		FieldSelector: fields.OneEqual("type", string(corev1.SecretTypeServiceAccountToken))})
 	c := &cleaner{
 		unused: opts.Unused, secrets: secrets.Lister(), secretsAPI: client.For[*corev1.Secret](m.Conn()),
-		accounts: informers.For[*corev1.ServiceAccount](m.Informers()).Lister(), pods: informers.For[*corev1.Pod](m.Informers()).Lister(),
+		accounts: informers.For[*corev1.ServiceAccount](m.Informers()).Lister(), bySecret: informers.For[*corev1.Pod](m.Informers()).Index(bySecret),
 		configs: client.For[*corev1.ConfigMap](m.Conn()),
 	}
 	_, err := controllers.Add(m, "legacy-serviceaccount-token-cleaner", reconcile.Func(c.reconcile), controllers.Options{},
@@ -70,74 +81,51 @@ func (c *cleaner) reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if err != nil || secret.DeletionTimestamp != nil {
 		return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 	}
+	s := &tokenState{secret: secret, unused: c.unused, now: time.Now().UTC()}
 	again := reconcile.Result{RequeueAfter: lookInterval}
-	now := time.Now().UTC()
-	if !unusedSince(secret, now.Add(-c.unused)) {
+	if !s.isOld() {
 		return again, nil
 	}
-	if kept, err := c.kept(ctx, secret, now); kept || err != nil {
+	if err := c.read(ctx, s); err != nil {
 		return again, err
 	}
-	since, err := time.Parse(time.DateOnly, secret.Labels[corev1.TokenInvalidSinceLabel])
-	switch {
-	case err != nil:
+	switch decide(s) {
+	case refuse:
 		next := codec.DeepCopy(secret)
 		if next.Labels == nil {
 			next.Labels = map[string]string{}
 		}
-		next.Labels[corev1.TokenInvalidSinceLabel] = now.Format(time.DateOnly)
-		_, err := client.PatchFrom(ctx, c.secretsAPI, secret, next, client.PatchFromOptions{Lock: true})
-		return again, apierrors.IgnoreNotFound(err)
-	case !before(since, now.Add(-c.unused)):
-		return again, nil
+		next.Labels[corev1.TokenInvalidSinceLabel] = s.now.Format(time.DateOnly)
+		_, err = client.PatchFrom(ctx, c.secretsAPI, secret, next, client.PatchFromOptions{Lock: true})
+	case remove:
+		err = c.secretsAPI.Delete(ctx, req, client.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &secret.ResourceVersion}})
+		again = reconcile.Result{}
 	}
-	err = c.secretsAPI.Delete(ctx, req, client.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &secret.ResourceVersion}})
-	return reconcile.Result{}, apierrors.IgnoreNotFound(err)
+	return again, apierrors.IgnoreNotFound(err)
 }
 
-// unusedSince reports whether a token was made and last used before a time. A day of the last use that cannot
-// be read may be any.
-func unusedSince(secret *corev1.Secret, t time.Time) bool {
-	if !secret.CreationTimestamp.Time.Before(t) {
-		return false
-	}
-	last, used := secret.Labels[corev1.TokenLastUsedLabel]
-	if !used {
-		return true
-	}
-	day, err := time.Parse(time.DateOnly, last)
-	return err == nil && before(day, t)
-}
-
-// before reports whether a day is before that of a time.
-func before(day, t time.Time) bool { return day.Before(t.UTC().Truncate(24 * time.Hour)) }
-
-// kept reports whether a token stays although it was not used: the use has not been recorded for long enough,
-// it was not made by Kubernetes, or a pod mounts it.
-func (c *cleaner) kept(ctx context.Context, secret *corev1.Secret, now time.Time) (bool, error) {
-	account, err := c.accounts.Get(types.NamespacedName{Namespace: secret.Namespace, Name: secret.Annotations[corev1.ServiceAccountNameKey]})
+// read completes the state of a token that may be unused.
+func (c *cleaner) read(ctx context.Context, s *tokenState) error {
+	key := types.NamespacedName{Namespace: s.secret.Namespace, Name: s.secret.Annotations[corev1.ServiceAccountNameKey]}
+	account, err := c.accounts.Get(key)
 	if err != nil {
-		return true, apierrors.IgnoreNotFound(err)
+		return apierrors.IgnoreNotFound(err)
 	}
-	if uid := secret.Annotations[corev1.ServiceAccountUIDKey]; uid != "" && uid != string(account.UID) ||
-		!slices.ContainsFunc(account.Secrets, func(r corev1.ObjectReference) bool { return r.Name == secret.Name }) {
-		return true, nil
+	s.account = account
+	users, err := c.bySecret.Keys(s.secret.Key().String())
+	if err != nil {
+		return err
 	}
-	mounted := false
-	err = c.pods.ViewAll(informers.ListOptions{Namespace: secret.Namespace}, func(p *corev1.Pod) bool {
-		corev1.EachSecret(&p.Spec, func(name string) { mounted = mounted || name == secret.Name })
-		return !mounted
-	})
-	if mounted || err != nil {
-		return true, err
+	s.mounted = len(users) > 0
+	if s.isKept() {
+		return nil
 	}
 	config, err := c.configs.Get(ctx, tracking)
 	if err != nil {
-		return true, fmt.Errorf("read since when the use of tokens is recorded: %w", err)
+		return fmt.Errorf("read since when the use of tokens is recorded: %w", err)
 	}
-	since, err := time.Parse(time.DateOnly, config.Data["since"])
-	if err != nil {
-		return true, errors.Join(errors.New("the use of tokens may not be recorded"), err)
+	if s.recorded, err = time.Parse(time.DateOnly, config.Data["since"]); err != nil {
+		return errors.Join(errors.New("the use of tokens may not be recorded"), err)
 	}
-	return now.Before(since.AddDate(0, 0, 1).Add(c.unused)), nil
+	return nil
 }

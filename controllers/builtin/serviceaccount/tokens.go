@@ -1,20 +1,9 @@
 package serviceaccount
 
 import (
-	"bytes"
 	"context"
 	"crypto"
-	"crypto/rsa"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/base64"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
-
-	// Signatures of every kind of key.
-	"github.com/go-jose/go-jose/v4"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -28,9 +17,6 @@ import (
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 	"github.com/keelson-dev/keelson/informers"
 )
-
-// tokenIssuer is the issuer of the tokens in secrets.
-const tokenIssuer = "kubernetes/serviceaccount"
 
 // TokenOptions are the options of the controller of tokens in secrets.
 type TokenOptions struct {
@@ -47,14 +33,23 @@ var byAccount = informers.DefineIndex("serviceaccount.tokens", func(s *corev1.Se
 	return []string{s.Namespace + "/" + s.Annotations[corev1.ServiceAccountNameKey]}
 })
 
+// byListed files service accounts under the secrets that they list.
+var byListed = informers.DefineIndex("serviceaccount.listed", func(a *corev1.ServiceAccount) []string {
+	var out []string
+	for i := range a.Secrets {
+		out = append(out, a.Namespace+"/"+a.Secrets[i].Name)
+	}
+	return out
+})
+
 type tokens struct {
 	secrets     informers.Lister[*corev1.Secret]
 	byAccount   informers.Index[*corev1.Secret]
 	secretsAPI  *client.Client[*corev1.Secret]
 	accounts    informers.Lister[*corev1.ServiceAccount]
+	byListed    informers.Index[*corev1.ServiceAccount]
 	accountsAPI *client.Client[*corev1.ServiceAccount]
-	signer      jose.Signer
-	rootCA      []byte
+	contents    contents
 }
 
 // AddTokens adds the controller "serviceaccount-token" to m. It writes tokens that do not expire into the
@@ -70,36 +65,15 @@ func AddTokens(m *manager.Manager, opts TokenOptions) error {
 	}
 	secrets := informers.For(m.Informers(), informers.Options[*corev1.Secret]{
 		FieldSelector: fields.OneEqual("type", string(corev1.SecretTypeServiceAccountToken))})
+	accounts := informers.For[*corev1.ServiceAccount](m.Informers())
 	t := &tokens{
 		secrets: secrets.Lister(), byAccount: secrets.Index(byAccount), secretsAPI: client.For[*corev1.Secret](m.Conn()),
-		accounts: informers.For[*corev1.ServiceAccount](m.Informers()).Lister(), accountsAPI: client.For[*corev1.ServiceAccount](m.Conn()),
-		signer: signer, rootCA: opts.RootCA,
+		accounts: accounts.Lister(), byListed: accounts.Index(byListed), accountsAPI: client.For[*corev1.ServiceAccount](m.Conn()),
+		contents: contents{signer: signer, rootCA: opts.RootCA},
 	}
 	_, err = controllers.Add(m, "serviceaccount-token", reconcile.Func(t.reconcile), controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}},
 		controllers.From(secrets, controllers.Self), controllers.Watches(t.ofAccount))
 	return err
-}
-
-// newSigner returns a signer whose key has the id that API servers know it by.
-func newSigner(key crypto.Signer) (jose.Signer, error) {
-	if key == nil {
-		return nil, errors.New("serviceaccount: TokenOptions.Key is required")
-	}
-	der, err := x509.MarshalPKIXPublicKey(key.Public())
-	if err != nil {
-		return nil, fmt.Errorf("serviceaccount: the key of tokens: %w", err)
-	}
-	id := sha256.Sum256(der)
-	algorithm := jose.ES256
-	if _, ok := key.Public().(*rsa.PublicKey); ok {
-		algorithm = jose.RS256
-	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm,
-		Key: jose.JSONWebKey{Key: key, KeyID: base64.RawURLEncoding.EncodeToString(id[:])}}, nil)
-	if err != nil {
-		return nil, fmt.Errorf("serviceaccount: the key of tokens: %w", err)
-	}
-	return signer, nil
 }
 
 // ofAccount returns the secrets of a service account that was created or deleted.
@@ -131,7 +105,7 @@ func (t *tokens) reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	changed, err := t.fill(secret, account)
+	changed, err := t.contents.fill(secret, account)
 	if err != nil || !changed {
 		return reconcile.Result{}, err
 	}
@@ -157,65 +131,11 @@ func (t *tokens) account(ctx context.Context, secret *corev1.Secret) (*corev1.Se
 	return a, nil
 }
 
-// fill completes a secret, in memory, and reports whether something was missing.
-func (t *tokens) fill(secret *corev1.Secret, account *corev1.ServiceAccount) (bool, error) {
-	changed := false
-	set := func(key string, value []byte) {
-		if secret.Data == nil {
-			secret.Data = map[string][]byte{}
-		}
-		secret.Data[key], changed = value, true
-	}
-	if len(t.rootCA) > 0 && !bytes.Equal(secret.Data[corev1.ServiceAccountRootCAKey], t.rootCA) {
-		set(corev1.ServiceAccountRootCAKey, t.rootCA)
-	}
-	if len(secret.Data[corev1.ServiceAccountNamespaceKey]) == 0 {
-		set(corev1.ServiceAccountNamespaceKey, []byte(secret.Namespace))
-	}
-	if len(secret.Data[corev1.ServiceAccountTokenKey]) == 0 {
-		token, err := t.sign(secret, account)
-		if err != nil {
-			return false, err
-		}
-		set(corev1.ServiceAccountTokenKey, []byte(token))
-	}
-	if secret.Annotations[corev1.ServiceAccountUIDKey] == "" {
-		secret.Annotations[corev1.ServiceAccountUIDKey], changed = string(account.UID), true
-	}
-	return changed, nil
-}
-
-// sign returns the token of an account in a secret.
-func (t *tokens) sign(secret *corev1.Secret, account *corev1.ServiceAccount) (string, error) {
-	claims, err := json.Marshal(map[string]string{
-		"iss":                                    tokenIssuer,
-		"sub":                                    "system:serviceaccount:" + account.Namespace + ":" + account.Name,
-		"kubernetes.io/serviceaccount/namespace": account.Namespace,
-		"kubernetes.io/serviceaccount/secret.name":          secret.Name,
-		"kubernetes.io/serviceaccount/service-account.name": account.Name,
-		"kubernetes.io/serviceaccount/service-account.uid":  string(account.UID),
-	})
-	if err != nil {
-		return "", err
-	}
-	signed, err := t.signer.Sign(claims)
-	if err != nil {
-		return "", fmt.Errorf("serviceaccount: sign the token in %s: %w", secret.Key(), err)
-	}
-	return signed.CompactSerialize()
-}
-
 // unlist removes a secret that was deleted from the service accounts that list it. Names of secrets that were
 // deleted while no process ran stay listed: they may as well be those of secrets yet to be created.
 func (t *tokens) unlist(ctx context.Context, secret types.NamespacedName) error {
 	is := func(ref corev1.ObjectReference) bool { return ref.Name == secret.Name }
-	var listed []*corev1.ServiceAccount
-	err := t.accounts.ViewAll(informers.ListOptions{Namespace: secret.Namespace}, func(a *corev1.ServiceAccount) bool {
-		if slices.ContainsFunc(a.Secrets, is) {
-			listed = append(listed, a)
-		}
-		return true
-	})
+	listed, err := t.byListed.Keys(secret.String())
 	if err != nil || len(listed) == 0 {
 		return err
 	}
@@ -224,7 +144,7 @@ func (t *tokens) unlist(ctx context.Context, secret types.NamespacedName) error 
 		return err
 	}
 	for _, a := range listed {
-		live, err := t.accountsAPI.Get(ctx, a.Key())
+		live, err := t.accountsAPI.Get(ctx, a)
 		if err == nil && slices.ContainsFunc(live.Secrets, is) {
 			live.Secrets = slices.DeleteFunc(live.Secrets, is)
 			_, err = t.accountsAPI.Update(ctx, live)
