@@ -14,6 +14,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/controllers/reconcile"
+	"github.com/keelson-dev/keelson/informers"
 )
 
 var podKind = corev1.GroupVersion.WithKind("Pod")
@@ -22,13 +24,27 @@ func claimName(set *appsv1.StatefulSet, template *corev1.PersistentVolumeClaim, 
 	return template.Name + "-" + podName(set, ordinal)
 }
 
-// ownsClaimName reports whether a name is one that set gives to claims.
-func ownsClaimName(set *appsv1.StatefulSet, name string) bool {
-	return slices.ContainsFunc(set.Spec.VolumeClaimTemplates, func(t corev1.PersistentVolumeClaim) bool {
-		rest, ok := strings.CutPrefix(name, t.Name+"-"+set.Name+"-")
-		_, err := strconv.ParseUint(rest, 10, 31)
-		return ok && err == nil
-	})
+// byClaimName files sets under what the names of their claims are without the ordinal.
+var byClaimName = informers.DefineIndex("statefulset.claims", func(set *appsv1.StatefulSet) []string {
+	var out []string
+	for i := range set.Spec.VolumeClaimTemplates {
+		out = append(out, set.Namespace+"/"+set.Spec.VolumeClaimTemplates[i].Name+"-"+set.Name)
+	}
+	return out
+})
+
+// ofDeletedClaim returns the sets that may have waited for the deletion of a claim to create another one.
+func (s *statefulSets) ofDeletedClaim(e informers.Event[*corev1.PersistentVolumeClaim]) []reconcile.Request {
+	i := strings.LastIndexByte(e.Key.Name, '-')
+	if e.Type != informers.Deleted || i < 0 {
+		return nil
+	}
+	if _, err := strconv.ParseUint(e.Key.Name[i+1:], 10, 31); err != nil {
+		return nil
+	}
+	// A set that cannot be read now is reconciled when it can.
+	keys, _ := s.byClaimName.Keys(e.Key.Namespace + "/" + e.Key.Name[:i])
+	return keys
 }
 
 // newClaims returns the claims of the pod with an ordinal, without owners.

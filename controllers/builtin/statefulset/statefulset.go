@@ -41,37 +41,23 @@ var kind = appsv1.GroupVersion.WithKind("StatefulSet")
 
 type statefulSets struct {
 	*podcontrol.Owners[*appsv1.StatefulSet]
-	history   *revisions.History[*appsv1.StatefulSet]
-	claims    informers.Lister[*corev1.PersistentVolumeClaim]
-	claimsAPI *client.Client[*corev1.PersistentVolumeClaim]
+	byClaimName informers.Index[*appsv1.StatefulSet]
+	history     *revisions.History[*appsv1.StatefulSet]
+	claims      informers.Lister[*corev1.PersistentVolumeClaim]
+	claimsAPI   *client.Client[*corev1.PersistentVolumeClaim]
 }
 
 // Add adds the controller to m.
 func Add(m *manager.Manager, opts Options) error {
 	s := &statefulSets{
-		Owners:    podcontrol.NewOwners(m, "statefulset", func(set *appsv1.StatefulSet) *metav1.LabelSelector { return set.Spec.Selector }),
-		history:   revisions.New[*appsv1.StatefulSet](m, "controller.kubernetes.io/hash"),
-		claims:    informers.For[*corev1.PersistentVolumeClaim](m.Informers()).Lister(),
-		claimsAPI: client.For[*corev1.PersistentVolumeClaim](m.Conn()),
+		Owners:      podcontrol.NewOwners(m, "statefulset", func(set *appsv1.StatefulSet) *metav1.LabelSelector { return set.Spec.Selector }),
+		byClaimName: informers.For[*appsv1.StatefulSet](m.Informers()).Index(byClaimName),
+		history:     revisions.New[*appsv1.StatefulSet](m, "controller.kubernetes.io/hash"),
+		claims:      informers.For[*corev1.PersistentVolumeClaim](m.Informers()).Lister(),
+		claimsAPI:   client.For[*corev1.PersistentVolumeClaim](m.Conn()),
 	}
 	return s.Register(m, opts.Concurrency, s.reconcile,
 		controllers.Reads[*appsv1.ControllerRevision](), controllers.Watches(s.ofDeletedClaim))
-}
-
-// ofDeletedClaim returns the sets that may have waited for the deletion of a claim to create another one.
-func (s *statefulSets) ofDeletedClaim(e informers.Event[*corev1.PersistentVolumeClaim]) []reconcile.Request {
-	if e.Type != informers.Deleted {
-		return nil
-	}
-	var out []reconcile.Request
-	// A set that cannot be read now is reconciled when it can.
-	_ = s.List.ViewAll(informers.ListOptions{Namespace: e.Key.Namespace}, func(set *appsv1.StatefulSet) bool {
-		if ownsClaimName(set, e.Key.Name) {
-			out = append(out, set.Key())
-		}
-		return true
-	})
-	return out
 }
 
 func (s *statefulSets) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
