@@ -3,7 +3,9 @@
 package quota
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -109,6 +111,18 @@ func InScope(obj metav1.Object, r corev1.ScopedResourceSelectorRequirement) bool
 		return r.ScopeName == corev1.ResourceQuotaScopeVolumeAttributesClass && selects(r, o.AttributesClasses())
 	}
 	return false
+}
+
+// ScopeKey returns a text that is the same for two objects of a kind only if each is in the scopes that the
+// other is in.
+func ScopeKey(obj metav1.Object) string {
+	switch o := obj.(type) {
+	case *corev1.Pod:
+		return fmt.Sprint(o.Spec.ActiveDeadlineSeconds != nil, bestEffort(o), crossNamespaceAffinity(o), o.Spec.PriorityClassName)
+	case *corev1.PersistentVolumeClaim:
+		return strings.Join(o.AttributesClasses(), ",")
+	}
+	return ""
 }
 
 func podInScope(pod *corev1.Pod, r corev1.ScopedResourceSelectorRequirement) bool {

@@ -7,6 +7,8 @@ package resourcequota
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -56,9 +58,22 @@ type quotas struct {
 	services informers.Lister[*corev1.Service]
 	claims   informers.Lister[*corev1.PersistentVolumeClaim]
 
+	tally tally
+
 	mu      sync.Mutex
 	counted map[schema.GroupResource]*informers.Informer[*metav1.PartialObjectMetadata]
+	looked  map[reconcile.Request]time.Time // when the objects of a quota were counted one by one
 }
+
+// The kinds whose objects use more than their number.
+const (
+	pods     = "pods"
+	services = "services"
+	claims   = "persistentvolumeclaims"
+)
+
+// byNamespace files objects of which nothing but the number matters.
+var byNamespace = informers.DefineIndex("resourcequota.namespace", func(o *metav1.PartialObjectMetadata) []string { return []string{o.Namespace} })
 
 // Add adds the controller to m.
 func Add(m *manager.Manager, opts Options) error {
@@ -74,29 +89,30 @@ func Add(m *manager.Manager, opts Options) error {
 		discovery: discovery.New(m.Conn(), discovery.Options{}), period: opts.ResyncPeriod,
 		pods: informers.For[*corev1.Pod](set).Lister(), services: informers.For[*corev1.Service](set).Lister(),
 		claims: informers.For[*corev1.PersistentVolumeClaim](set).Lister(), counted: map[schema.GroupResource]*informers.Informer[*metav1.PartialObjectMetadata]{},
+		tally: tally{of: map[string]*account{}}, looked: map[reconcile.Request]time.Time{},
 	}
 	c, err := controllers.Add(m, "resourcequota", reconcile.Func(q.reconcile), controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}},
 		controllers.For(func(e informers.Event[*corev1.ResourceQuota]) bool {
 			return e.Type == informers.Added || e.Type == informers.Updated && !codec.Equal(new(e.New().Spec.Hard), new(e.New().Status.Hard))
 		}),
-		controllers.Watches(func(e informers.Event[*corev1.Pod]) []reconcile.Request {
+		controllers.Watches(tallied(&q.tally, pods, func(e informers.Event[*corev1.Pod]) []reconcile.Request {
 			if e.Type == informers.Deleted || e.Type == informers.Updated && !quota.Charged(e.New()) && quota.Charged(e.Old()) {
 				return q.of(e.Key.Namespace)
 			}
 			return nil
-		}),
-		controllers.Watches(func(e informers.Event[*corev1.Service]) []reconcile.Request {
+		})),
+		controllers.Watches(tallied(&q.tally, services, func(e informers.Event[*corev1.Service]) []reconcile.Request {
 			if e.Type == informers.Deleted || e.Type == informers.Updated && (e.Old().Spec.Type != e.New().Spec.Type || len(e.Old().Spec.Ports) != len(e.New().Spec.Ports)) {
 				return q.of(e.Key.Namespace)
 			}
 			return nil
-		}),
-		controllers.Watches(func(e informers.Event[*corev1.PersistentVolumeClaim]) []reconcile.Request {
+		})),
+		controllers.Watches(tallied(&q.tally, claims, func(e informers.Event[*corev1.PersistentVolumeClaim]) []reconcile.Request {
 			if e.Type == informers.Deleted {
 				return q.of(e.Key.Namespace)
 			}
 			return nil
-		}))
+		})))
 	if err != nil {
 		return err
 	}
@@ -116,6 +132,9 @@ func (q *quotas) reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	// list, but not get.
 	live, err := q.client.List(ctx, client.ListOptions{Namespace: req.Namespace, FieldSelector: fields.OneEqual("metadata.name", req.Name)})
 	if err != nil || len(live.Items) == 0 {
+		if err == nil {
+			q.forget(req)
+		}
 		return reconcile.Result{}, err
 	}
 	rq := live.Items[0]
@@ -141,8 +160,7 @@ func (q *quotas) reconcile(ctx context.Context, req reconcile.Request) (reconcil
 
 // count adds up what the objects in a quota's scope use of what it limits.
 func (q *quotas) count(ctx context.Context, rq *corev1.ResourceQuota) (corev1.ResourceList, error) {
-	used := corev1.ResourceList{}
-	needs := map[schema.GroupResource]bool{}
+	used, needs := corev1.ResourceList{}, map[schema.GroupResource]bool{}
 	for name := range rq.Spec.Hard {
 		used[name] = resource.Quantity{} // reported even if nothing is used
 		needs[resourceOf(name)] = true
@@ -150,32 +168,15 @@ func (q *quotas) count(ctx context.Context, rq *corev1.ResourceQuota) (corev1.Re
 			needs[resourceClaims] = true
 		}
 	}
-	add := func(obj metav1.Object, usage func() corev1.ResourceList) {
-		if !quota.Matches(rq, obj) {
-			return
-		}
-		for name, n := range usage() {
-			if sum, limited := used[name]; limited {
-				sum.Add(n)
-				used[name] = sum
-			}
-		}
+	if err := q.sum(rq, needs, used); err != nil {
+		return nil, err
 	}
-	charge := func(kind string, obj metav1.Object) {
-		add(obj, func() corev1.ResourceList { return quota.Usage(kind, obj) })
-	}
-	in := informers.ListOptions{Namespace: rq.Namespace}
 	for gr := range needs {
 		var err error
-		switch gr {
-		case schema.GroupResource{Resource: "pods"}:
-			err = q.pods.ViewAll(in, func(p *corev1.Pod) bool { charge("pods", p); return true })
-		case schema.GroupResource{Resource: "services"}:
-			err = q.services.ViewAll(in, func(s *corev1.Service) bool { charge("services", s); return true })
-		case schema.GroupResource{Resource: "persistentvolumeclaims"}:
-			err = q.claims.ViewAll(in, func(c *corev1.PersistentVolumeClaim) bool { charge("persistentvolumeclaims", c); return true })
-		case resourceClaims:
-			err = q.chargeClaims(ctx, rq.Namespace, add)
+		switch {
+		case gr.Group == "" && slices.Contains([]string{pods, services, claims}, gr.Resource):
+		case gr == resourceClaims:
+			err = q.chargeClaims(ctx, rq, used)
 		default:
 			err = q.countObjects(ctx, gr, rq, used)
 		}
@@ -184,6 +185,74 @@ func (q *quotas) count(ctx context.Context, rq *corev1.ResourceQuota) (corev1.Re
 		}
 	}
 	return used, nil
+}
+
+// charge adds to used, of what it has, the usage of an object that is in the scopes of a quota.
+func charge(rq *corev1.ResourceQuota, used corev1.ResourceList, obj metav1.Object, usage corev1.ResourceList) {
+	if !quota.Matches(rq, obj) {
+		return
+	}
+	for name, n := range usage {
+		if sum, limited := used[name]; limited {
+			sum.Add(n)
+			used[name] = sum
+		}
+	}
+}
+
+// sum adds to used what pods, services and claims use: by the tally or, once in a period and while that does
+// not hold, one by one.
+func (q *quotas) sum(rq *corev1.ResourceQuota, needs map[schema.GroupResource]bool, used corev1.ResourceList) error {
+	by := func(each func(namespace, kind string, f func(metav1.Object, corev1.ResourceList)) error, used corev1.ResourceList) error {
+		for _, kind := range []string{pods, services, claims} {
+			if !needs[schema.GroupResource{Resource: kind}] {
+				continue
+			}
+			if err := each(rq.Namespace, kind, func(obj metav1.Object, usage corev1.ResourceList) { charge(rq, used, obj, usage) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if q.tally.holds(rq.Namespace) && !q.isDue(rq.Key()) {
+		return by(q.tally.each, used)
+	}
+	sums := maps.Clone(used)
+	if err := errors.Join(by(q.tally.each, sums), by(q.each, used)); err != nil {
+		return err
+	}
+	q.tally.compared(rq.Namespace, sameUsage(sums, used))
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.looked[rq.Key()] = time.Now()
+	return nil
+}
+
+// each calls f with the objects of a kind, one by one.
+func (q *quotas) each(namespace, kind string, f func(obj metav1.Object, used corev1.ResourceList)) error {
+	in := informers.ListOptions{Namespace: namespace}
+	switch kind {
+	case pods:
+		return q.pods.ViewAll(in, func(p *corev1.Pod) bool { f(p, quota.Usage(kind, p)); return true })
+	case services:
+		return q.services.ViewAll(in, func(s *corev1.Service) bool { f(s, quota.Usage(kind, s)); return true })
+	}
+	return q.claims.ViewAll(in, func(c *corev1.PersistentVolumeClaim) bool { f(c, quota.Usage(kind, c)); return true })
+}
+
+// isDue reports whether the objects of a quota are to be counted one by one.
+func (q *quotas) isDue(rq reconcile.Request) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	at, ok := q.looked[rq]
+	return !ok || time.Since(at) >= q.period
+}
+
+// forget ends with a quota.
+func (q *quotas) forget(rq reconcile.Request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.looked, rq)
 }
 
 // resourceOf is the resource whose objects count for a limit.
@@ -197,20 +266,21 @@ func resourceOf(name corev1.ResourceName) schema.GroupResource {
 	case slices.Contains([]string{"configmaps", "secrets", "replicationcontrollers", "resourcequotas"}, text):
 		return schema.GroupResource{Resource: text}
 	case text == "services" || strings.HasPrefix(text, "services."):
-		return schema.GroupResource{Resource: "services"}
+		return schema.GroupResource{Resource: services}
 	case text == "persistentvolumeclaims" || text == "requests.storage" || strings.Contains(text, ".storageclass.storage.k8s.io/"):
-		return schema.GroupResource{Resource: "persistentvolumeclaims"}
+		return schema.GroupResource{Resource: claims}
 	case strings.HasSuffix(text, corev1.ResourceClaimsPerClass):
 		return resourceClaims
 	}
-	return schema.GroupResource{Resource: "pods"}
+	return schema.GroupResource{Resource: pods}
 }
 
 var resourceClaims = resourcev1.GroupVersion.WithResource("resourceclaims").GroupResource()
 
 // chargeClaims charges the ResourceClaims of a namespace. Few clusters have any, so no copies of them and of
 // the device classes are kept: they are read when a quota that limits them is counted.
-func (q *quotas) chargeClaims(ctx context.Context, namespace string, add func(metav1.Object, func() corev1.ResourceList)) error {
+func (q *quotas) chargeClaims(ctx context.Context, rq *corev1.ResourceQuota, used corev1.ResourceList) error {
+	namespace := rq.Namespace
 	if inf, err := q.informer(ctx, resourceClaims); err != nil || inf == nil {
 		return err
 	}
@@ -222,7 +292,7 @@ func (q *quotas) chargeClaims(ctx context.Context, namespace string, add func(me
 	if err != nil {
 		return err
 	}
-	claims := quota.Claims{Classes: classes.Items,
+	inUse := quota.Claims{Classes: classes.Items,
 		Pod: func(name string) *corev1.Pod {
 			pod, err := q.pods.Get(types.NamespacedName{Namespace: namespace, Name: name})
 			if err != nil {
@@ -232,7 +302,7 @@ func (q *quotas) chargeClaims(ctx context.Context, namespace string, add func(me
 		},
 		Others: func() ([]*resourcev1.ResourceClaim, bool) { return all.Items, true }}
 	for _, c := range all.Items {
-		add(c, func() corev1.ResourceList { return claims.Usage(c) })
+		charge(rq, used, c, inUse.Usage(c))
 	}
 	return nil
 }
@@ -249,11 +319,7 @@ func (q *quotas) countObjects(ctx context.Context, gr schema.GroupResource, rq *
 	if err := inf.WaitForSync(ctx); err != nil {
 		return err
 	}
-	keys, err := inf.Lister().Keys(informers.ListOptions{Namespace: rq.Namespace})
-	if err != nil {
-		return err
-	}
-	n := int64(len(keys))
+	n := int64(inf.Index(byNamespace).Len(rq.Namespace))
 	for _, name := range []corev1.ResourceName{corev1.ResourceName(gr.Resource), corev1.ResourceName("count/" + gr.String())} {
 		if _, limited := used[name]; limited {
 			used[name] = resource.NewQuantity(n, resource.DecimalSI)
