@@ -28,11 +28,19 @@ func TestCreateRules(t *testing.T) {
 	})
 }
 
+// suspended is the status of a job that ran and was suspended.
+const suspended = `{"startTime":"2026-01-01T00:00:00Z","conditions":[{"type":"Suspended","status":"True"}]}`
+
 func TestUpdateRules(t *testing.T) {
 	apitest.Update(t, []apitest.Updated{
 		{Alter: [4]string{"job", "spec.parallelism", `5`, ""}},
 		{Alter: [4]string{"job", "spec.suspend", `true`, ""}},
 		{Setup: [][2]string{{"spec.suspend", "true"}}, Alter: [4]string{"job", "spec.template.spec.nodeSelector", `{"a":"b"}`, ""}},
+		{Setup: [][2]string{{"spec.suspend", "true"}}, Alter: [4]string{"job", "spec.template.spec.containers.0.resources", `{"requests":{"cpu":"2"}}`, ""}},
+		{Setup: [][2]string{{"spec.suspend", "true"}}, Alter: [4]string{"job", "spec.template.spec.containers.0.image", `"app:9"`, "spec.template.spec Invalid"}},
+		{Setup: [][2]string{{"spec.suspend", "true"}, {"status", suspended}}, Alter: [4]string{"job", "spec.template.spec.nodeSelector", `{"a":"b"}`, ""}},
+		{Setup: [][2]string{{"spec.suspend", "true"}, {"status", `{"startTime":"2026-01-01T00:00:00Z"}`}}, Alter: [4]string{"job", "spec.template.spec.nodeSelector", `{"a":"b"}`, "spec.template Invalid"}},
+		{Setup: [][2]string{{"spec.suspend", "true"}, {"status", `{"active":1}`}}, Alter: [4]string{"job", "spec.template.spec.nodeSelector", `{"a":"b"}`, "spec.template Invalid"}},
 		{Alter: [4]string{"job", "spec.template.spec.nodeSelector", `{"a":"b"}`, "spec.template Invalid"}},
 	})
 }

@@ -2,6 +2,7 @@ package batchv1
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
@@ -139,8 +140,9 @@ func validateJobSpec(s *JobSpec, p *path) validation.ErrorList {
 	return r.List()
 }
 
-// ValidateJobUpdate checks a change of a job: what it runs and how it counts stay. While it is
-// suspended and has not started, where its pods may run can change; an indexed job can be resized as a whole.
+// ValidateJobUpdate checks a change of a job: what it runs and how it counts stay. While it is suspended and
+// has no pods, where these may run and what they request can change; an indexed job can be resized as a
+// whole.
 func ValidateJobUpdate(j, old *Job) validation.ErrorList {
 	var r check.Report
 	r.Add(validateGenerated(j))
@@ -152,8 +154,8 @@ func ValidateJobUpdate(j, old *Job) validation.ErrorList {
 		check.Immutable(&r, p.Child("completions"), s.Completions, o.Completions)
 	}
 	check.Immutable(&r, p.Child("selector"), s.Selector, o.Selector)
-	template := s.Template
-	if o.Suspend != nil && *o.Suspend && old.Status.StartTime == nil {
+	template, rests := s.Template, rests(old)
+	if rests {
 		was := &o.Template
 		template.Spec.NodeSelector, template.Spec.Tolerations = was.Spec.NodeSelector, was.Spec.Tolerations
 		template.Spec.SchedulingGates = was.Spec.SchedulingGates
@@ -161,14 +163,41 @@ func ValidateJobUpdate(j, old *Job) validation.ErrorList {
 		if a := template.Spec.Affinity; a != nil || was.Spec.Affinity != nil {
 			template.Spec.Affinity = withNodeAffinityOf(a, was.Spec.Affinity)
 		}
+		template.Spec.Containers = withResourcesOf(template.Spec.Containers, was.Spec.Containers)
+		template.Spec.InitContainers = withResourcesOf(template.Spec.InitContainers, was.Spec.InitContainers)
 	}
-	check.Immutable(&r, p.Child("template"), template, o.Template)
+	if rests {
+		check.Immutable(&r, p.Child("template").Child("spec"), template.Spec, o.Template.Spec)
+	} else {
+		check.Immutable(&r, p.Child("template"), template, o.Template)
+	}
 	check.Immutable(&r, p.Child("completionMode"), s.CompletionMode, o.CompletionMode)
 	check.Immutable(&r, p.Child("podFailurePolicy"), s.PodFailurePolicy, o.PodFailurePolicy)
 	check.Immutable(&r, p.Child("backoffLimitPerIndex"), s.BackoffLimitPerIndex, o.BackoffLimitPerIndex)
 	check.Immutable(&r, p.Child("managedBy"), s.ManagedBy, o.ManagedBy)
 	check.Immutable(&r, p.Child("successPolicy"), s.SuccessPolicy, o.SuccessPolicy)
 	return r.List()
+}
+
+// rests reports whether a job is suspended and has no pods: it never had any, or the controller has said that
+// it is suspended.
+func rests(j *Job) bool {
+	noted := slices.ContainsFunc(j.Status.Conditions, func(c JobCondition) bool { return c.Type == JobSuspended && c.Status == corev1.ConditionTrue })
+	return j.Spec.Suspend != nil && *j.Spec.Suspend && (j.Status.StartTime == nil || noted) && j.Status.Active == 0
+}
+
+// withResourcesOf returns containers with the resources of those that had their names in their places.
+func withResourcesOf(containers, was []corev1.Container) []corev1.Container {
+	if len(containers) != len(was) {
+		return containers
+	}
+	out := slices.Clone(containers)
+	for i := range out {
+		if out[i].Name == was[i].Name {
+			out[i].Resources = was[i].Resources
+		}
+	}
+	return out
 }
 
 // withNodeAffinityOf is a with was's node affinity.

@@ -14,6 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/policyv1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/builtin/garbagecollector"
 	"github.com/keelson-dev/keelson/controllers/builtin/job"
@@ -337,6 +338,11 @@ func TestSuspendAndResume(t *testing.T) {
 		require.Zero(t, get(c).Status.Active)
 		require.Nil(t, get(c).Status.StartTime)
 		require.Zero(t, get(c).Status.Failed, "pods that were not wanted any more did not fail")
+		require.Nil(t, get(c).Status.StartTime)
+		controllertest.Update(c, "default", "work", func(j *batchv1.Job) { // as a queue of Jobs does
+			j.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "pool", Operator: corev1.TolerationOpExists}}
+			j.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Mi")}
+		})
 		suspend(false)
 		resumed := time.Now()
 		c.Sleep(time.Minute)
