@@ -77,8 +77,9 @@ type Spec struct {
 	Stage Stage
 	// Default is whether the feature is on if it is not set.
 	Default bool
-	// LockToDefault refuses any other setting.
+	// LockToDefault refuses any other setting. LockReason, which may be empty, is the end of that error.
 	LockToDefault bool
+	LockReason    string
 }
 
 // Status is a feature as it is now.
@@ -191,7 +192,11 @@ func (g *Gate) replace(emulated Version, more map[Feature]bool) error {
 		case !ok:
 			errs = append(errs, fmt.Errorf("unrecognized feature gate: %s", name))
 		case s.LockToDefault && settings[name] != s.Default:
-			errs = append(errs, fmt.Errorf("cannot set feature gate %s to %v, feature is locked to %v", name, settings[name], s.Default))
+			err := fmt.Errorf("cannot set feature gate %s to %v, feature is locked to %v", name, settings[name], s.Default)
+			if s.LockReason != "" {
+				err = fmt.Errorf("%w: %s", err, s.LockReason)
+			}
+			errs = append(errs, err)
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

@@ -96,6 +96,13 @@ func TestAdd(t *testing.T) {
 	require.Error(t, g.Add(map[featuregate.Feature][]featuregate.Spec{featuregate.AllBeta: {{Since: v34}}}))
 }
 
+func TestLockReason(t *testing.T) {
+	g := featuregate.New(v36)
+	require.NoError(t, g.Add(map[featuregate.Feature][]featuregate.Spec{"Fixed": {{Since: v34, LockToDefault: true, LockReason: "it is not here"}}}))
+	require.EqualError(t, g.Set("Fixed=true"), "cannot set feature gate Fixed to true, feature is locked to false: it is not here")
+	require.NoError(t, g.Set("Fixed=false"))
+}
+
 func TestFlag(t *testing.T) {
 	g := gate(t, v36)
 	f := flag.NewFlagSet("x", flag.ContinueOnError)

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -22,11 +21,9 @@ import (
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/examples/internal/accounts"
 	"github.com/keelson-dev/keelson/examples/internal/component"
+	"github.com/keelson-dev/keelson/examples/internal/kubefeatures"
 	"github.com/keelson-dev/keelson/store/authn"
 )
-
-// deviceTaints is the feature of the controller that evicts pods from devices with taints.
-const deviceTaints featuregate.Feature = "DRADeviceTaints"
 
 func main() { component.Exit("kube-controller-manager", run(os.Args[1:])) }
 
@@ -35,6 +32,7 @@ type options struct {
 	component.Options
 	builtin     builtin.Options
 	gates       *featuregate.Gate
+	needs       map[featuregate.Feature][]featuregate.Feature
 	nodes       ranges
 	migration   migration
 	noCollector bool
@@ -64,18 +62,25 @@ func newOptions() (*options, *pflag.FlagSet, error) {
 	o.nodes.flags(f)
 	o.migration.flags(f)
 	o.Configz = func() map[string]any { return o.configz(f) }
-	o.gates = featuregate.New(featuregate.MajorMinor(1, 36))
-	err := o.gates.Add(features)
-	f.Var(o.gates, "feature-gates", "features to switch, as name=true,...: DRADeviceTaints, which the device-taint-eviction-controller needs, and those of kinds that API servers serve if they are switched on: "+gatedUsage())
+	var err error
+	if o.gates, o.needs, err = newFeatures(); err != nil {
+		return o, f, err
+	}
+	f.Var(o.gates, "feature-gates", "features to switch, as name=true,...: "+switched()+"; others have one value here, or concern other components and have no effect")
 	component.Fix(f, fixedFlags)
 	component.NoEffect(f, ignoredFlags)
 	component.Refuse(f, refusedFlags)
-	return o, f, err
+	return o, f, nil
 }
 
 // complete reads the files that the flags name.
 func (o *options) complete() (err error) {
 	c := &o.builtin
+	if err := o.gates.CheckNeeds(o.needs); err != nil {
+		return fmt.Errorf("--feature-gates: %w", err)
+	}
+	o.Collectors = append(o.Collectors, kubefeatures.Metric(o.gates))
+	o.Coordinated, c.UnusedClaims = o.gates.Enabled(coordinated), o.gates.Enabled(unusedClaims)
 	for _, g := range api.AllGated() {
 		if o.gates.Enabled(featuregate.Feature(g.Feature)) {
 			c.Gated = append(c.Gated, g.Feature)
@@ -118,37 +123,6 @@ func (o *options) complete() (err error) {
 		c.Signing.Cert, c.Signing.Key = pair.Leaf, pair.PrivateKey.(crypto.Signer)
 	}
 	return nil
-}
-
-// features are the features of Kubernetes that can be set.
-var features = map[featuregate.Feature][]featuregate.Spec{
-	deviceTaints: {
-		{Since: featuregate.MajorMinor(1, 33), Stage: featuregate.Alpha}, {Since: featuregate.MajorMinor(1, 36), Stage: featuregate.Beta, Default: true},
-	},
-	"ClusterTrustBundle": {
-		{Since: featuregate.MajorMinor(1, 27), Stage: featuregate.Alpha}, {Since: featuregate.MajorMinor(1, 33), Stage: featuregate.Beta},
-	},
-	"PodCertificateRequest": {
-		{Since: featuregate.MajorMinor(1, 34), Stage: featuregate.Alpha}, {Since: featuregate.MajorMinor(1, 35), Stage: featuregate.Beta},
-	},
-	"GenericWorkload": {{Since: featuregate.MajorMinor(1, 35), Stage: featuregate.Alpha}},
-	"DRADeviceTaintRules": {
-		{Since: featuregate.MajorMinor(1, 35), Stage: featuregate.Alpha}, {Since: featuregate.MajorMinor(1, 36), Stage: featuregate.Beta},
-	},
-	"StorageVersionAPI":     {{Since: featuregate.MajorMinor(1, 20), Stage: featuregate.Alpha}},
-	"DRAResourcePoolStatus": {{Since: featuregate.MajorMinor(1, 36), Stage: featuregate.Alpha}},
-	"StorageVersionMigrator": {
-		{Since: featuregate.MajorMinor(1, 30), Stage: featuregate.Alpha}, {Since: featuregate.MajorMinor(1, 35), Stage: featuregate.Beta},
-	},
-}
-
-// gatedUsage lists the features of kinds that are not always served.
-func gatedUsage() string {
-	var out []string
-	for _, g := range api.AllGated() {
-		out = append(out, g.Feature+" ("+g.GroupVersion.String()+")")
-	}
-	return strings.Join(out, ", ")
 }
 
 func parse(args []string) (*options, error) {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/keelson-dev/keelson/apimachinery/featuregate"
 )
 
@@ -71,19 +69,4 @@ func features() *featuregate.Gate {
 		panic(err) // the table above is wrong
 	}
 	return g
-}
-
-// featureMetric is which features are on, and how far they have come: settings do not change while the
-// program runs.
-func featureMetric(g *featuregate.Gate) prometheus.Collector {
-	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubernetes_feature_enabled", Help: "Whether a feature is on, and how far it has come."},
-		[]string{"name", "stage"})
-	for _, f := range g.All() {
-		on := 0.0
-		if f.Enabled {
-			on = 1
-		}
-		v.WithLabelValues(string(f.Feature), string(f.Stage)).Set(on)
-	}
-	return v
 }

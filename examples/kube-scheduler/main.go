@@ -15,6 +15,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/scheduler"
 	"github.com/keelson-dev/keelson/examples/internal/component"
+	"github.com/keelson-dev/keelson/examples/internal/kubefeatures"
 	"github.com/keelson-dev/keelson/examples/internal/schedulerconfig"
 )
 
@@ -63,7 +64,7 @@ func run(args []string) error {
 		return os.WriteFile(o.writeTo, data, 0o644)
 	}
 	measured := newMetrics(opts.PodGroups)
-	opts.Metrics, o.Collectors = measured.functions(), append(measured.all, featureMetric(o.gates))
+	opts.Metrics, o.Collectors = measured.functions(), append(measured.all, kubefeatures.Metric(o.gates))
 	ctx, stop := component.Context()
 	defer stop()
 	return o.Run(ctx, o.Logger(), func(_ client.Conn, m *manager.Manager) error {

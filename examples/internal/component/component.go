@@ -35,6 +35,7 @@ import (
 	"github.com/keelson-dev/keelson/examples/internal/flagname"
 	"github.com/keelson-dev/keelson/informers"
 	"github.com/keelson-dev/keelson/leaderelection"
+	"github.com/keelson-dev/keelson/leaderelection/candidate"
 	"github.com/keelson-dev/keelson/leaderelection/leaselock"
 )
 
@@ -51,6 +52,9 @@ type Options struct {
 	LeaderElect                               bool
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 	LeaseNamespace, LeaseName                 string
+	// Coordinated has the API server choose the holder of the lease among those that have a LeaseCandidate,
+	// which it must serve (see package candidate).
+	Coordinated bool
 
 	BindAddress string
 	SecurePort  int
@@ -174,12 +178,24 @@ func (o *Options) Run(ctx context.Context, log *slog.Logger, build func(conn cli
 	o.profile()
 	mo := manager.Options{Logger: log, Monitor: measured, Grace: o.Grace, Informers: informers.SetOptions{Metrics: measured.Informers()}}
 	recorder := events.New(conn, events.Options{Component: o.Name, Logger: log})
+	var stand *candidate.Candidate
 	if o.LeaderElect {
-		if mo.Elector, err = o.elector(conn, o.LeaseName, recorder, measured, log); err != nil {
+		e, err := o.elector(conn, o.LeaseName, o.Coordinated, recorder, measured, log)
+		if err != nil {
 			return err
+		}
+		mo.Elector = e
+		if o.Coordinated {
+			key := types.NamespacedName{Namespace: o.LeaseNamespace, Name: e.Identity()}
+			if stand, err = candidate.New(conn, key, o.LeaseName, candidate.Options{BinaryVersion: release + ".0", Logger: log}); err != nil {
+				return err
+			}
 		}
 	}
 	m := manager.New(conn, mo)
+	if stand != nil {
+		m.AddWithoutLeaderElection("lease candidate", stand)
+	}
 	m.AddWithoutLeaderElection("events of leader election", recorder)
 	if err := build(conn, m); err != nil {
 		return err
@@ -195,14 +211,14 @@ func (o *Options) Run(ctx context.Context, log *slog.Logger, build func(conn cli
 }
 
 // elector returns the elector of a lease.
-func (o *Options) elector(conn client.Conn, lease string, recorder *events.Recorder, measured *metrics.Metrics, log *slog.Logger) (*leaderelection.Elector, error) {
+func (o *Options) elector(conn client.Conn, lease string, coordinated bool, recorder *events.Recorder, measured *metrics.Metrics, log *slog.Logger) (*leaderelection.Elector, error) {
 	lock := leaselock.New(conn, types.NamespacedName{Namespace: o.LeaseNamespace, Name: lease}, leaselock.Options{
 		Event: func(lease *coordinationv1.Lease, reason, message string) {
 			recorder.Event(lease, events.Normal, reason, message)
 		},
 	})
 	e, err := leaderelection.New(lock, leaderelection.Options{
-		LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod, Logger: log,
+		LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod, Logger: log, Coordinated: coordinated,
 		OnNewLeader: func(identity string) { log.Info("new leader", "lease", lease, "identity", identity) },
 		Metrics:     measured.Leader(lease),
 	})
@@ -215,7 +231,7 @@ func (o *Options) elector(conn client.Conn, lease string, recorder *events.Recor
 // Under returns a view of m, the manager that Run made, whose runnables need a second lease, which is taken
 // only while m leads. The function that Run calls may call it.
 func (o *Options) Under(m *manager.Manager, lease string) (*manager.Manager, error) {
-	e, err := o.elector(m.Conn(), lease, m.Recorder(o.Name), m.Monitor().(*metrics.Metrics), m.Logger())
+	e, err := o.elector(m.Conn(), lease, false, m.Recorder(o.Name), m.Monitor().(*metrics.Metrics), m.Logger())
 	if err != nil {
 		return nil, err
 	}
