@@ -120,3 +120,15 @@ func TestSigner(t *testing.T) {
 		require.Equal(t, map[string]string{content: "two", "note": "x"}, info(c))
 	})
 }
+
+// The ConfigMap cluster-info is signed with each token, so that a machine that has one can trust it.
+func ExampleAddSigner() {
+	synctest.Test(new(testing.T), func(t *testing.T) { // in a test: its own t
+		c := start(t, "bootstrap-signer", AddSigner)
+		controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("kube-public", "cluster-info"), Data: map[string]string{"kubeconfig": "text"}})
+		token(c, "a", nil)
+		c.Settle()
+		fmt.Println("signed:", info(c)["jws-kubeconfig-a00000"] != "")
+	})
+	// Output: signed: true
+}

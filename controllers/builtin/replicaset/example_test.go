@@ -36,3 +36,20 @@ func Example() {
 	// the same: false
 	// pods: 3
 }
+
+// A ReplicationController has pods as a ReplicaSet has them; its selector is that of its template by default.
+func ExampleAddReplicationControllers() {
+	synctest.Test(new(testing.T), func(t *testing.T) { // in a test: its own t
+		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{
+			func(m *manager.Manager) error { return replicaset.AddReplicationControllers(m, replicaset.Options{}) },
+		}})
+		rc := &corev1.ReplicationController{ObjectMeta: controllertest.Name("default", "web")}
+		rc.Spec.Replicas, rc.Spec.Template = new(int32(2)), &corev1.PodTemplateSpec{}
+		rc.Spec.Template.Labels = map[string]string{"app": "web"}
+		rc.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "app:1"}}
+		controllertest.Create(c, rc)
+		c.Settle()
+		fmt.Println("pods:", len(controllertest.List[*corev1.Pod](c, "default")))
+	})
+	// Output: pods: 2
+}
