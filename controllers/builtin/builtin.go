@@ -62,8 +62,9 @@ import (
 // Options of the controllers.
 type Options struct {
 	// Controllers names those to add: "*" is all but bootstrap-signer-controller, selinux-warning-controller
-	// and token-cleaner-controller, "-name" excludes one, and the ending -controller may be left out. Nil
-	// means "*".
+	// and token-cleaner-controller, "-name" excludes one, and the ending -controller may be left out. The
+	// names of the controllers of cloud providers are accepted and select none: those are in package cloud.
+	// Nil means "*".
 	Controllers []string
 	// RootCA is published in every namespace and, where ClusterTrustBundles are served, in one; empty
 	// publishes nothing.
@@ -319,9 +320,16 @@ var aliases = map[string]string{
 	"pvc-protection":                       "persistentvolumeclaim-protection-controller",
 	"resource-claim-controller":            "resourceclaim-controller",
 	"root-ca-cert-publisher":               "root-ca-certificate-publisher-controller",
+	"route":                                "node-route-controller",
+	"service":                              "service-lb-controller",
 	"storage-version-gc":                   "storageversion-garbage-collector-controller",
+	"svm":                                  "storage-version-migrator-controller",
 	"tokencleaner":                         "token-cleaner-controller",
 }
+
+// ofClouds are the controllers that kube-controller-manager has only with a built-in cloud provider, of which
+// there are none any more.
+var ofClouds = []string{"cloud-node-lifecycle-controller", "node-route-controller", "service-lb-controller"}
 
 // Names returns the names of all controllers.
 func Names() []string {
@@ -408,8 +416,11 @@ func selection(list []string) (map[string]bool, error) {
 		}
 		name, off := strings.CutPrefix(item, "-")
 		name = cmp.Or(aliases[name], name)
-		if !slices.Contains(names, name) {
+		if !slices.Contains(names, name) && !slices.Contains(ofClouds, name) {
 			name += "-controller"
+		}
+		if slices.Contains(ofClouds, name) {
+			continue
 		}
 		if !slices.Contains(names, name) {
 			return nil, fmt.Errorf("%q is not a controller; known are %s", item, strings.Join(names, ", "))

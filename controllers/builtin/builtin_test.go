@@ -141,6 +141,28 @@ func TestAccountsHaveRoles(t *testing.T) {
 	require.ErrorContains(t, err, "job-controller: no connection")
 }
 
+// The names that kube-controller-manager 1.36 takes beside those without -controller, each with the
+// controller.
+func TestEarlierNames(t *testing.T) {
+	for earlier, name := range map[string]string{"attachdetach": "persistentvolume-attach-detach", "bootstrapsigner": "bootstrap-signer", "csrapproving": "certificatesigningrequest-approving",
+		"csrcleaner": "certificatesigningrequest-cleaner", "csrsigning": "certificatesigningrequest-signing", "endpoint": "endpoints", "endpointslicemirroring": "endpointslice-mirroring",
+		"garbagecollector": "garbage-collector-controller", "horizontalpodautoscaling": "horizontal-pod-autoscaler", "legacy-service-account-token-cleaner": "legacy-serviceaccount-token-cleaner",
+		"nodeipam": "node-ipam", "nodelifecycle": "node-lifecycle", "podgc": "pod-garbage-collector", "pv-protection": "persistentvolume-protection",
+		"pvc-protection": "persistentvolumeclaim-protection", "resource-claim-controller": "resourceclaim", "root-ca-cert-publisher": "root-ca-certificate-publisher",
+		"storage-version-gc": "storageversion-garbage-collector", "svm": "storage-version-migrator", "tokencleaner": "token-cleaner"} {
+		opts := everything(t)
+		opts.Controllers = []string{earlier}
+		got, err := added(t, opts)
+		require.NoError(t, err)
+		require.Contains(t, got, name, earlier)
+	}
+	for _, name := range []string{"service", "route", "cloud-node-lifecycle", "service-lb-controller", "node-route-controller", "cloud-node-lifecycle-controller"} {
+		got, err := added(t, builtin.Options{Controllers: []string{"job", name, "-" + name}})
+		require.NoError(t, err)
+		require.Equal(t, []string{"job", "job-orphans"}, got, "no cloud provider is built in")
+	}
+}
+
 func TestSelection(t *testing.T) {
 	for _, c := range []struct {
 		controllers []string

@@ -272,10 +272,7 @@ var clusterRestarts = []restart{
 	{controller: "podgroup-protection-controller",
 		before: func(c *controllertest.Cluster) {
 			for _, name := range []string{"free", "used"} {
-				g := &schedulingv1alpha2.PodGroup{ObjectMeta: controllertest.Name("default", name)}
-				g.Finalizers = []string{schedulingv1alpha2.Finalizer}
-				g.Spec.SchedulingPolicy.Basic = &schedulingv1alpha2.BasicSchedulingPolicy{}
-				controllertest.Create(c, g)
+				createGroup(c, name)
 			}
 			p := &corev1.Pod{ObjectMeta: controllertest.Name("default", "web"), Spec: podTemplate().Spec}
 			p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new("used")}

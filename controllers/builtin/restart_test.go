@@ -339,13 +339,7 @@ var restarts = []restart{
 			j := work()
 			j.Spec.TTLSecondsAfterFinished = new(int32(10))
 			controllertest.Create(c, j)
-			controllertest.UpdateStatus(c, "default", "work", func(j *batchv1.Job) {
-				now := metav1.Now()
-				j.Status.StartTime, j.Status.CompletionTime, j.Status.UncountedTerminatedPods = &now, &now, &batchv1.UncountedTerminatedPods{}
-				for _, typ := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobComplete} {
-					j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: typ, Status: corev1.ConditionTrue, LastTransitionTime: now})
-				}
-			})
+			finish(c, "work")
 		},
 		state: func(c *controllertest.Cluster) []string {
 			return list(c, "default", func(j *batchv1.Job) any { return j.Finalizers })
@@ -577,13 +571,7 @@ var restarts = []restart{
 			rs.Spec.Selector = &metav1.LabelSelector{MatchLabels: rs.Spec.Template.Labels}
 			controllertest.Create(c, rs)
 			controllertest.UpdateStatus(c, "default", "web", func(rs *appsv1.ReplicaSet) { rs.Status.Replicas = 1 })
-			h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: controllertest.Name("default", "web")}
-			h.Spec.ScaleTargetRef = autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web"}
-			h.Spec.MaxReplicas = 3
-			h.Spec.Metrics = []autoscalingv2.MetricSpec{{Type: autoscalingv2.ExternalMetricSourceType, External: &autoscalingv2.ExternalMetricSource{
-				Metric: autoscalingv2.MetricIdentifier{Name: "queue"},
-				Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: new(resource.MustParse("10"))}}}}
-			controllertest.Create(c, h)
+			createAutoscaler(c, "web")
 		},
 		state: func(c *controllertest.Cluster) []string {
 			return append(list(c, "default", func(rs *appsv1.ReplicaSet) any { return *rs.Spec.Replicas }),
@@ -725,14 +713,20 @@ func bootstrapToken(id, expiration string) *corev1.Secret {
 	return s
 }
 
-// histories are those of all controllers, with the options that they need.
-func histories(t *testing.T) ([]restart, builtin.Options) {
+// withWork are options with which every controller has work to do.
+func withWork(t testing.TB) builtin.Options {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
-	opts := builtin.Options{TokenKey: key, UnusedTokens: 24 * time.Hour, RootCA: rootCA(), Gated: gated(), HorizontalPodAutoscaler: horizontalpodautoscaler.Options{Metrics: queueLength{}}, NodeIPAM: nodeipam.Options{ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}}}
 	authority, err := certs.NewAuthority("signer")
 	require.NoError(t, err)
-	opts.Signing = certificates.SigningOptions{Cert: authority.Cert, Key: authority.Key}
+	return builtin.Options{TokenKey: key, UnusedTokens: 24 * time.Hour, RootCA: rootCA(), Gated: gated(), HorizontalPodAutoscaler: horizontalpodautoscaler.Options{Metrics: queueLength{}},
+		NodeIPAM: nodeipam.Options{ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
+		Signing:  certificates.SigningOptions{Cert: authority.Cert, Key: authority.Key}}
+}
+
+// histories are those of all controllers, with the options that they need.
+func histories(t *testing.T) ([]restart, builtin.Options) {
+	opts := withWork(t)
 	all := slices.Concat(restarts, clusterRestarts)
 	for _, name := range builtin.Names() {
 		if name == "persistentvolume-expander-controller" || name == "selinux-warning-controller" {
