@@ -117,7 +117,7 @@ var gated = map[string]struct {
 	account string
 	rules   []rbacv1.PolicyRule
 }{
-	"certificates.k8s.io:podcertificaterequests": {"podcertificaterequestcleaner", on(verbs("delete,get,list,watch"), "certificates.k8s.io:podcertificaterequests")},
+	certificateRequests: {"podcertificaterequestcleaner", on(verbs("delete,get,list,watch"), certificateRequests)},
 	trustBundles: {"kube-apiserver-serving-clustertrustbundle-publisher", rules(named(on(verbs("attest"), "certificates.k8s.io:signers"), "kubernetes.io/kube-apiserver-serving"),
 		on(verbs("create,update,delete,list,watch"), trustBundles))},
 	"internal.apiserver.k8s.io:storageversions": {"storage-version-garbage-collector", rules(on(read, "coordination.k8s.io:leases"),
@@ -132,6 +132,9 @@ var gated = map[string]struct {
 
 // trustBundles are what a node may read, as every service account may.
 const trustBundles = "certificates.k8s.io:clustertrustbundles"
+
+// certificateRequests are the certificates that nodes request for pods.
+const certificateRequests = "certificates.k8s.io:podcertificaterequests"
 
 const podGroups = "scheduling.k8s.io:podgroups"
 

@@ -18,6 +18,8 @@ type Node struct {
 	graph *NodeGraph
 	ready func() bool
 	rules []rbacv1.PolicyRule
+	// certificates is set if PodCertificateRequests are served.
+	certificates bool
 }
 
 // NewNode makes an authorizer by graph. While ready, which may be nil, returns false the graph does not hold
@@ -29,8 +31,11 @@ func NewNode(graph *NodeGraph, ready func() bool) *Node {
 // AddGated adds what nodes may do with a resource that is not always served, for a server that serves it. It
 // must not be called while n is in use.
 func (n *Node) AddGated(group, resource string) {
-	if group+":"+resource == trustBundles {
+	switch group + ":" + resource {
+	case trustBundles:
 		n.rules = append(n.rules, readTrustBundles()...)
+	case certificateRequests:
+		n.certificates = true
 	}
 }
 
@@ -90,6 +95,10 @@ func (n *Node) resource(node string, a *Attributes) (allowed bool, why string, d
 		case "resourceslices":
 			allowed, why = n.slices(node, a)
 			decided = true
+		}
+	case "certificates.k8s.io":
+		if decided = n.certificates && a.Resource == "podcertificaterequests"; decided {
+			allowed, why = n.requests(node, a)
 		}
 	}
 	return allowed, why, decided
@@ -218,6 +227,25 @@ func (n *Node) slices(node string, a *Attributes) (bool, string) {
 		return false, "can only list/watch/deletecollection resourceslices with nodeName field selector"
 	}
 	return false, "only the following verbs are allowed for a ResourceSlice: get, watch, list, create, update, patch, delete, deletecollection"
+}
+
+// requests is about PodCertificateRequests.
+func (n *Node) requests(node string, a *Attributes) (bool, string) {
+	if a.Subresource != "" {
+		return false, "nodes may not access the status subresource of PodCertificateRequests"
+	}
+	switch a.Verb {
+	case "create":
+		return true, "" // NodeRestriction sees for which node and pod
+	case "get":
+		return n.get(node, certificateRequestObject, a)
+	case "list", "watch":
+		if a.requiresField("spec.nodeName", node) {
+			return true, ""
+		}
+		return false, "can only list/watch podcertificaterequests with nodeName field selector"
+	}
+	return false, fmt.Sprintf("nodes may not %s podcertificaterequests", a.Verb)
 }
 
 // ownNode compares names, so that a node can look for itself before it exists. Of which node a write is is up

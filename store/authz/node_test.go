@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1beta1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
@@ -297,8 +298,6 @@ var nodeRules = []struct {
 	{"apps", "secrets", "", "ns", "pull", nil, "", ""},
 }
 
-// nodeOne returns the authorizer of a cluster in which a pod on the node n1 refers to some objects. loaded is
-// whether its graph is.
 // Changes of the graph are reported, but not objects that say the same as before or relate to no node.
 func TestNodeGraphChanges(t *testing.T) {
 	var seen []string
@@ -323,6 +322,45 @@ func TestNodeGraphChanges(t *testing.T) {
 	require.Equal(t, []string{"AddPod", "AddPV", "AddVolumeAttachment", "AddResourceSlice", "DeletePod", "DeletePV"}, seen)
 }
 
+// Requests for certificates are of one node each, where they are served.
+func TestNodeRulesOfCertificateRequests(t *testing.T) {
+	g := &authz.NodeGraph{}
+	for name, node := range map[string]string{"mine": "n1", "other": "n2"} {
+		g.Set(&certificatesv1beta1.PodCertificateRequest{ObjectMeta: objectMeta("ns", name), Spec: certificatesv1beta1.PodCertificateRequestSpec{NodeName: node}})
+	}
+	n := authz.NewNode(g, nil)
+	decide := func(verb, name, subresource, selector string) string {
+		a := authz.Attributes{User: nodeUser("n1"), ResourceRequest: true, Verb: verb, APIGroup: "certificates.k8s.io",
+			APIVersion: "v1beta1", Resource: "podcertificaterequests", Namespace: "ns", Name: name, Subresource: subresource, FieldSelector: selector}
+		d, why, err := n.Authorize(t.Context(), a)
+		require.NoError(t, err)
+		if d == authz.Allow {
+			return "allowed"
+		}
+		require.Equal(t, authz.NoOpinion, d)
+		return why
+	}
+	require.Empty(t, decide("get", "mine", "", ""), "they are not served")
+	n.AddGated("certificates.k8s.io", "podcertificaterequests")
+	for _, c := range [][5]string{
+		{"create", "", "", "", "allowed"},
+		{"get", "mine", "", "", "allowed"},
+		{"get", "other", "", "", "no relationship found between node 'n1' and this object"},
+		{"list", "", "", "spec.nodeName=n1", "allowed"},
+		{"watch", "", "", "spec.nodeName=n1", "allowed"},
+		{"watch", "", "", "spec.nodeName=n2", "can only list/watch podcertificaterequests with nodeName field selector"},
+		{"list", "", "", "", "can only list/watch podcertificaterequests with nodeName field selector"},
+		{"update", "mine", "status", "", "nodes may not access the status subresource of PodCertificateRequests"},
+		{"delete", "mine", "", "", "nodes may not delete podcertificaterequests"},
+	} {
+		require.Equal(t, c[4], decide(c[0], c[1], c[2], c[3]), "%v", c)
+	}
+	g.Delete(&certificatesv1beta1.PodCertificateRequest{ObjectMeta: objectMeta("ns", "mine")})
+	require.Contains(t, decide("get", "mine", "", ""), "no relationship")
+}
+
+// nodeOne returns the authorizer of a cluster in which a pod on the node n1 refers to some objects. loaded is
+// whether its graph is.
 func nodeOne(loaded bool) *authz.Node {
 	g := &authz.NodeGraph{}
 	p := &corev1.Pod{ObjectMeta: objectMeta("ns", "mine")}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1beta1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
@@ -15,10 +16,10 @@ import (
 
 // NodeGraph knows which nodes need which objects: a node needs the pods bound to it, what these refer to
 // (their secrets, config maps, service account, claims of volumes and resources), the volumes bound to the
-// claims, the secrets of these volumes, and the volume attachments and resource slices of the node. It is fed
-// with pods, volumes, attachments and slices. Each object has an index of the nodes that need it, kept with
-// every change, so that a decision costs a look-up or two whatever the size of the cluster, and a change what
-// it changes. The zero value is an empty graph. Safe for concurrent use.
+// claims, the secrets of these volumes, and the volume attachments, resource slices and certificate requests
+// of the node. It is fed with pods, volumes, attachments, slices and requests. Each object has an index of
+// the nodes that need it, kept with every change, so that a decision costs a look-up or two whatever the size
+// of the cluster, and a change what it changes. The zero value is an empty graph. Safe for concurrent use.
 type NodeGraph struct {
 	// Changed, if set before the graph is used, is called after each change of it with what that was, such as
 	// AddPod or DeletePV, and how long it took. It must be fast and safe for concurrent use.
@@ -42,6 +43,7 @@ const (
 	resourceClaimObject
 	attachmentObject
 	sliceObject
+	certificateRequestObject
 )
 
 // object identifies an object in the graph.
@@ -111,9 +113,9 @@ func (g *NodeGraph) needs(node string, o object) bool {
 	return v != nil && v.nodes.has(node)
 }
 
-// Set adds a *corev1.Pod, *corev1.PersistentVolume, *storagev1.VolumeAttachment or *resourcev1.ResourceSlice,
-// or replaces the one of its name; other types are a programming mistake and panic. Nothing of the object is
-// retained.
+// Set adds a *corev1.Pod, *corev1.PersistentVolume, *storagev1.VolumeAttachment, *resourcev1.ResourceSlice or
+// *certificatesv1beta1.PodCertificateRequest, or replaces the one of its name; other types are a programming
+// mistake and panic. Nothing of the object is retained.
 func (g *NodeGraph) Set(obj metav1.Object) {
 	began, key := time.Now(), objectOf(obj)
 	if g.set(obj, key) {
@@ -129,7 +131,8 @@ func (g *NodeGraph) changed(what string, o object, since time.Time) {
 }
 
 // changeNames are the names of the objects of Set in changes, those of kube-apiserver's metrics.
-var changeNames = map[objectKind]string{podObject: "Pod", volumeObject: "PV", attachmentObject: "VolumeAttachment", sliceObject: "ResourceSlice"}
+var changeNames = map[objectKind]string{podObject: "Pod", volumeObject: "PV", attachmentObject: "VolumeAttachment", sliceObject: "ResourceSlice",
+	certificateRequestObject: "PodCertificateRequest"}
 
 // set is Set, and reports whether the object has become a part of the graph or another one.
 func (g *NodeGraph) set(obj metav1.Object, key object) bool {
@@ -161,6 +164,8 @@ func (g *NodeGraph) set(obj metav1.Object, key object) bool {
 		if o.Spec.NodeName != nil {
 			node = *o.Spec.NodeName
 		}
+	case *certificatesv1beta1.PodCertificateRequest:
+		node = o.Spec.NodeName
 	}
 	return g.replace(key, node, claim)
 }
@@ -211,8 +216,10 @@ func objectOf(obj metav1.Object) object {
 		return object{attachmentObject, "", obj.GetName()}
 	case *resourcev1.ResourceSlice:
 		return object{sliceObject, "", obj.GetName()}
+	case *certificatesv1beta1.PodCertificateRequest:
+		return object{certificateRequestObject, obj.GetNamespace(), obj.GetName()}
 	}
-	panic(fmt.Sprintf("authz: a NodeGraph holds pods, volumes, attachments and resource slices, not %T", obj))
+	panic(fmt.Sprintf("authz: a NodeGraph holds pods, volumes, attachments, resource slices and certificate requests, not %T", obj))
 }
 
 // replace gives an object a node that needs it (if any), a claim that leads to it (if any), and g.wanted as

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1beta1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
@@ -36,6 +37,7 @@ var relatedResources = []struct {
 	{corev1.GroupVersion.WithResource("persistentvolumes"), &corev1.PersistentVolume{}},
 	{storagev1.GroupVersion.WithResource("volumeattachments"), &storagev1.VolumeAttachment{}},
 	{resourcev1.GroupVersion.WithResource("resourceslices"), &resourcev1.ResourceSlice{}},
+	{certificatesv1beta1.GroupVersion.WithResource("podcertificaterequests"), &certificatesv1beta1.PodCertificateRequest{}},
 }
 
 func newNodeRelations(access registry.Access, changed func(string, time.Duration), log *slog.Logger) *nodeRelations {
