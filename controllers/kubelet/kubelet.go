@@ -38,10 +38,12 @@ type Kubelet struct {
 	views   *views
 	pleg    *pleg
 
-	pods     *client.Client[*corev1.Pod]
-	apiPods  *informers.Informer[*corev1.Pod]
-	services *informers.Informer[*corev1.Service]
-	recorder *events.Recorder
+	pods    *client.Client[*corev1.Pod]
+	apiPods *informers.Informer[*corev1.Pod]
+	// podEvents is the handler of apiPods that makes workers.
+	podEvents *informers.Registration
+	services  *informers.Informer[*corev1.Service]
+	recorder  *events.Recorder
 
 	objects  *objects
 	tokens   *tokens
@@ -224,7 +226,7 @@ func (k *Kubelet) Run(ctx context.Context) error {
 		k.log.Warn("volumes of an earlier kubelet are not understood and left alone", "err", err)
 	}
 	k.work = func(w *worker) { w.run(workersCtx) }
-	k.apiPods.AddHandler(k.podEvent, informers.HandlerOptions{Name: "kubelet"})
+	k.podEvents = k.apiPods.AddHandler(k.podEvent, informers.HandlerOptions{Name: "kubelet"})
 
 	// The manager runs informers, events and status; it ends last, because ending pods still write.
 	managerCtx, stopManager := context.WithCancel(context.WithoutCancel(ctx))
@@ -503,6 +505,9 @@ func (k *Kubelet) staticKnown() bool {
 	defer k.mu.Unlock()
 	return !k.hasStatic() || k.staticRead
 }
+
+// podsKnown reports whether there is a worker for each pod of the node.
+func (k *Kubelet) podsKnown() bool { return k.podEvents.HasSynced() && k.staticKnown() }
 
 // hasStatic reports whether there are sources of static pods.
 func (k *Kubelet) hasStatic() bool { return k.opts.StaticPodDir != "" || k.opts.StaticPodURL != "" }

@@ -157,6 +157,9 @@ func (s *shutdown) run(ctx context.Context) {
 	}
 }
 
+// podsLook is how long to wait before the next look whether the pods are known.
+const podsLook = 100 * time.Millisecond
+
 var errLoginLost = errors.New("the connection to the login service has ended")
 
 // follow delays shutdowns and ends the pods when one is announced. It returns why it does so no more.
@@ -232,7 +235,21 @@ func (s *shutdown) begin(ctx context.Context) {
 	}
 	s.event("Shutdown manager detected shutdown event")
 	s.setBegun(true)
+	s.awaitPods(ctx)
 	s.endPods(ctx)
+}
+
+// awaitPods returns when the pods of the node are known, which at the start of a kubelet takes a while. It
+// waits for as long as all periods take at most: there may be no API server any more.
+func (s *shutdown) awaitPods(ctx context.Context) {
+	most := time.Duration(0)
+	for _, p := range s.Periods {
+		most += p.Grace
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	for !s.k.podsKnown() && backoff.Sleep(ctx, podsLook) == nil {
+	}
 }
 
 func (s *shutdown) event(message string) {
