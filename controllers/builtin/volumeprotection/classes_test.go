@@ -86,6 +86,7 @@ func ExampleAddClasses() {
 		data := claim("default", "data")
 		data.Spec.VolumeAttributesClassName = new("fast")
 		controllertest.Create(c, data)
+		c.Settle() // the class has its finalizer
 		controllertest.Delete[*storagev1.VolumeAttributesClass](c, "", "fast")
 		c.Settle()
 		fmt.Println("while a claim names it:", controllertest.Exists[*storagev1.VolumeAttributesClass](c, "", "fast"))
