@@ -105,7 +105,7 @@ func TestTakeOverByALease(t *testing.T) {
 // process.
 func (r *restart) takenOver(t *testing.T, opts builtin.Options, elector func(*controllertest.Cluster, string, *controllertest.Crashed) manager.Elector) {
 	want := r.undisturbed(t, opts)
-	for n, ended := 0, true; ended && !(r.long && n == 2); n++ {
+	for n, ended := 0, true; ended && !((r.long || testing.Short()) && n == 2); n++ {
 		got := r.play(t, func(c *controllertest.Cluster) func() {
 			late(c, "second", oldCopies)
 			crash := c.Crash(from("first"), n, true)
