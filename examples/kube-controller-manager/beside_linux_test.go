@@ -274,6 +274,12 @@ func (s *side) state() (lines []string) {
 		kind, name := text(of, "kind"), text(of, "name")
 		// Whether a write meets one of another controller depends on timing; it is made again.
 		conflict := strings.Contains(text(e, "message"), "the object has been modified")
+		// So does whether one deletes again, or misses, a Job that it has deleted, because its copy is old.
+		old := text(e, "reason") == "FailedDelete" && strings.Contains(text(e, "message"), "not found") || text(e, "reason") == "MissingJob"
+		conflict = conflict || old
+		// Both drop events of an object after the 25th, which an autoscaler has soon; its conditions say the
+		// same.
+		conflict = conflict || s.scaled && kind == "HorizontalPodAutoscaler"
 		if !conflict && kind != "Pod" && (kind != "ReplicaSet" || strings.HasPrefix(name, "replicaset-")) && !foreign(object{"metadata": of}) {
 			lines = append(lines, strings.Join([]string{"event", kind, text(of, "namespace"), name, text(e, "type"), text(e, "reason"), text(e, "source", "component")}, " "))
 		}

@@ -28,7 +28,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
-	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/controllers"
 	"github.com/keelson-dev/keelson/controllers/controller"
@@ -58,7 +57,7 @@ type endpointSlices struct {
 	pods     controllers.Labelled[*corev1.Pod]
 	nodes    informers.Lister[*corev1.Node]
 	slices   controllers.Labelled[*discoveryv1.EndpointSlice]
-	api      *client.Client[*discoveryv1.EndpointSlice]
+	api      slicesAPI
 	triggers *triggers
 	topology *topology
 	recorder *events.Recorder
@@ -80,7 +79,7 @@ func Add(m *manager.Manager, opts Options) error {
 	e := &endpointSlices{
 		services: informers.For[*corev1.Service](set).Lister(), pods: controllers.LabelledIn[*corev1.Pod](set),
 		nodes: informers.For[*corev1.Node](set).Lister(), slices: controllers.LabelledIn[*discoveryv1.EndpointSlice](set),
-		api: client.For[*discoveryv1.EndpointSlice](m.Conn()), triggers: newTriggers(), most: opts.MaxEndpoints,
+		api: newSlicesAPI(m), triggers: newTriggers(), most: opts.MaxEndpoints,
 	}
 	e.recorder = m.Recorder("endpoint-slice-controller")
 	e.topology = newTopology(e.nodes, e.recorder)

@@ -10,7 +10,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/controllers"
 	"github.com/keelson-dev/keelson/controllers/controller"
@@ -35,7 +34,7 @@ var endpointsKind = corev1.GroupVersion.WithKind("Endpoints")
 
 // mirrors is the controller that mirrors Endpoints.
 type mirrors struct {
-	api       *client.Client[*discoveryv1.EndpointSlice]
+	api       slicesAPI
 	services  informers.Lister[*corev1.Service]
 	endpoints informers.Lister[*corev1.Endpoints]
 	slices    controllers.Labelled[*discoveryv1.EndpointSlice]
@@ -56,7 +55,7 @@ func AddMirroring(m *manager.Manager, opts MirroringOptions) error {
 	}
 	set := m.Informers()
 	c := &mirrors{
-		api:       client.For[*discoveryv1.EndpointSlice](m.Conn()),
+		api:       newSlicesAPI(m),
 		services:  informers.For[*corev1.Service](set).Lister(),
 		endpoints: informers.For[*corev1.Endpoints](set).Lister(), slices: controllers.LabelledIn[*discoveryv1.EndpointSlice](set),
 		recorder: m.Recorder("endpoint-slice-mirroring-controller"),

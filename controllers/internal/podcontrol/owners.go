@@ -4,13 +4,13 @@ import (
 	"context"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
-	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/controllers"
 	"github.com/keelson-dev/keelson/controllers/controller"
+	"github.com/keelson-dev/keelson/controllers/internal/creation"
 	"github.com/keelson-dev/keelson/controllers/internal/podindex"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
@@ -83,20 +83,7 @@ func (o *Owners[T]) ClaimIf(ctx context.Context, owner T, selector labels.Select
 	return o.dependents.Claim(ctx, owner, controllers.ClaimOptions[*corev1.Pod]{Selector: selector, Belongs: belongs})
 }
 
-// Create creates a pod. If the answer is lost, so that the pod may exist under a name that only the server
-// knows, it returns the error when the copy of pods has reached what the server has then: the next reconcile
-// sees the pod.
+// Create creates a pod, of which a lost answer makes no second one.
 func (o *Owners[T]) Create(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
-	created, err := o.PodsAPI.Create(ctx, pod)
-	if err == nil || ctx.Err() != nil {
-		return created, err
-	}
-	if _, answered := apierrors.StatusOf(err); answered {
-		return nil, err
-	}
-	// The error of the creation is the one to report.
-	if list, listErr := o.PodsAPI.List(ctx, client.ListOptions{Namespace: pod.Namespace, Limit: 1}); listErr == nil {
-		_ = o.copies.AtLeast(ctx, list.ResourceVersion)
-	}
-	return nil, err
+	return creation.Create(ctx, o.PodsAPI, o.copies, pod)
 }
