@@ -127,34 +127,12 @@ func forgotten(old *corev1.ContainerStatus, init bool) corev1.ContainerStatus {
 }
 
 func (w *worker) containerStatus(pod *corev1.Pod, c *corev1.Container, v *view, old *corev1.ContainerStatus, waitingFor string, final, init bool) corev1.ContainerStatus {
-	st := corev1.ContainerStatus{Name: c.Name, Image: c.Image, Started: new(false)}
 	runs := v.runs(c.Name)
-	if len(runs) > 0 {
-		st.VolumeMounts = w.mountStatuses(pod, c, runs[0])
-	} else {
-		st.VolumeMounts = w.mountStatuses(pod, c, nil)
-	}
-	reason, isWaiting := w.waiting[c.Name]
 	if len(runs) == 0 {
-		if w.resetting && old != nil && old.State.Waiting == nil {
-			return removedToRestart(c, old)
-		}
-		if old != nil && (old.ContainerID != "" || old.State.Terminated != nil) {
-			return forgotten(old, init)
-		}
-		if !isWaiting {
-			reason = corev1.ContainerStateWaiting{Reason: waitingFor}
-		}
-		if old != nil {
-			st.RestartCount, st.LastTerminationState = old.RestartCount, old.LastTerminationState
-			if w.resetting {
-				reason = *old.State.Waiting
-			}
-		}
-		st.State.Waiting = &reason
-		return st
+		return w.statusWithoutRun(pod, c, old, waitingFor, init)
 	}
 	run := runs[0]
+	st := corev1.ContainerStatus{Name: c.Name, Image: c.Image, Started: new(false), VolumeMounts: w.mountStatuses(pod, c, run)}
 	if len(c.Resources.Requests) > 0 {
 		st.AllocatedResources = c.Resources.Requests
 	}
@@ -188,7 +166,7 @@ func (w *worker) containerStatus(pod *corev1.Pod, c *corev1.Container, v *view, 
 	case cri.ContainerState_CONTAINER_EXITED:
 		ended := w.terminated(pod, c, run)
 		again := !final && !w.willNotRestart(pod, c, run, init)
-		if isWaiting && again {
+		if reason, isWaiting := w.waiting[c.Name]; isWaiting && again {
 			st.State.Waiting = &reason
 			st.LastTerminationState.Terminated = ended
 		} else {
@@ -202,12 +180,36 @@ func (w *worker) containerStatus(pod *corev1.Pod, c *corev1.Container, v *view, 
 			st.State = old.State // until it has been ended
 			return st
 		}
-		if !isWaiting {
-			reason = corev1.ContainerStateWaiting{Reason: waitingFor}
-		}
-		st.State.Waiting = &reason
+		st.State.Waiting = w.waitingState(c, waitingFor)
 	}
 	return st
+}
+
+// statusWithoutRun is the status of a container of which the runtime has no run.
+func (w *worker) statusWithoutRun(pod *corev1.Pod, c *corev1.Container, old *corev1.ContainerStatus, waitingFor string, init bool) corev1.ContainerStatus {
+	if w.resetting && old != nil && old.State.Waiting == nil {
+		return removedToRestart(c, old)
+	}
+	if old != nil && (old.ContainerID != "" || old.State.Terminated != nil) {
+		return forgotten(old, init)
+	}
+	st := corev1.ContainerStatus{Name: c.Name, Image: c.Image, Started: new(false), VolumeMounts: w.mountStatuses(pod, c, nil)}
+	st.State.Waiting = w.waitingState(c, waitingFor)
+	if old != nil {
+		st.RestartCount, st.LastTerminationState = old.RestartCount, old.LastTerminationState
+		if w.resetting {
+			st.State.Waiting = new(*old.State.Waiting)
+		}
+	}
+	return st
+}
+
+// waitingState is what a container waits for: the reason that the worker has noted, or else another.
+func (w *worker) waitingState(c *corev1.Container, otherwise string) *corev1.ContainerStateWaiting {
+	if noted, ok := w.waiting[c.Name]; ok {
+		return &noted
+	}
+	return &corev1.ContainerStateWaiting{Reason: otherwise}
 }
 
 func (w *worker) willNotRestart(pod *corev1.Pod, c *corev1.Container, run *container, init bool) bool {
