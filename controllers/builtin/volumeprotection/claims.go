@@ -49,7 +49,7 @@ func AddClaims(m *manager.Manager, opts ClaimOptions) error {
 
 // concerns passes the claims that may need a write whatever happens to pods.
 func (c *claims) concerns(e informers.Event[*corev1.PersistentVolumeClaim]) bool {
-	return lacks[*corev1.PersistentVolumeClaim](ClaimFinalizer)(e) || c.condition && e.Type != informers.Deleted && unusedOf(e.New()) == nil
+	return lacks[*corev1.PersistentVolumeClaim](ClaimFinalizer)(e) || c.condition && e.Type != informers.Deleted && indexOfUnused(e.New()) < 0
 }
 
 func (c *claims) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
@@ -106,14 +106,11 @@ func (c *claims) released(e informers.Event[*corev1.Pod]) []reconcile.Request {
 	return out
 }
 
-// unusedOf returns the condition Unused of a claim, nil if it has none.
-func unusedOf(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaimCondition {
-	for i := range claim.Status.Conditions {
-		if c := &claim.Status.Conditions[i]; c.Type == corev1.PersistentVolumeClaimUnused {
-			return c
-		}
-	}
-	return nil
+// indexOfUnused returns which condition of a claim is Unused, negative if none is.
+func indexOfUnused(claim *corev1.PersistentVolumeClaim) int {
+	return slices.IndexFunc(claim.Status.Conditions, func(c corev1.PersistentVolumeClaimCondition) bool {
+		return c.Type == corev1.PersistentVolumeClaimUnused
+	})
 }
 
 // statusOf returns the status of a claim with the condition Unused, and whether it differs from what it was.
@@ -123,16 +120,14 @@ func statusOf(claim *corev1.PersistentVolumeClaim, unused bool, now time.Time) (
 	if unused {
 		c.Status, c.Reason, c.Message = corev1.ConditionTrue, "NoPodsUsingPVC", "No pods are currently referencing this PVC"
 	}
-	status := claim.Status
-	have := unusedOf(claim)
+	status, i := claim.Status, indexOfUnused(claim)
 	switch {
-	case have == nil:
+	case i < 0:
 		status.Conditions = append(slices.Clip(status.Conditions), c)
-	case (have.Status == corev1.ConditionTrue) == unused:
+	case (status.Conditions[i].Status == corev1.ConditionTrue) == unused:
 		return status, false
 	default:
 		status.Conditions = slices.Clone(status.Conditions)
-		i := slices.IndexFunc(status.Conditions, func(o corev1.PersistentVolumeClaimCondition) bool { return o.Type == c.Type })
 		status.Conditions[i] = c
 	}
 	return status, true

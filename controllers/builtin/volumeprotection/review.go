@@ -52,14 +52,14 @@ var byDeletion = informers.DefineIndex("volumeprotection.deleting", func(c *core
 
 // byDoubt files claims that are not being deleted and not known to be unused under their namespaces.
 var byDoubt = informers.DefineIndex("volumeprotection.doubt", func(c *corev1.PersistentVolumeClaim) []string {
-	if have := unusedOf(c); c.DeletionTimestamp != nil || have != nil && have.Status == corev1.ConditionTrue {
+	if i := indexOfUnused(c); c.DeletionTimestamp != nil || i >= 0 && c.Status.Conditions[i].Status == corev1.ConditionTrue {
 		return nil
 	}
 	return []string{c.Namespace}
 })
 
-// unused reports whether no pod uses a claim. That a pod uses it is the answer of a
-// list only that began after this call: it may be called because that pod has just gone.
+// unused reports whether no pod uses a claim. That a pod uses it is the answer of a list only that began
+// after this call: it may be called because that pod has just gone.
 func (r *reviews) unused(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	r.mu.Lock()
 	since := r.count

@@ -3,6 +3,7 @@ package volumeprotection
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -97,32 +98,22 @@ func claimNames(p *corev1.Pod) []string {
 // holds reports whether a pod keeps a claim from being deleted. One without a node does not: no kubelet lets
 // it begin to use a claim that is being deleted.
 func holds(p *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
-	if p.Spec.NodeName == "" {
-		return false
-	}
 	// The kubelet is done with such a pod; the claims of its ephemeral volumes are to go with it.
 	down := p.DeletionTimestamp != nil && p.DeletionGracePeriodSeconds != nil && *p.DeletionGracePeriodSeconds == 0
-	for i := range p.Spec.Volumes {
-		name, ephemeral := p.ClaimOf(&p.Spec.Volumes[i])
-		if name == claim.Name && (!ephemeral || !down && metav1.IsControlledBy(claim, p.UID)) {
-			return true
-		}
-	}
-	return false
+	return p.Spec.NodeName != "" && has(p, claim, !down)
 }
 
 // names reports whether a pod that has not ended names a claim, on a node or not.
 func names(p *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
-	if ended(p) {
-		return false
-	}
-	for i := range p.Spec.Volumes {
-		name, ephemeral := p.ClaimOf(&p.Spec.Volumes[i])
-		if name == claim.Name && (!ephemeral || metav1.IsControlledBy(claim, p.UID)) {
-			return true
-		}
-	}
-	return false
+	return !ended(p) && has(p, claim, true)
+}
+
+// has reports whether a volume of a pod is a claim, or is made for the pod if ephemeral volumes count.
+func has(p *corev1.Pod, claim *corev1.PersistentVolumeClaim, ephemeral bool) bool {
+	return slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool {
+		name, own := p.ClaimOf(&v)
+		return name == claim.Name && (!own || ephemeral && metav1.IsControlledBy(claim, p.UID))
+	})
 }
 
 // ended reports whether a pod has ended, or is being deleted and none of its containers runs.
