@@ -505,16 +505,7 @@ var restarts = []restart{
 	{controller: "device-taint-eviction-controller",
 		before: func(c *controllertest.Cluster) {
 			for i := range 2 {
-				name := fmt.Sprint("web-", i)
-				controllertest.Create(c, &resourcev1.ResourceClaim{ObjectMeta: controllertest.Name("default", name), Spec: deviceClaim()})
-				p := &corev1.Pod{ObjectMeta: controllertest.Name("default", name), Spec: podTemplate().Spec}
-				p.Spec.NodeName, p.Spec.ResourceClaims = "node-1", []corev1.PodResourceClaim{{Name: "a", ResourceClaimName: &name}}
-				p = controllertest.Create(c, p)
-				controllertest.UpdateStatus(c, "default", name, func(r *resourcev1.ResourceClaim) {
-					r.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
-						Results: []resourcev1.DeviceRequestAllocationResult{{Request: "gpu", Driver: "example.com", Pool: "a", Device: name}}}}
-					r.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: name, UID: p.UID}}
-				})
+				createDeviceUser(c, fmt.Sprint("web-", i))
 			}
 		},
 		after: func(c *controllertest.Cluster) {
@@ -673,6 +664,19 @@ func podCertificateRequest(name string) *certificatesv1beta1.PodCertificateReque
 	r.Spec = certificatesv1beta1.PodCertificateRequestSpec{SignerName: "example.com/signer", PodName: "web", PodUID: "1", ServiceAccountName: "default", ServiceAccountUID: "2",
 		NodeName: "node-1", NodeUID: "3", StubPKCS10Request: stub}
 	return r
+}
+
+// createDeviceUser creates a pod on node-1 and the claim of its name, which has the device of that name.
+func createDeviceUser(c *controllertest.Cluster, name string) {
+	controllertest.Create(c, &resourcev1.ResourceClaim{ObjectMeta: controllertest.Name("default", name), Spec: deviceClaim()})
+	p := &corev1.Pod{ObjectMeta: controllertest.Name("default", name), Spec: podTemplate().Spec}
+	p.Spec.NodeName, p.Spec.ResourceClaims = "node-1", []corev1.PodResourceClaim{{Name: "a", ResourceClaimName: &name}}
+	p = controllertest.Create(c, p)
+	controllertest.UpdateStatus(c, "default", name, func(r *resourcev1.ResourceClaim) {
+		r.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
+			Results: []resourcev1.DeviceRequestAllocationResult{{Request: "gpu", Driver: "example.com", Pool: "a", Device: name}}}}
+		r.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: name, UID: p.UID}}
+	})
 }
 
 // deviceClaim is a request for one device.

@@ -155,16 +155,7 @@ var clusterWidths = []width{
 			controllertest.Create(c, r)
 		},
 		change: func(c *controllertest.Cluster, i int) {
-			name := fmt.Sprint("web-", i)
-			controllertest.Create(c, &resourcev1.ResourceClaim{ObjectMeta: controllertest.Name("default", name), Spec: deviceClaim()})
-			p := &corev1.Pod{ObjectMeta: controllertest.Name("default", name), Spec: podTemplate().Spec}
-			p.Spec.NodeName, p.Spec.ResourceClaims = "node-1", []corev1.PodResourceClaim{{Name: "a", ResourceClaimName: &name}}
-			p = controllertest.Create(c, p)
-			controllertest.UpdateStatus(c, "default", name, func(r *resourcev1.ResourceClaim) {
-				r.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
-					Results: []resourcev1.DeviceRequestAllocationResult{{Request: "gpu", Driver: "example.com", Pool: "a", Device: name}}}}
-				r.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: name, UID: p.UID}}
-			})
+			createDeviceUser(c, fmt.Sprint("web-", i))
 		},
 		followed: func(c *controllertest.Cluster, i int) bool { return leaves[corev1.Pod](c, fmt.Sprint("web-", i)) }},
 	{controller: "resourcepoolstatusrequest-controller", other: otherDeviceClaim,

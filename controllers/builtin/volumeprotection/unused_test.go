@@ -81,10 +81,8 @@ func TestUnusedSince(t *testing.T) {
 func TestWhoUsesAClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startUnused(t)
-		volume := corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
-			VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claim("", "").Spec}}}}
-		p := pod(c, "p", "node", volume)
-		pod(c, "q", "node", volume)
+		p := pod(c, "p", "node", ephemeral())
+		pod(c, "q", "node", ephemeral())
 		controllertest.UpdateStatus(c, "default", "p", func(p *corev1.Pod) {
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}}}
 		})

@@ -101,14 +101,18 @@ func TestClaims(t *testing.T) {
 	})
 }
 
+// ephemeral is a volume that a claim is made for.
+func ephemeral() corev1.Volume {
+	return corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
+		VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claim("", "").Spec}}}}
+}
+
 // An ephemeral volume's claim is held by the pod that it was made for, not by another of that name.
 func TestEphemeralVolumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := start(t)
-		volume := corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
-			VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claim("", "").Spec}}}}
-		p := pod(c, "p", "node", volume)
-		pod(c, "q", "node", volume)
+		p := pod(c, "p", "node", ephemeral())
+		pod(c, "q", "node", ephemeral())
 		mine, other := claim("default", "p-v"), claim("default", "q-v")
 		mine.OwnerReferences = []metav1.OwnerReference{metav1.NewControllerRef(p, schema.GroupVersionKind{Version: "v1", Kind: "Pod"})}
 		for _, o := range []*corev1.PersistentVolumeClaim{mine, other} {
