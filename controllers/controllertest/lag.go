@@ -2,6 +2,7 @@ package controllertest
 
 import (
 	"context"
+	"maps"
 	"net"
 	"net/http"
 	"time"
@@ -82,7 +83,7 @@ func (l *lateReply) Header() http.Header { return l.header }
 func (l *lateReply) WriteHeader(code int) {
 	header := l.header.Clone()
 	l.later(func(w http.ResponseWriter) {
-		copyHeader(w.Header(), header)
+		maps.Copy(w.Header(), header)
 		w.WriteHeader(code)
 	})
 }
@@ -93,8 +94,8 @@ func (l *lateReply) Write(p []byte) (int, error) {
 	}
 	header, data := l.header.Clone(), append([]byte(nil), p...)
 	l.later(func(w http.ResponseWriter) {
-		copyHeader(w.Header(), header) // without effect after the first one
-		_, _ = w.Write(data)           // the handler learns of the end by its context
+		maps.Copy(w.Header(), header) // without effect after the first one
+		_, _ = w.Write(data)          // the handler learns of the end by its context
 	})
 	return len(p), nil
 }
@@ -114,11 +115,5 @@ func (l *lateReply) ended() bool {
 		return true
 	default:
 		return false
-	}
-}
-
-func copyHeader(to, from http.Header) {
-	for key, values := range from {
-		to[key] = values
 	}
 }

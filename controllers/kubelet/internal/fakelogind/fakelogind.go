@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -112,14 +113,14 @@ func (m *Manager) SetShuttingDown(under any) {
 func (m *Manager) Signals() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return append([]string(nil), m.kills...)
+	return slices.Clone(m.kills)
 }
 
 // Inhibitors returns the locks that were taken: what they inhibit, who took them, and the mode.
 func (m *Manager) Inhibitors() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return append([]string(nil), m.inhibit...)
+	return slices.Clone(m.inhibit)
 }
 
 // Released waits until every copy of a lock is closed, a minute at most.
