@@ -153,8 +153,9 @@ type content struct {
 }
 
 // encode returns the data of a revision: a strategic merge patch of the owner, by which kubectl undoes. Its
-// bytes are those of kube-controller-manager 1.36, with the keys in order at every level: that compares
-// revisions byte by byte, and would else take the same template for another one and replace all pods.
+// bytes are those of kube-controller-manager 1.36, with the keys in order at every level: that compares the
+// revisions of DaemonSets byte by byte, and would else take the same template for another one and replace all
+// pods.
 func encode(template *corev1.PodTemplateSpec) ([]byte, error) {
 	data, err := codec.Marshal(template)
 	if err != nil {

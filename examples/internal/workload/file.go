@@ -10,12 +10,12 @@
 // # Differences from scheduler_perf
 //
 // Everything is done by clients of the servers, which are other processes; allocResourceClaims searches for
-// devices as the scheduler of this module does. Nodes are made with what a node
-// strategy adds, in place of being patched afterwards. The use of memory of the processes is printed by
-// examples/loadtest in place of the metrics heap_memory_usage and memory_growth_rate. The latency of pods is
-// measured by their creator too (PodLatency), and the rate over the whole time (OverallThroughput), which
-// short workloads need. Of the files of 1.36.3, one is refused, nodedeclaredfeatures: its test gives
-// kube-scheduler features that do not exist, in its process.
+// devices as the scheduler of this module does. Nodes are made with what a node strategy adds, in place of
+// being patched afterwards. The use of memory of the processes is printed by examples/loadtest in place of
+// the metrics heap_memory_usage and memory_growth_rate. The latency of pods is measured by their creator too
+// (PodLatency), and the rate over the whole time (OverallThroughput), which short workloads need. Of the
+// files of 1.36.3, one is refused, nodedeclaredfeatures: its test gives kube-scheduler features that do not
+// exist, in its process.
 package workload
 
 import (
