@@ -2,9 +2,13 @@ package managedfields
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/internal/mem"
+	"github.com/keelson-dev/keelson/apimachinery/intstr"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
 // access is how a field of a Go struct is read: directly from memory or through its JSON form.
@@ -53,6 +57,30 @@ func accessOf(p *codec.Plan, goType reflect.Type, t *Type) access {
 		}
 	}
 	return otherValue
+}
+
+// exactTypes are the types with a JSON form of their own that write equal values as equal texts.
+var exactTypes = []reflect.Type{
+	reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](), reflect.TypeFor[metav1.Duration](),
+	reflect.TypeFor[resource.Quantity](), reflect.TypeFor[intstr.IntOrString](),
+}
+
+// exact reports whether equal JSON values of a type have equal texts, which floating-point numbers (0 and -0)
+// and JSON that is kept as it came do not. seen has the plans above this one.
+func exact(p *codec.Plan, seen map[*codec.Plan]bool) bool {
+	if seen[p] {
+		return true
+	}
+	seen[p] = true
+	switch p.Kind {
+	case codec.Boolean, codec.Integer, codec.String:
+		return true
+	case codec.List, codec.Map:
+		return exact(p.Elem(), seen)
+	case codec.Struct:
+		return !slices.ContainsFunc(p.Fields(), func(f codec.Field) bool { return !exact(f.Plan(), seen) })
+	}
+	return slices.Contains(exactTypes, p.Type)
 }
 
 // scalar returns the JSON form of a scalar field, or of what it points to; ok is false if the tags omit it.

@@ -1,6 +1,7 @@
 package managedfields_test
 
 import (
+	"fmt"
 	"os"
 	"reflect"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/managedfields"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -65,6 +67,28 @@ func BenchmarkTrackPod(b *testing.B) {
 			b.Fatal(err)
 		}
 		obj.ManagedFields = nil
+	}
+}
+
+// One of the hundred endpoints of a slice changes: a list that is owned as a whole.
+func BenchmarkTrackSlice(b *testing.B) {
+	typ, err := managedfields.ForType(reflect.TypeFor[discoveryv1.EndpointSlice]())
+	require.NoError(b, err)
+	live := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "s", UID: "u"}, AddressType: discoveryv1.AddressTypeIPv4}
+	for i := range 100 {
+		live.Endpoints = append(live.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprint("10.0.0.", i)},
+			Conditions: discoveryv1.EndpointConditions{Ready: new(true)}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: fmt.Sprint("web-", i)}})
+	}
+	require.NoError(b, typ.Update(nil, live, managedfields.Write{Manager: "maker", APIVersion: "v1"}))
+	obj := codec.DeepCopy(live)
+	obj.Endpoints[50].Conditions.Ready = new(false)
+	fields := obj.ManagedFields
+	b.ReportAllocs()
+	for b.Loop() {
+		obj.ManagedFields = fields
+		if err := typ.Update(live, obj, managedfields.Write{Manager: "maker", APIVersion: "v1"}); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

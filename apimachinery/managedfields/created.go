@@ -208,7 +208,7 @@ func (f *field) leafAt(p mem.Pointer, added bool) (there, known bool) {
 		return true, true
 	}
 	v := reflect.NewAt(f.goType, p).Elem()
-	if f.omitEmpty && isEmpty(v) || f.omitZero && isZero(v) {
+	if f.omits(v) {
 		return false, true
 	}
 	if added || f.omitZero || f.omitEmpty && v.Kind() != reflect.Struct && v.Kind() != reflect.Array {

@@ -46,6 +46,8 @@ type field struct {
 	omitEmpty, omitZero bool
 	descend             descend
 	access              access
+	// exact is set for a field that is owned as a whole and whose equal values have equal JSON texts.
+	exact bool
 }
 
 // descend is how the typed comparison enters a field.
@@ -194,6 +196,7 @@ func (c *compiler) structure(p *codec.Plan) *Type {
 			}
 		}
 		out.access = accessOf(plan, f.Type, out.typ)
+		out.exact = out.typ.shape == leaf && exact(plan, map[*codec.Plan]bool{})
 		t.byName[f.Name] = len(t.fields)
 		t.order = append(t.order, len(t.fields))
 		t.fields = append(t.fields, out)

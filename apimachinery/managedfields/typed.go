@@ -1,6 +1,7 @@
 package managedfields
 
 import (
+	"bytes"
 	"reflect"
 
 	"github.com/keelson-dev/keelson/apimachinery/codec"
@@ -51,6 +52,8 @@ func (c *comparer) typedField(f *field, l, r mem.Pointer) error {
 		if items := f.sameItems(mem.SliceAt(l), mem.SliceAt(r)); items != nil {
 			return c.list(f, items, mem.SliceAt(l), mem.SliceAt(r))
 		}
+	case f.exact:
+		return c.whole(f, l, r)
 	}
 	return c.values(f, l, r)
 }
@@ -132,6 +135,57 @@ func (c *comparer) list(f *field, items []Element, l, r *mem.Slice) error {
 		}
 	}
 	return nil
+}
+
+// whole compares two fields that are owned as a whole, through their JSON texts. The path leads to them.
+func (c *comparer) whole(f *field, l, r mem.Pointer) error {
+	lv, rv := reflect.NewAt(f.goType, l).Elem(), reflect.NewAt(f.goType, r).Elem()
+	switch lo, ro := f.omits(lv), f.omits(rv); {
+	case lo && ro:
+	case lo:
+		c.taken.Insert(c.path)
+	case ro:
+		c.removed.Insert(c.path)
+	default:
+		same, err := sameTexts(lv, rv)
+		if err != nil {
+			return err
+		}
+		if !same {
+			c.taken.Insert(c.path)
+		}
+	}
+	return nil
+}
+
+// sameTexts reports whether two addressable values of one type have the same JSON text. Of lists only the
+// items that differ in memory are written, up to the first that differs in its text too.
+func sameTexts(l, r reflect.Value) (bool, error) {
+	if l.Kind() == reflect.Slice && !l.IsNil() && !r.IsNil() && l.Type().Elem().Kind() != reflect.Uint8 {
+		if l.Len() != r.Len() {
+			return false, nil
+		}
+		for i := range l.Len() {
+			a, b := l.Index(i).Addr().Interface(), r.Index(i).Addr().Interface()
+			if codec.Equal(a, b) {
+				continue
+			}
+			if same, err := equalTexts(a, b); err != nil || !same {
+				return false, err
+			}
+		}
+		return true, nil
+	}
+	return equalTexts(l.Addr().Interface(), r.Addr().Interface())
+}
+
+func equalTexts(l, r any) (bool, error) {
+	a, err := codec.Marshal(l)
+	if err != nil {
+		return false, err
+	}
+	b, err := codec.Marshal(r)
+	return bytes.Equal(a, b), err
 }
 
 // values compares two fields through their JSON forms. The path leads to them.

@@ -99,10 +99,15 @@ func equalValues(a, b any) bool {
 // fieldValue is the JSON form of a struct's field, or absent when the tags leave it out.
 func fieldValue(f *field, p mem.Pointer) (any, error) {
 	v := reflect.NewAt(f.goType, p).Elem()
-	if f.omitEmpty && isEmpty(v) || f.omitZero && isZero(v) {
+	if f.omits(v) {
 		return absent, nil
 	}
 	return jsonValue(v)
+}
+
+// omits reports whether the tags leave an addressable value of the field out of the JSON form.
+func (f *field) omits(v reflect.Value) bool {
+	return f.omitEmpty && isEmpty(v) || f.omitZero && isZero(v)
 }
 
 func isEmpty(v reflect.Value) bool {
