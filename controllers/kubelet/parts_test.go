@@ -378,3 +378,35 @@ func TestNotesForOthers(t *testing.T) {
 		"io.kubernetes.container.ports":          `[{"name":"http","containerPort":80,"protocol":"TCP"}]`,
 	}, notes)
 }
+
+// Static pods may still name their AppArmor profiles in annotations, by container, which the API server does
+// not turn into fields for them. A field of the container comes first, the one of the pod last.
+func TestAppArmorAnnotations(t *testing.T) {
+	const prefix = "container.apparmor.security.beta.kubernetes.io/"
+	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a"}, {Name: "b"}}}}
+	a, b := &pod.Spec.Containers[0], &pod.Spec.Containers[1]
+	profile := func(c *corev1.Container) string {
+		p := appArmorProfile(pod, c)
+		if p == nil {
+			return ""
+		}
+		sec := &cri.LinuxContainerSecurityContext{}
+		require.NoError(t, setAppArmor(sec, p))
+		require.Equal(t, enforced(p), unsupportedContainer(pod, c, false) != nil, "a machine without AppArmor cannot enforce it")
+		return fmt.Sprint(sec.ApparmorProfile, " ", sec.Apparmor.ProfileType) //nolint:staticcheck // older runtimes
+	}
+	for note, want := range map[string]string{"": "", "runtime/default": "runtime/default RuntimeDefault", "unconfined": "unconfined Unconfined",
+		"localhost/mine": "localhost/mine Localhost", "other": ""} {
+		pod.Annotations = map[string]string{prefix + "a": note}
+		require.Equal(t, want, profile(a), note)
+		require.Empty(t, profile(b))
+	}
+	pod.Annotations = map[string]string{prefix + "a": "localhost/"}
+	require.Contains(t, unsupportedContainer(pod, a, true).message, "the profile of container a has no name")
+	pod.Annotations = map[string]string{prefix + "a": "runtime/default"}
+	pod.Spec.SecurityContext = &corev1.PodSecurityContext{AppArmorProfile: &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined}}
+	require.Equal(t, "runtime/default RuntimeDefault", profile(a))
+	require.Equal(t, "unconfined Unconfined", profile(b))
+	a.SecurityContext = &corev1.SecurityContext{AppArmorProfile: &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeLocalhost, LocalhostProfile: new("own")}}
+	require.Equal(t, "localhost/own Localhost", profile(a))
+}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,6 +44,7 @@ func staticBubble(t *testing.T, broken outage, f func(*staticRig)) {
 		r.opts.StaticPodDir = filepath.Join(r.opts.RootDir, "..", "manifests")
 		require.NoError(r.t, os.Mkdir(r.opts.StaticPodDir, 0o755))
 		r.rt.Play = func(*cri.ContainerConfig) fakecri.Script { return fakecri.Script{StopAfter: 8 * time.Second} }
+		r.rt.Pull = func(string, *cri.AuthConfig) error { return nil }
 		r.wrap = func(c client.Conn) client.Conn {
 			old := s.line
 			s.line = newLine(c)
@@ -246,5 +248,66 @@ func TestManifestsAreReadWhenTheyChange(t *testing.T) {
 		require.Equal(t, one, s.rt.Running())
 		time.Sleep(6 * time.Minute)
 		require.Empty(t, s.rt.Running())
+	})
+}
+
+// The path of the static pods may be one file.
+func TestOneManifest(t *testing.T) {
+	staticBubble(t, intact, func(s *staticRig) {
+		s.stop()
+		s.opts.StaticPodDir = filepath.Join(s.opts.StaticPodDir, "static.yaml")
+		file := s.opts.StaticPodDir
+		write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
+		write(manifest("a"))
+		require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(file), "other.yaml"), []byte(strings.ReplaceAll(manifest("b"), "name: static", "name: other")), 0o600))
+		s.start()
+		time.Sleep(5 * time.Second)
+		require.Equal(t, one, s.rt.Running(), "of the file only")
+		write("half")
+		s.watch(10 * time.Second)
+		require.Equal(t, one, s.rt.Running(), "a broken file leaves what there was")
+		write(manifest("c"))
+		s.watch(20 * time.Second)
+		require.Equal(t, one, s.rt.Running())
+		require.Equal(t, "c", s.command())
+		require.NoError(t, os.Remove(file))
+		time.Sleep(20 * time.Second)
+		require.Empty(t, s.rt.Running())
+		require.False(t, s.exists("static-n1"))
+	})
+}
+
+// A manifest may give its pod a UID. While it keeps that it is the same pod: a container with another image
+// takes the place of the one before, in the same sandbox, and other changes wait for that.
+func TestChangedManifestsThatKeepTheirUID(t *testing.T) {
+	owned := func(command, image string) string {
+		return strings.NewReplacer("{name: static}", "{name: static, uid: 0f5e2b3c-0000-4000-8000-000000000001}", "image: img", "image: "+image).Replace(manifest(command))
+	}
+	staticBubble(t, intact, func(s *staticRig) {
+		box := func() string {
+			list, err := s.rt.ListPodSandbox(t.Context(), &cri.ListPodSandboxRequest{})
+			require.NoError(t, err)
+			require.Len(t, list.Items, 1)
+			return list.Items[0].Id
+		}
+		s.write(owned("a", "img"))
+		time.Sleep(5 * time.Second)
+		require.Equal(t, one, s.rt.Running())
+		mirror, sandbox := s.get("static-n1"), box()
+		require.Equal(t, "0f5e2b3c-0000-4000-8000-000000000001", mirror.Annotations["kubernetes.io/config.hash"])
+		for i, c := range []struct{ command, image, runs string }{{"b", "img", "a"}, {"b", "other", "b"}, {"c", "other", "b"}, {"c", "img", "c"}} {
+			s.write(owned(c.command, c.image))
+			s.watch(40 * time.Second)
+			require.Equal(t, one, s.rt.Running())
+			require.Equal(t, c.runs, s.command(), i)
+			require.Equal(t, sandbox, box())
+			require.True(t, ready(s.get("static-n1")))
+		}
+		require.EqualValues(t, 2, s.get("static-n1").Status.ContainerStatuses[0].RestartCount)
+		s.stop()
+		s.start()
+		s.watch(30 * time.Second)
+		require.Equal(t, one, s.rt.Running())
+		require.EqualValues(t, 2, s.get("static-n1").Status.ContainerStatuses[0].RestartCount, "a kubelet that starts again goes on with it")
 	})
 }
