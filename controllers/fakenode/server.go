@@ -33,7 +33,7 @@ import (
 func NewServer(m *manager.Manager) http.Handler {
 	s := &server{pods: podindex.Of(m.Informers()), nodes: informers.For[*corev1.Node](m.Informers()).Lister(), used: map[containerKey]*meter{}, totals: map[string]float64{}}
 	mux := http.NewServeMux()
-	mux.Handle("/", nodestream.NewHandler(s, m.Logger()))
+	mux.Handle("/", nodestream.NewHandler(s, nodestream.Options{Logger: m.Logger()}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
 	mux.HandleFunc("GET /metrics", s.serveMetrics)
 	mux.HandleFunc("GET /metrics/resource", s.serveResourceMetrics)

@@ -132,7 +132,7 @@ func (k *Kubelet) handleDebugging(mux *http.ServeMux) {
 		}
 		return
 	}
-	mux.Handle("/", nodestream.NewHandler(streams{k}, k.log))
+	mux.Handle("/", nodestream.NewHandler(streams{k}, nodestream.Options{IdleTimeout: k.opts.StreamIdleTimeout, Logger: k.log}))
 	mux.HandleFunc("GET /runningpods/", k.serveRunningPods)
 	mux.HandleFunc("POST /checkpoint/{namespace}/{pod}/{container}", k.serveCheckpoint)
 	if dir := k.opts.SystemLogDir; dir != "" {

@@ -41,7 +41,8 @@ const (
 
 // declaredFeatures are what this kubelet can do that those of other versions cannot, sorted. The server
 // admits changes of pods that need them.
-var declaredFeatures = []string{"InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits"}
+var declaredFeatures = []string{"ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers",
+	"RestartAllContainersOnContainerExits"}
 
 // node keeps the Node object and its Lease.
 type node struct {

@@ -165,8 +165,13 @@ type Options struct {
 	// NoDebugging disables everything that shows or changes the content of pods or the kubelet itself: logs,
 	// exec, attach, port forwarding, checkpoints, and the Pages /configz and below /debug/.
 	NoDebugging bool
-	// SystemLogDir is served at /logs/; empty disables it.
-	SystemLogDir string
+	// StreamIdleTimeout ends exec, attach and port forwarding over which nothing has been sent for so long;
+	// 0 means 4 hours.
+	StreamIdleTimeout time.Duration
+	// SystemLogDir is served at /logs/; empty disables it. SystemLogQueries answers queries there for what
+	// services have logged, to the journal of systemd or to files in SystemLogDir.
+	SystemLogDir     string
+	SystemLogQueries bool
 	// Pages are further pages of the kubelet API, by path: what the program says about itself, such as
 	// /configz, /flagz and /statusz. A path that ends in a slash includes what is below it.
 	Pages map[string]http.Handler

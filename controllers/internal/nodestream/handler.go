@@ -19,13 +19,23 @@ import (
 // streamTimeout is how long a client may take to open all streams of a session.
 const streamTimeout = 30 * time.Second
 
-// NewHandler serves the kubelet's paths /exec, /attach, /portForward, /containerLogs and /run. log may be
-// nil. A session ends with the request's context too, so a server that ends its BaseContext ends its
-// sessions. WebSockets of browsers are accepted only from pages of the same host, since a browser may hold a
-// client certificate.
-func NewHandler(b Backend, log *slog.Logger) http.Handler {
-	log = cmp.Or(log, slog.New(slog.DiscardHandler))
-	h := &handler{backend: b, log: log}
+// DefaultIdleTimeout is that of Options.
+const DefaultIdleTimeout = 4 * time.Hour
+
+// Options of the handler.
+type Options struct {
+	// IdleTimeout ends sessions and port forwarding over which nothing has been sent for so long; 0 means
+	// DefaultIdleTimeout.
+	IdleTimeout time.Duration
+	// Logger logs failures; nil discards them.
+	Logger *slog.Logger
+}
+
+// NewHandler serves the kubelet's paths /exec, /attach, /portForward, /containerLogs and /run. A session ends
+// with the request's context too, so a server that ends its BaseContext ends its sessions. WebSockets of
+// browsers are accepted only from pages of the same host, since a browser may hold a client certificate.
+func NewHandler(b Backend, opts Options) http.Handler {
+	h := &handler{backend: b, idle: cmp.Or(opts.IdleTimeout, DefaultIdleTimeout), log: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))}
 	mux := http.NewServeMux()
 	for _, verb := range []string{"GET ", "POST "} {
 		mux.HandleFunc(verb+"/exec/{namespace}/{pod}/{container}", h.exec)
@@ -42,6 +52,7 @@ func NewHandler(b Backend, log *slog.Logger) http.Handler {
 
 type handler struct {
 	backend Backend
+	idle    time.Duration
 	log     *slog.Logger
 }
 
@@ -109,9 +120,9 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, s *Session, run 
 	var l *link
 	var err error
 	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-		l, err = acceptWebSocket(w, r, want)
+		l, err = acceptWebSocket(w, r, want, h.idle)
 	} else {
-		l, err = acceptSPDY(w, r, want)
+		l, err = acceptSPDY(w, r, want, h.idle)
 	}
 	if err != nil {
 		h.log.Debug("start stream session failed", "path", r.URL.Path, "err", err)

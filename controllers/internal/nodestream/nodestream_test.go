@@ -1,6 +1,7 @@
 package nodestream
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/base64"
@@ -11,9 +12,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/coder/websocket"
@@ -22,6 +25,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
 // echo is a backend whose command determines what the streams do.
@@ -96,7 +100,7 @@ func (echo) Logs(ctx context.Context, _, _, _ string, opts *corev1.PodLogOptions
 }
 
 func serve(t *testing.T) string {
-	s := httptest.NewServer(NewHandler(echo{}, nil))
+	s := httptest.NewServer(NewHandler(echo{}, Options{}))
 	t.Cleanup(s.Close)
 	return s.URL
 }
@@ -295,7 +299,7 @@ func FuzzWebSocketMessage(f *testing.F) {
 	f.Add([]byte{255, 0}, false)
 	f.Add([]byte("4e30="), true)
 	url := ""
-	s := httptest.NewServer(NewHandler(echo{}, nil))
+	s := httptest.NewServer(NewHandler(echo{}, Options{}))
 	f.Cleanup(s.Close)
 	url = s.URL
 	f.Fuzz(func(t *testing.T, m []byte, text bool) {
@@ -349,7 +353,7 @@ func TestSessionsEndWithTheServer(t *testing.T) {
 			defer end()
 			var handlers sync.WaitGroup
 			began := make(chan struct{}, 1)
-			h := NewHandler(echo{}, nil)
+			h := NewHandler(echo{}, Options{})
 			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				handlers.Add(1)
 				defer handlers.Done()
@@ -408,4 +412,165 @@ type silent <-chan struct{}
 func (s silent) Read([]byte) (int, error) {
 	<-s
 	return 0, io.EOF
+}
+
+// What is sent ends a session of any kind no sooner than idle time says; silence does.
+func TestIdleSessionsEnd(t *testing.T) {
+	const idle = 3 * time.Hour
+	for _, kind := range []string{"spdy", "websocket", "port forwarding", "tunnel", "channels"} {
+		t.Run(kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := pipenet.New()
+				s := &http.Server{Handler: NewHandler(echo{}, Options{IdleTimeout: idle}), ReadHeaderTimeout: time.Minute}
+				served := make(chan error, 1)
+				go func() { served <- s.Serve(l) }()
+				send, ended := idleSession(t, l, kind)
+				for range 5 {
+					time.Sleep(idle - time.Minute)
+					require.NoError(t, send())
+				}
+				began := time.Now()
+				synctest.Wait()
+				<-ended
+				require.InDelta(t, idle, time.Since(began), float64(time.Second))
+				require.NoError(t, s.Close())
+				<-served
+				time.Sleep(time.Minute) // the client's connection has ended too
+			})
+		})
+	}
+}
+
+// idleSession opens a session of some kind in which something can be sent.
+func idleSession(t *testing.T, l *pipenet.Listener, kind string) (send func() error, ended <-chan struct{}) {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return l.Dial(ctx, "tcp", "node") }
+	socket := func(path string, protocols ...string) *websocket.Conn {
+		transport := &http.Transport{DialContext: dial}
+		c, _, err := websocket.Dial(t.Context(), "http://node"+path, &websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}, Subprotocols: protocols})
+		require.NoError(t, err)
+		return c
+	}
+	gone := make(chan struct{})
+	drain := func(c *websocket.Conn) {
+		defer close(gone)
+		for {
+			if _, _, err := c.Read(t.Context()); err != nil {
+				return
+			}
+		}
+	}
+	const exec = "/exec/ns/p/c?command=hang&output=1&input=1"
+	switch kind {
+	case "websocket":
+		c := socket(exec, webProtocols[0])
+		go drain(c)
+		return func() error { return c.Write(t.Context(), websocket.MessageBinary, []byte{channelResize, 'x'}) }, gone
+	case "channels":
+		c := socket("/portForward/ns/p?port=80", forwardProtocols[0])
+		go drain(c)
+		return func() error { return c.Write(t.Context(), websocket.MessageBinary, []byte{0, 'x'}) }, gone
+	}
+	var conn net.Conn
+	if kind == "tunnel" {
+		conn = websocket.NetConn(t.Context(), socket("/portForward/ns/p", tunnelProtocol), websocket.MessageBinary)
+	} else {
+		var err error
+		conn, err = dial(t.Context(), "", "")
+		require.NoError(t, err)
+		path, protocol := exec, execProtocols[0]
+		if kind == "port forwarding" {
+			path, protocol = "/portForward/ns/p", forwardProtocol
+		}
+		_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: node\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n%s: %s\r\n\r\n", path, protocolHeader, protocol)
+		require.NoError(t, err)
+		r := bufio.NewReader(conn)
+		resp, err := http.ReadResponse(r, nil)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusSwitchingProtocols, resp.StatusCode)
+		conn = bufferedConn{conn, r}
+	}
+	sc, err := spdystream.NewConnection(conn, false)
+	require.NoError(t, err)
+	go sc.Serve(spdystream.NoOpStreamHandler)
+	headers := []http.Header{streamHeader("error"), streamHeader("stdout"), streamHeader("stdin")}
+	if kind != "spdy" {
+		headers = []http.Header{streamHeader("error", portHeader, "80", requestHeader, "0"), streamHeader("data", portHeader, "80", requestHeader, "0")}
+	}
+	var streams []*spdystream.Stream
+	for _, h := range headers {
+		s, err := openStream(sc, h)
+		require.NoError(t, err)
+		go func() { _, _ = io.Copy(io.Discard, s) }()
+		streams = append(streams, s)
+	}
+	go func() { <-sc.CloseChan(); close(gone) }()
+	return func() error { return streams[len(streams)-1].WriteData([]byte("x"), false) }, gone
+}
+
+// once is a backend whose ports return the first byte.
+type once struct{ echo }
+
+func (o once) PortForward(ctx context.Context, namespace, pod string, port uint16, stream io.ReadWriteCloser) error {
+	if port == 1 {
+		return o.echo.PortForward(ctx, namespace, pod, port, stream)
+	}
+	_, err := io.CopyN(stream, stream, 1)
+	return err
+}
+
+// Clients without SPDY forward ports over channels: for each port one of its data and one of its error, which
+// begin with its number.
+func TestPortForwardOverChannels(t *testing.T) {
+	server := httptest.NewServer(NewHandler(once{}, Options{}))
+	t.Cleanup(server.Close)
+	url := server.URL
+	for _, protocol := range append(slices.Clone(forwardProtocols), "") {
+		t.Run(protocol, func(t *testing.T) {
+			o := &websocket.DialOptions{}
+			if protocol != "" {
+				o.Subprotocols = []string{protocol}
+			}
+			c, _, err := websocket.Dial(within(t), url+"/portForward/ns/p/u?port=80,1&port=443", o)
+			require.NoError(t, err)
+			require.Equal(t, protocol, c.Subprotocol())
+			text := strings.Contains(protocol, "base64")
+			for _, channel := range []byte{4, 0, 1, 100} { // what belongs to no port is dropped
+				kind, m := websocket.MessageBinary, []byte{channel, 'q'}
+				if text {
+					kind, m = websocket.MessageText, []byte{'0' + channel, 'c', 'Q', '=', '='}
+				}
+				require.NoError(t, c.Write(within(t), kind, m))
+			}
+			got := map[byte]string{}
+			for {
+				_, m, err := c.Read(within(t))
+				if err != nil {
+					require.Equal(t, websocket.StatusNormalClosure, websocket.CloseStatus(err))
+					break
+				}
+				channel, data := m[0], m[1:]
+				if text {
+					channel -= '0'
+					data, err = base64.StdEncoding.DecodeString(string(data))
+					require.NoError(t, err)
+				}
+				got[channel] += string(data)
+			}
+			require.Equal(t, "\x50\x00q", got[0])
+			require.Equal(t, "\x50\x00", got[1])
+			require.Equal(t, "\x01\x00error forwarding port 1 to pod p, uid u: nobody listens", got[3])
+			require.Equal(t, "\xbb\x01q", got[4])
+			require.Equal(t, "\xbb\x01", got[5])
+		})
+	}
+	for query, want := range map[string]string{"": `query parameter "port" is required`, "?port=": `query parameter "port" cannot be empty`,
+		"?port=x": `unable to parse "x" as a port`, "?port=0": `port "0" must be > 0`, "?port=70000": `unable to parse "70000" as a port`,
+		"?port=1" + strings.Repeat(",1", maxPorts): "129 ports are more than 128"} {
+		_, resp, err := websocket.Dial(within(t), url+"/portForward/ns/p"+query, nil)
+		require.Error(t, err)
+		require.Equal(t, http.StatusBadRequest, resp.StatusCode)
+		b, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.Contains(t, string(b), want)
+	}
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/coder/websocket"
 	"github.com/moby/spdystream"
@@ -19,25 +18,33 @@ const (
 	forwardProtocol = "portforward.k8s.io"
 	// tunnelProtocol carries the SPDY connection of a port forwarding in binary WebSocket messages.
 	tunnelProtocol = "SPDY/3.1+portforward.k8s.io"
-	// forwardIdle ends a connection on which nothing has been opened or sent.
-	forwardIdle = 4 * time.Hour
 )
 
 // portForward serves pairs of a data and an error stream, one pair per forwarded connection.
 func (h *handler) portForward(w http.ResponseWriter, r *http.Request) {
 	namespace, pod := r.PathValue("namespace"), r.PathValue("pod")
+	web := strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
+	var ports []uint16
+	plain := web && !tokens(r.Header, "Sec-WebSocket-Protocol", tunnelProtocol)
+	if plain {
+		var err error
+		if ports, err = portsOf(r.URL.Query()[portHeader]); err != nil {
+			fail(w, err)
+			return
+		}
+	}
 	if err := h.backend.Find(r.Context(), namespace, pod, ""); err != nil {
 		fail(w, err)
+		return
+	}
+	if plain {
+		h.channelForward(w, r, ports)
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	var conn net.Conn
-	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-		if !tokens(r.Header, "Sec-WebSocket-Protocol", tunnelProtocol) {
-			fail(w, BadRequest("unable to upgrade: the only subprotocol for port forwarding is %s", tunnelProtocol))
-			return
-		}
+	if web {
 		c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{tunnelProtocol}})
 		if err != nil {
 			h.log.Debug("start port forwarding failed", "path", r.URL.Path, "err", err)
@@ -58,7 +65,7 @@ func (h *handler) portForward(w http.ResponseWriter, r *http.Request) {
 		_ = conn.Close()
 		return
 	}
-	sc.SetIdleTimeout(forwardIdle)
+	sc.SetIdleTimeout(h.idle)
 	f := &forwarding{backend: h.backend, namespace: namespace, pod: pod, half: map[string]*spdystream.Stream{}}
 	sc.Serve(func(s *spdystream.Stream) { f.opened(ctx, s) }) // returns when the connection has ended
 	cancel()

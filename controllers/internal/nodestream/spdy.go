@@ -96,7 +96,7 @@ type bufferedConn struct {
 func (c bufferedConn) Read(b []byte) (int, error) { return c.r.Read(b) }
 
 // acceptSPDY upgrades and waits until the client has opened the streams of the session.
-func acceptSPDY(w http.ResponseWriter, r *http.Request, want wanted) (*link, error) {
+func acceptSPDY(w http.ResponseWriter, r *http.Request, want wanted, idle time.Duration) (*link, error) {
 	conn, protocol, err := upgrade(w, r, execProtocols)
 	if err != nil {
 		return nil, err
@@ -107,6 +107,7 @@ func acceptSPDY(w http.ResponseWriter, r *http.Request, want wanted) (*link, err
 		_ = conn.Close()
 		return nil, err
 	}
+	sc.SetIdleTimeout(idle)
 	need := 1
 	for _, wanted := range []bool{want.stdin, want.stdout, want.stderr, want.resize && version >= 3} {
 		if wanted {

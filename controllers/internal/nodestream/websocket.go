@@ -30,14 +30,14 @@ const maxMessage = 4 << 20
 var webProtocols = []string{"v5.channel.k8s.io", "v4.channel.k8s.io", "v4.base64.channel.k8s.io", "channel.k8s.io", "base64.channel.k8s.io"}
 
 // acceptWebSocket upgrades; the channels need no opening.
-func acceptWebSocket(w http.ResponseWriter, r *http.Request, want wanted) (*link, error) {
-	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: webProtocols})
+func acceptWebSocket(w http.ResponseWriter, r *http.Request, want wanted, idle time.Duration) (*link, error) {
+	ctx, cancel := context.WithCancel(r.Context())
+	ws, err := newWebSession(w, r, webProtocols, idle, cancel)
 	if err != nil {
+		cancel()
 		return nil, err
 	}
-	c.SetReadLimit(maxMessage)
-	ctx, cancel := context.WithCancel(r.Context())
-	ws := &webSession{conn: c, text: strings.Contains(c.Subprotocol(), "base64"), v5: c.Subprotocol() == "v5.channel.k8s.io"}
+	c := ws.conn
 	stdin, toStdin := io.Pipe()
 	resize, toResize := io.Pipe()
 	l := &link{done: ctx.Done(), stdin: stdin, stdout: ws.writer(ctx, channelStdout), stderr: ws.writer(ctx, channelStderr)}
@@ -50,7 +50,18 @@ func acceptWebSocket(w http.ResponseWriter, r *http.Request, want wanted) (*link
 		_ = stdin.Close()
 	}
 	go func() {
-		err := ws.read(ctx, toStdin, toResize)
+		err := ws.read(ctx, func(channel byte, data []byte) {
+			switch {
+			case channel == channelStdin:
+				if len(data) > 0 {
+					_, _ = toStdin.Write(data) // fails when the reader is closed
+				}
+			case channel == channelResize:
+				_, _ = toResize.Write(data)
+			case channel == channelClose && c.Subprotocol() == webProtocols[0] && len(data) == 1 && data[0] == channelStdin:
+				_ = toStdin.Close()
+			}
+		})
 		cancel()
 		_ = toStdin.CloseWithError(err)
 		_ = toResize.CloseWithError(err)
@@ -75,25 +86,47 @@ func acceptWebSocket(w http.ResponseWriter, r *http.Request, want wanted) (*link
 		} else if exit != 0 {
 			_, _ = io.WriteString(report, exitText(exit))
 		}
-		_ = c.Close(websocket.StatusNormalClosure, "")
+		ws.close()
 		cancel()
 	}
 	return l, nil
 }
 
+// webSession is a WebSocket with channels.
 type webSession struct {
 	conn *websocket.Conn
 	text bool // base64
-	v5   bool
+	// unused ends the session when nothing has been sent for idle, even if what was sent last has not been
+	// taken.
+	unused *time.Timer
+	idle   time.Duration
 }
 
-// read forwards what the client sends until the connection ends.
-func (ws *webSession) read(ctx context.Context, stdin, resize *io.PipeWriter) error {
+// newWebSession upgrades a connection to one of the protocols. On an error the reply has been sent. end is
+// called when nothing has been sent for idle.
+func newWebSession(w http.ResponseWriter, r *http.Request, protocols []string, idle time.Duration, end func()) (*webSession, error) {
+	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: protocols})
+	if err != nil {
+		return nil, err
+	}
+	c.SetReadLimit(maxMessage)
+	return &webSession{conn: c, text: strings.Contains(c.Subprotocol(), "base64"), idle: idle,
+		unused: time.AfterFunc(idle, func() { end(); _ = c.CloseNow() })}, nil
+}
+
+func (ws *webSession) close() {
+	ws.unused.Stop()
+	_ = ws.conn.Close(websocket.StatusNormalClosure, "")
+}
+
+// read passes on what the client sends until the connection ends, and returns io.EOF then.
+func (ws *webSession) read(ctx context.Context, pass func(channel byte, data []byte)) error {
 	for {
 		_, b, err := ws.conn.Read(ctx)
 		if err != nil {
 			return io.EOF
 		}
+		ws.unused.Reset(ws.idle)
 		if len(b) == 0 {
 			continue
 		}
@@ -104,16 +137,7 @@ func (ws *webSession) read(ctx context.Context, stdin, resize *io.PipeWriter) er
 				return err
 			}
 		}
-		switch {
-		case channel == channelStdin:
-			if len(data) > 0 {
-				_, _ = stdin.Write(data) // fails when the reader is closed
-			}
-		case channel == channelResize:
-			_, _ = resize.Write(data)
-		case channel == channelClose && ws.v5 && len(data) == 1 && data[0] == channelStdin:
-			_ = stdin.Close()
-		}
+		pass(channel, data)
 	}
 }
 
@@ -122,6 +146,7 @@ func (ws *webSession) writer(ctx context.Context, channel byte) io.Writer {
 	return writerFunc(func(b []byte) (int, error) {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 		defer cancel()
+		ws.unused.Reset(ws.idle)
 		kind, m := websocket.MessageBinary, append([]byte{channel}, b...)
 		if ws.text {
 			kind, m = websocket.MessageText, base64.StdEncoding.AppendEncode([]byte{'0' + channel}, b)

@@ -185,7 +185,6 @@ func (c *Configuration) refuse() error {
 	not := func(wanted bool, field, why string) {
 		p.add(wanted, field, "%s", why)
 	}
-	not(c.StreamingConnectionIdleTimeout.Duration != 4*time.Hour, "streamingConnectionIdleTimeout", "only 4h is supported")
 	not(c.ContentType != "application/vnd.kubernetes.protobuf" && c.ContentType != "application/json", "contentType", "the client negotiates the best encoding that the server has")
 	not(c.RunOnce, "runOnce", "the mode has been removed from Kubernetes")
 	not(c.KubeletCgroups != "" || c.SystemCgroups != "", "kubeletCgroups and systemCgroups", "this kubelet moves no processes between cgroups; use the system's service manager")
@@ -246,7 +245,7 @@ var gates = map[string]bool{
 	"NodeSwap": true, "PodLevelResources": true, "PodLifecycleSleepAction": true, "RotateKubeletServerCertificate": true, "SidecarContainers": true,
 	"UserNamespacesSupport": true, "DynamicResourceAllocation": true, "ContainerStopSignals": false, "ContainerRestartRules": true,
 	"CSIServiceAccountTokenSecrets": true, "ComponentFlagz": true, "ComponentStatusz": true, "ContainerCheckpoint": true, "DisableNodeKubeProxyVersion": true,
-	"EnvFiles": true, "ExecProbeTimeout": true, "HostnameOverride": true, "InPlacePodLevelResourcesVerticalScaling": true,
+	"EnvFiles": true, "ExecProbeTimeout": true, "ExtendWebSocketsToKubelet": true, "HostnameOverride": true, "InPlacePodLevelResourcesVerticalScaling": true,
 	"InPlacePodVerticalScalingInitContainers": true, "KubeletCgroupDriverFromCRI": true, "KubeletPodResourcesDynamicResources": true,
 	"KubeletPodResourcesGet": true, "KubeletPodResourcesListUseActivePods": true, "KubeletServiceAccountTokenForCredentialProviders": true,
 	"KubeletTracing": true, "MutableCSINodeAllocatableCount": true, "NodeDeclaredFeatures": true, "PodLifecycleSleepActionAllowZero": true,

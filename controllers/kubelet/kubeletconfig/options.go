@@ -40,7 +40,7 @@ func (c *Configuration) Options() (kubelet.Options, error) {
 		SystemdCgroups: c.CgroupDriver == "systemd", ReservedGroups: c.reservedGroups(),
 		SingleProcessOOMKill: c.SingleProcessOOMKill,
 		NoCPUQuota:           !*c.CPUCFSQuota, CPUQuotaPeriod: c.CPUCFSQuotaPeriod.Duration, LimitedSwap: c.MemorySwap.SwapBehavior == limitedSwap,
-		NoDebugging: !*c.EnableDebuggingHandlers, RequestServing: c.ServerTLSBootstrap && *c.EnableServer && c.Port != 0,
+		NoDebugging: !*c.EnableDebuggingHandlers, StreamIdleTimeout: c.StreamingConnectionIdleTimeout.Duration, RequestServing: c.ServerTLSBootstrap && *c.EnableServer && c.Port != 0,
 		SyncInterval: c.SyncFrequency.Duration, NodeStatusInterval: c.NodeStatusUpdateFrequency.Duration, NodeReportInterval: c.NodeStatusReportFrequency.Duration,
 		LeaseDuration: time.Duration(c.NodeLeaseDurationSeconds) * time.Second, MaxImages: int(*c.NodeStatusMaxImages),
 		MaxRestartDelay: c.CrashLoopBackOff.MaxContainerRestartPeriod.Duration, AllowedSysctls: c.AllowedUnsafeSysctls, SeccompDefault: *c.SeccompDefault,
