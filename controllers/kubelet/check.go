@@ -45,7 +45,8 @@ const (
 // String returns the name that metrics have for the outcome.
 func (o outcome) String() string { return [...]string{"unknown", "successful", "failed"}[o] }
 
-// probe runs a check once, for at most timeout. text says why it did not pass.
+// probe runs a check once, for at most timeout. text says why it did not pass; if it did, it is a warning or
+// empty.
 func (k *Kubelet) probe(ctx context.Context, pod *corev1.Pod, c *corev1.Container, run *container, ip string, h *corev1.ProbeHandler, timeout time.Duration) (found outcome, text string) {
 	if h.Exec != nil {
 		return k.execProbe(ctx, run.id, h.Exec.Command, timeout)
@@ -59,7 +60,7 @@ func (k *Kubelet) probe(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 		if problem != nil {
 			return unknown, problem.Error()
 		}
-		text, err = httpProbe(ctx, u, header)
+		return httpProbe(ctx, u, header)
 	case h.TCPSocket != nil:
 		port, problem := portOf(h.TCPSocket.Port, c)
 		if problem != nil {
@@ -174,24 +175,38 @@ func httpTarget(a *corev1.HTTPGetAction, c *corev1.Container, ip string) (*url.U
 	return u, header, nil
 }
 
-// httpProbe passes on any answer from 200 to 399.
-func httpProbe(ctx context.Context, u *url.URL, header http.Header) (string, error) {
-	code, err := httpGet(ctx, u, header, "kube-probe/1.36")
-	if err != nil {
-		return err.Error(), err
+// httpProbe passes on any answer from 200 to 399, with a warning for those that are not what was asked for.
+// An answer that breaks off says nothing.
+func httpProbe(ctx context.Context, u *url.URL, header http.Header) (found outcome, text string) {
+	answer, err := httpGet(ctx, u, header, "kube-probe/1.36")
+	switch {
+	case err != nil:
+		return failed, err.Error()
+	case answer.broken != nil:
+		return unknown, answer.broken.Error()
+	case answer.code >= 200 && answer.code < 300:
+		return passed, ""
+	case answer.code >= 300 && answer.code < 400:
+		return passed, "Probe terminated redirects, Response body: " + string(answer.body)
 	}
-	if code >= 200 && code < 400 {
-		return "", nil
-	}
-	text := fmt.Sprintf("HTTP probe failed with statuscode: %d", code)
-	return text, errors.New(text)
+	return failed, fmt.Sprintf("HTTP probe failed with statuscode: %d", answer.code)
 }
 
-// httpGet returns the status of the answer. Redirects to other hosts are answers and are not followed.
-func httpGet(ctx context.Context, u *url.URL, header http.Header, agent string) (code int, err error) {
+// maxRedirects is how many requests follow each other.
+const maxRedirects = 10
+
+// answer is that of a container's server.
+type answer struct {
+	code   int
+	body   []byte // at most maxProbeOutput
+	broken error  // of the body
+}
+
+// httpGet returns the answer. Redirects to other hosts are answers and are not followed.
+func httpGet(ctx context.Context, u *url.URL, header http.Header, agent string) (*answer, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	for name, v := range header {
 		r.Header[name] = v
@@ -213,16 +228,20 @@ func httpGet(ctx context.Context, u *url.URL, header http.Header, agent string) 
 			if next.URL.Hostname() != via[0].URL.Hostname() || len(via) >= 10 {
 				return http.ErrUseLastResponse
 			}
+			if len(via) >= maxRedirects {
+				return fmt.Errorf("stopped after %d redirects", maxRedirects)
+			}
 			return nil
 		},
 	}
 	resp, err := c.Do(r)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxProbeOutput))
-	return resp.StatusCode, nil
+	a := &answer{code: resp.StatusCode}
+	a.body, a.broken = io.ReadAll(io.LimitReader(resp.Body, maxProbeOutput))
+	return a, nil
 }
 
 func grpcCheck(ctx context.Context, address string, service *string) (string, error) {

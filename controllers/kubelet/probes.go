@@ -231,12 +231,15 @@ func (w *prober) once(ctx context.Context) bool {
 	switch found {
 	case unknown:
 		// It counts neither way: what was found out last stands.
-		w.complain("errored and resulted in unknown state", text)
+		w.event("Unhealthy", "errored and resulted in unknown state", text)
 		return false
 	case failed:
 		w.passes = 0
 		w.failures++
-		w.complain("failed", text)
+		if text != "" {
+			w.event("ProbeWarning", "warning", text)
+		}
+		w.event("Unhealthy", "failed", text)
 		if w.failures < int(max(w.probe.FailureThreshold, 1)) {
 			return false
 		}
@@ -252,9 +255,9 @@ func (w *prober) once(ctx context.Context) bool {
 // kindName is how events and metrics name a kind of probe.
 var kindName = map[string]string{liveness: "Liveness", readiness: "Readiness", startup: "Startup"}
 
-func (w *prober) complain(what, why string) {
+func (w *prober) event(reason, what, why string) {
 	name := kindName[w.key.kind]
-	w.p.k.recorder.About(aboutContainer(w.pod, w.spec.Name), nil, events.Warning, "Unhealthy", fmt.Sprintf("%s probe %s: %s", name, what, why))
+	w.p.k.recorder.About(aboutContainer(w.pod, w.spec.Name), nil, events.Warning, reason, fmt.Sprintf("%s probe %s: %s", name, what, why))
 }
 
 // note keeps a result that has passed its threshold, and wakes the pod if it is news.

@@ -2,6 +2,7 @@ package kubelet_test
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -140,5 +141,58 @@ func TestAnyAnswerSatisfiesAnHTTPHook(t *testing.T) {
 		}
 		require.Contains(t, r.eventsOf("web"), fmt.Sprintf("LifecycleHTTPFallback: request to HTTPS lifecycle hook 127.0.0.1:%d got HTTP response, retry with HTTP succeeded", port))
 		require.Contains(t, r.metrics(), "kubelet_lifecycle_handler_http_fallbacks_total 1\n")
+	})
+}
+
+// A probe follows redirects on its own host only. One to another host passes with a warning, and too many
+// fail.
+func TestRedirectsOfProbes(t *testing.T) {
+	// The server is outside of the bubble: waiting for its socket would keep the bubble's clock still.
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/away":
+			w.Header().Set("Location", "http://other.test/ok")
+			w.WriteHeader(http.StatusFound)
+			_, _ = io.WriteString(w, "moved")
+		case "/unchanged":
+			w.WriteHeader(http.StatusNotModified)
+		case "/here":
+			http.Redirect(w, r, "/ok", http.StatusFound)
+		case "/loop":
+			http.Redirect(w, r, "/loop", http.StatusFound)
+		case "/broken":
+			w.Header().Set("Content-Length", "100")
+			_, _ = io.WriteString(w, "short")
+		}
+	}))
+	defer server.Close()
+	port := int32(server.Listener.Addr().(*net.TCPAddr).Port)
+	bubble(t, nil, func(r *rig) {
+		for _, path := range []string{"away", "unchanged", "here", "loop", "broken"} {
+			r.pod(path, func(p *corev1.Pod) {
+				p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{PeriodSeconds: 1,
+					ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Host: "127.0.0.1", Port: intstr.FromInt32(port), Path: "/" + path}}}
+			}, "a")
+		}
+		time.Sleep(20 * time.Second)
+		for path, want := range map[string]struct {
+			ready bool
+			event string
+		}{
+			"away":      {true, "ProbeWarning: Readiness probe warning: Probe terminated redirects, Response body: moved"},
+			"unchanged": {true, "ProbeWarning: Readiness probe warning: Probe terminated redirects, Response body: "},
+			"here":      {true, ""},
+			"loop":      {false, `Unhealthy: Readiness probe failed: Get "/loop": stopped after 10 redirects`},
+			"broken":    {false, "Unhealthy: Readiness probe errored and resulted in unknown state: unexpected EOF"},
+		} {
+			require.Equal(t, want.ready, ready(r.get(path)), path)
+			if want.event != "" {
+				require.Contains(t, r.eventsOf(path), want.event, path)
+				continue
+			}
+			for _, e := range r.eventsOf(path) {
+				require.NotContains(t, e, "probe")
+			}
+		}
 	})
 }
