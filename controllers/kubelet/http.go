@@ -25,6 +25,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/controllers/internal/nodestream"
 	"github.com/keelson-dev/keelson/controllers/internal/serve"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/nodelogs"
 )
 
 // Healthz returns the least of the kubelet's three servers, which upstream's serves on 127.0.0.1:10248: GET
@@ -136,7 +137,11 @@ func (k *Kubelet) handleDebugging(mux *http.ServeMux) {
 	mux.HandleFunc("GET /runningpods/", k.serveRunningPods)
 	mux.HandleFunc("POST /checkpoint/{namespace}/{pod}/{container}", k.serveCheckpoint)
 	if dir := k.opts.SystemLogDir; dir != "" {
-		mux.Handle("GET /logs/", http.StripPrefix("/logs/", http.FileServer(http.Dir(dir))))
+		logs := nodelogs.Files(dir)
+		if k.opts.SystemLogQueries {
+			logs = nodelogs.Queries(dir)
+		}
+		mux.Handle("GET /logs/", http.StripPrefix("/logs/", logs))
 	}
 	if set := k.opts.SetVerbosity; set != nil {
 		mux.HandleFunc("PUT /debug/flags/v", func(w http.ResponseWriter, r *http.Request) { serveVerbosity(w, r, set) })

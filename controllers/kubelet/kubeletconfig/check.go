@@ -76,6 +76,7 @@ func (c *Configuration) checkNode() error {
 		"runtimeRequestTimeout": c.RuntimeRequestTimeout.Duration, "containerLogMonitorInterval": c.ContainerLogMonitorInterval.Duration} {
 		p.add(d < 0, field, "%v must not be negative", d)
 	}
+	p.add(is(c.EnableSystemLogQuery) && !is(c.EnableSystemLogHandler), "enableSystemLogQuery", "enableSystemLogHandler is required for it")
 	if c.PodCIDR != "" {
 		_, err := netip.ParsePrefix(c.PodCIDR)
 		p.add(err != nil, "podCIDR", "%v", err)
@@ -193,7 +194,6 @@ func (c *Configuration) refuse() error {
 	not(c.ShowHiddenMetricsForVersion != "", "showHiddenMetricsForVersion", "this kubelet hides no metrics")
 	not(c.VolumePluginDir != defaultPluginDir, "volumePluginDir", "flexVolume plugins are not supported")
 	not(c.KernelMemcgNotification, "kernelMemcgNotification", "this kubelet measures memory periodically, see evictionHard")
-	not(is(c.EnableSystemLogQuery), "enableSystemLogQuery", "this kubelet serves files of /var/log only")
 	not(len(c.Logging.VModule) > 0 || c.Logging.Options.Text.SplitStream || c.Logging.Options.JSON.SplitStream, "logging", "vmodule and splitStream are not supported")
 	not(c.ProtectKernelDefaults, "protectKernelDefaults", "this kubelet changes no kernel parameters of the machine and does not check them")
 	not(*c.IPTablesMasqueradeBit != 14 || *c.IPTablesDropBit != 15, "iptablesMasqueradeBit and iptablesDropBit", "no rule of Kubernetes 1.36 depends on them")
@@ -239,7 +239,7 @@ var free = []string{gateEvents, gatePeriod, gateCPUAlpha, gateCPUBeta, gateDiges
 var gates = map[string]bool{
 	"AllAlpha":          false,
 	"ImageMaximumGCAge": true, "ImageVolume": true, "InPlacePodVerticalScaling": true, "KubeletCrashLoopBackOffMax": true, "KubeletFineGrainedAuthz": true,
-	"KubeletEnsureSecretPulledImages": true, "KubeletPSI": true, "KubeletPodResources": true, "LocalStorageCapacityIsolation": true, "NodeLogQuery": false,
+	"KubeletEnsureSecretPulledImages": true, "KubeletPSI": true, "KubeletPodResources": true, "LocalStorageCapacityIsolation": true, "NodeLogQuery": true,
 	"CPUManagerPolicyOptions": true, "TopologyManagerPolicyOptions": true, "TopologyManagerPolicyBetaOptions": true, "DisableCPUQuotaWithExclusiveCPUs": true,
 	"PodLevelResourceManagers": false, "InPlacePodVerticalScalingExclusiveCPUs": false, "InPlacePodVerticalScalingExclusiveMemory": false,
 	"NodeSwap": true, "PodLevelResources": true, "PodLifecycleSleepAction": true, "RotateKubeletServerCertificate": true, "SidecarContainers": true,

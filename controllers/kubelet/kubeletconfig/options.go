@@ -67,7 +67,7 @@ func (c *Configuration) Options() (kubelet.Options, error) {
 		o.IPTables = kubelet.SystemIPTables{}
 	}
 	if is(c.EnableSystemLogHandler) {
-		o.SystemLogDir = "/var/log"
+		o.SystemLogDir, o.SystemLogQueries = "/var/log", is(c.EnableSystemLogQuery)
 	}
 	return o, nil
 }
