@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -265,6 +266,38 @@ func TestCertificatesFollowTheirRequest(t *testing.T) {
 		require.Zero(t, run(given("a", "b"), "a"))
 		require.Equal(t, 3, run(given("a", "b"), "a", unsigned), "at once and after each minute")
 		cancel()
+		<-signed
+	})
+}
+
+// Nothing is requested while there is nothing to request. What is to be requested is looked at again when
+// Check is called.
+func TestNothingToRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn := clienttest.Start(t, clienttest.Options{}).Conn(t, rest.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		signed, ran := make(chan struct{}), make(chan error, 1)
+		go func() { defer close(signed); approver(t, ctx, conn) }()
+		var want atomic.Pointer[x509.CertificateRequest]
+		m, err := certificate.New(certificate.Options{Conn: conn, Signer: certificatesv1.KubeAPIServerClientSignerName, Lifetime: time.Hour, Request: want.Load})
+		require.NoError(t, err)
+		go func() { ran <- m.Run(ctx) }()
+		time.Sleep(24 * time.Hour)
+		require.Nil(t, m.Current())
+		failed, _ := m.Failures()
+		require.Zero(t, failed)
+		for _, name := range []string{"a", "b"} {
+			want.Store(&x509.CertificateRequest{Subject: pkix.Name{CommonName: "agent"}, DNSNames: []string{name}})
+			m.Check()
+			time.Sleep(2 * time.Minute)
+			require.Equal(t, []string{name}, m.Current().Leaf.DNSNames)
+		}
+		want.Store(nil)
+		m.Check()
+		time.Sleep(24 * time.Hour)
+		require.Nil(t, m.Current(), "it has expired")
+		cancel()
+		require.NoError(t, <-ran)
 		<-signed
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"net"
 	"slices"
 	"sync"
@@ -34,7 +35,8 @@ type Options struct {
 	Signer string
 	// Request returns the certificate request; it is called for each one. A certificate that has not all of
 	// its names, addresses and organizations, or another common name, is replaced at once, and after a minute
-	// if the signer has left them out.
+	// if the signer has left them out. Nil means that there is nothing to request yet. After a change of what
+	// it returns call [Manager.Check].
 	Request func() *x509.CertificateRequest
 	// Usages of the key; nil means digital signature and client auth.
 	Usages []certificatesv1.KeyUsage
@@ -64,7 +66,7 @@ type Manager struct {
 	refused *rest.Credential // by the server; ignored unless it is cred
 	adopted time.Time        // when cred was issued to this manager
 	changed chan struct{}    // closed and replaced with each new certificate
-	wake    chan struct{}    // wakes Run when cred is refused
+	wake    chan struct{}    // wakes Run
 	failed  uint64           // attempts
 	failure error            // of the last attempt, nil if it succeeded
 }
@@ -177,7 +179,12 @@ func (m *Manager) Run(ctx context.Context) error {
 			t.Stop()
 			return nil
 		}
-		cert, err := m.request(ctx)
+		want := m.opts.Request()
+		if want == nil {
+			failures = 0
+			continue
+		}
+		cert, err := m.request(ctx, want)
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil
@@ -196,14 +203,17 @@ func (m *Manager) Run(ctx context.Context) error {
 
 // timeToRenewal returns how long from now the certificate must be replaced.
 func (m *Manager) timeToRenewal(ctx context.Context) time.Duration {
-	cert := m.Current()
-	if cert == nil {
+	cert, want := m.Current(), m.opts.Request()
+	switch {
+	case want == nil:
+		return math.MaxInt64 // until Check
+	case cert == nil:
 		return 0
 	}
 	m.mu.Lock()
 	refused, adopted := m.refused == m.cred, m.adopted
 	m.mu.Unlock()
-	if refused || !covers(cert.Leaf, m.opts.Request()) {
+	if refused || !covers(cert.Leaf, want) {
 		return max(0, time.Until(adopted.Add(refusedPause)))
 	}
 	life := cert.Leaf.NotAfter.Sub(cert.Leaf.NotBefore)
@@ -228,6 +238,11 @@ func (m *Manager) noteRefused(cred *rest.Credential) {
 		return
 	}
 	m.refused = cred
+	m.Check()
+}
+
+// Check makes Run look at what is to be requested again.
+func (m *Manager) Check() {
 	select {
 	case m.wake <- struct{}{}:
 	default: // Run is notified already
@@ -271,14 +286,14 @@ func (e *RefusedError) Error() string {
 }
 
 // request gets one certificate.
-func (m *Manager) request(ctx context.Context) (*tls.Certificate, error) {
+func (m *Manager) request(ctx context.Context, want *x509.CertificateRequest) (*tls.Certificate, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.opts.Wait)
 	defer cancel()
 	key, err := m.pendingKey()
 	if err != nil {
 		return nil, err
 	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, m.opts.Request(), key)
+	der, err := x509.CreateCertificateRequest(rand.Reader, want, key)
 	if err != nil {
 		return nil, fmt.Errorf("certificate: %w", err)
 	}

@@ -225,7 +225,7 @@ func httpGet(ctx context.Context, u *url.URL, header http.Header, agent string) 
 		// checked: the pod's address is not in them.
 		Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 		CheckRedirect: func(next *http.Request, via []*http.Request) error {
-			if next.URL.Hostname() != via[0].URL.Hostname() || len(via) >= 10 {
+			if next.URL.Hostname() != via[0].URL.Hostname() {
 				return http.ErrUseLastResponse
 			}
 			if len(via) >= maxRedirects {
@@ -290,11 +290,7 @@ func (k *Kubelet) hook(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 		if err != nil {
 			return err
 		}
-		ip := k.opts.NodeIP.String()
-		if box := v.current(); !pod.Spec.HostNetwork && box != nil && len(box.ips) > 0 {
-			ip = box.ips[0]
-		}
-		u, header, err := httpTarget(h.HTTPGet, c, ip)
+		u, header, err := httpTarget(h.HTTPGet, c, first(k.podIPs(ctx, pod, v.current())))
 		if err != nil {
 			return err
 		}

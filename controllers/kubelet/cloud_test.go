@@ -1,7 +1,6 @@
 package kubelet_test
 
 import (
-	"net/netip"
 	"testing"
 	"time"
 
@@ -23,9 +22,9 @@ func TestExternalCloudProvider(t *testing.T) {
 		node := func() *corev1.Node { return controllertest.Get[*corev1.Node](r.c, "", "n1") }
 		restart := func(ip string, external bool) {
 			r.stop()
-			r.opts.ExternalCloud, r.opts.NodeIP = external, netip.Addr{}
+			r.opts.ExternalCloud, r.opts.NodeIPs = external, nil
 			if ip != "" {
-				r.opts.NodeIP = netip.MustParseAddr(ip)
+				r.opts.NodeIPs = addrs(ip)
 			}
 			r.start()
 			time.Sleep(15 * time.Second)

@@ -27,7 +27,13 @@ func (k *Kubelet) dns(pod *corev1.Pod) (*cri.DNSConfig, error) {
 		policy == corev1.DNSClusterFirstWithHostNet && len(k.opts.ClusterDNS) == 0 || policy == "" {
 		policy = corev1.DNSDefault
 	}
-	if policy != corev1.DNSNone {
+	switch {
+	case policy == corev1.DNSNone:
+	case k.opts.NoResolvConf:
+		if policy == corev1.DNSDefault {
+			c = k.ownResolver()
+		}
+	default:
 		host, err := readResolvConf(k.opts.ResolvConf)
 		if err != nil {
 			return nil, err
@@ -55,6 +61,22 @@ func (k *Kubelet) dns(pod *corev1.Pod) (*cri.DNSConfig, error) {
 	}
 	c.Servers, c.Searches = unique(c.Servers, maxNameservers), unique(c.Searches, maxSearches)
 	return c, nil
+}
+
+// ownResolver is the resolver of the pod itself, in the families of the node. It searches nothing.
+func (k *Kubelet) ownResolver() *cri.DNSConfig {
+	c := &cri.DNSConfig{Searches: []string{"."}}
+	for _, ip := range k.opts.NodeIPs {
+		if ip.Is6() {
+			c.Servers = append(c.Servers, "::1")
+		} else {
+			c.Servers = append(c.Servers, "127.0.0.1")
+		}
+	}
+	if len(c.Servers) == 0 {
+		c.Servers = []string{"127.0.0.1"}
+	}
+	return c
 }
 
 func unique(list []string, most int) []string {

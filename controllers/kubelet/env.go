@@ -130,7 +130,7 @@ func (k *Kubelet) valueFrom(ctx context.Context, pod *corev1.Pod, c *corev1.Cont
 	from := e.ValueFrom
 	switch {
 	case from.FieldRef != nil:
-		v, err := k.podField(pod, from.FieldRef.FieldPath, ips)
+		v, err := k.podField(ctx, pod, from.FieldRef.FieldPath, ips)
 		return v, true, err
 	case from.ResourceFieldRef != nil:
 		v, err := resourceField(pod, c, from.ResourceFieldRef, k.node.allocatable())
@@ -172,7 +172,7 @@ func (k *Kubelet) valueFrom(ctx context.Context, pod *corev1.Pod, c *corev1.Cont
 }
 
 // podField is a field of the pod as the downward API names it.
-func (k *Kubelet) podField(pod *corev1.Pod, path string, ips []string) (string, error) {
+func (k *Kubelet) podField(ctx context.Context, pod *corev1.Pod, path string, ips []string) (string, error) {
 	subscript := func(prefix string) (string, bool) {
 		rest, ok := strings.CutPrefix(path, prefix+"['")
 		if !ok || !strings.HasSuffix(rest, "']") {
@@ -201,13 +201,14 @@ func (k *Kubelet) podField(pod *corev1.Pod, path string, ips []string) (string, 
 		return k.opts.NodeName, nil
 	case "spec.serviceAccountName":
 		return pod.Spec.ServiceAccountName, nil
-	case "status.hostIP", "status.hostIPs":
-		return k.opts.NodeIP.String(), nil
+	case "status.hostIP":
+		host, err := k.hostIPs(ctx)
+		return first(host), err
+	case "status.hostIPs":
+		host, err := k.hostIPs(ctx)
+		return strings.Join(host, ","), err
 	case "status.podIP":
-		if len(ips) == 0 {
-			return "", nil
-		}
-		return ips[0], nil
+		return first(ips), nil
 	case "status.podIPs":
 		return strings.Join(ips, ","), nil
 	}

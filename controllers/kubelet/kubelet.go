@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,13 +29,11 @@ type Kubelet struct {
 	opts Options
 	// alone is true without an API server.
 	alone bool
-	// givenIP is Options.NodeIP as it was set, if it was.
-	givenIP netip.Addr
-	log     *slog.Logger
-	m       *manager.Manager
-	rt      *runtime
-	views   *views
-	pleg    *pleg
+	log   *slog.Logger
+	m     *manager.Manager
+	rt    *runtime
+	views *views
+	pleg  *pleg
 
 	pods    *client.Client[*corev1.Pod]
 	apiPods *informers.Informer[*corev1.Pod]
@@ -95,7 +92,6 @@ type Kubelet struct {
 // New returns a kubelet that uses conn to access the API server. It does nothing before Run. With a nil conn
 // it runs standalone: the pods of the manifests only, without a Node object, mirror pods and events.
 func New(conn client.Conn, opts Options) (*Kubelet, error) {
-	givenIP := opts.NodeIP
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
@@ -111,7 +107,7 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 		}
 		conn, reads.NoWatchList = noServer{}, true
 	}
-	k := &Kubelet{opts: opts, alone: alone, givenIP: givenIP, log: opts.Logger, workers: map[types.UID]*worker{}, static: map[types.UID]*corev1.Pod{},
+	k := &Kubelet{opts: opts, alone: alone, log: opts.Logger, workers: map[types.UID]*worker{}, static: map[types.UID]*corev1.Pod{},
 		staticPoked: make(chan struct{}, 1)}
 	k.progress.log = k.log
 	k.progress.enter(phaseObjects)
@@ -289,6 +285,7 @@ func (k *Kubelet) prepare(ctx context.Context) error {
 		return fmt.Errorf("container runtime at %s: %w", k.opts.RuntimeEndpoint, err)
 	}
 	k.node.runtimeVersion = version
+	k.node.passRanges(ctx, k.opts.PodCIDR)
 	if _, err := k.features.status(ctx); err != nil {
 		k.log.Warn("status of the container runtime failed", "err", err)
 	}

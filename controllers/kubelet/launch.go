@@ -211,10 +211,7 @@ func (w *worker) containerConfig(ctx context.Context, pod *corev1.Pod, c *corev1
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return nil, err
 	}
-	ips := box.ips
-	if pod.Spec.HostNetwork {
-		ips = []string{w.k.opts.NodeIP.String()}
-	}
+	ips := w.k.podIPs(ctx, pod, box)
 	env, err := w.k.environment(ctx, pod, c, ips)
 	if err != nil {
 		return nil, err

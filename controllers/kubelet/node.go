@@ -53,12 +53,19 @@ type node struct {
 	runtimeVersion *cri.VersionResponse
 	nudge          chan struct{} // capacity 1
 
-	mu       sync.Mutex
-	current  *corev1.Node
+	mu      sync.Mutex
+	current *corev1.Node
+	// expected are the addresses that the node is going to have, of expectedAt; used before it is registered.
+	expected   []corev1.NodeAddress
+	expectedAt time.Time
+
 	written  time.Time
 	wasReady bool
 	// cordoned is true if no pods are scheduled to the node, as was said last. It is used by update alone.
 	cordoned bool
+	// ranges are the pods' ranges of addresses that the runtime has; set before run, then used by update
+	// alone.
+	ranges string
 	// reset is true once the extended resources of others have been dealt with, see foreign.
 	reset bool
 	// registered is closed when current is set for the first time.
@@ -231,7 +238,7 @@ func (n *node) tryUpdate(ctx context.Context) error {
 		if n.k.opts.NoRegister {
 			return fmt.Errorf("node %q is not registered, and this kubelet may not do it", name)
 		}
-		if have, err = n.nodes.Create(ctx, n.initial()); apierrors.IsAlreadyExists(err) {
+		if have, err = n.nodes.Create(ctx, n.initial(ctx)); apierrors.IsAlreadyExists(err) {
 			have, err = n.nodes.Get(ctx, types.NamespacedName{Name: name})
 		}
 		if err == nil {
@@ -255,6 +262,7 @@ func (n *node) tryUpdate(ctx context.Context) error {
 		return err
 	}
 	written := n.see(have)
+	n.passRanges(ctx, strings.Join(have.Spec.PodCIDRs, ","))
 	st := n.status(ctx, &have.Status)
 	ready := condition(&st, corev1.NodeReady) == corev1.ConditionTrue
 	if !n.changed(&have.Status, &st) && time.Since(written) < n.k.opts.NodeReportInterval {
@@ -271,9 +279,25 @@ func (n *node) tryUpdate(ctx context.Context) error {
 	}
 	n.announce(&have.Status, &st)
 	n.mu.Lock()
-	n.current, n.written, n.wasReady, n.reset = updated, time.Now(), ready, true
+	n.keep(updated)
+	n.written, n.wasReady, n.reset = time.Now(), ready, true
 	n.mu.Unlock()
 	return nil
+}
+
+// passRanges passes the ranges of the pods' addresses to the runtime, some of which configure their network
+// by them. It is done again until it works.
+func (n *node) passRanges(ctx context.Context, ranges string) {
+	if ranges == "" || ranges == n.ranges {
+		return
+	}
+	_, err := n.k.rt.UpdateRuntimeConfig(ctx, &cri.UpdateRuntimeConfigRequest{
+		RuntimeConfig: &cri.RuntimeConfig{NetworkConfig: &cri.NetworkConfig{PodCidr: ranges}}})
+	if err != nil {
+		n.k.log.Error("Error updating pod CIDR", "podCIDR", ranges, "err", err)
+		return
+	}
+	n.ranges = ranges
 }
 
 // statusEvent says what the node's status is now.
@@ -318,7 +342,7 @@ func (n *node) see(have *corev1.Node) (written time.Time) {
 	if n.current == nil {
 		close(n.registered)
 	}
-	n.current = have
+	n.keep(have)
 	if !n.reset && n.k.devices.unknown() {
 		n.current = codec.DeepCopy(have)
 		for name := range n.current.Status.Capacity {
@@ -328,6 +352,15 @@ func (n *node) see(have *corev1.Node) (written time.Time) {
 		}
 	}
 	return n.written
+}
+
+// keep sets current, under mu. The serving certificate is for the node's addresses.
+func (n *node) keep(have *corev1.Node) {
+	moved := n.current == nil || !slices.Equal(n.current.Status.Addresses, have.Status.Addresses)
+	n.current = have
+	if moved && n.k.serving != nil {
+		n.k.serving.Check()
+	}
 }
 
 // about refers to the node in events, by name, as the kubelet does.
@@ -347,17 +380,19 @@ func (n *node) labels() map[string]string {
 	return l
 }
 
-func (n *node) initial() *corev1.Node {
+func (n *node) initial(ctx context.Context) *corev1.Node {
 	obj := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.k.opts.NodeName, Labels: n.labels()}}
 	obj.Spec.Taints = n.k.opts.Taints
 	if n.k.opts.ExternalCloud {
 		obj.Spec.Taints = append(slices.Clip(obj.Spec.Taints), corev1.Taint{Key: taintCloud, Value: "true", Effect: corev1.TaintEffectNoSchedule})
 	}
 	if c := n.k.opts.PodCIDR; c != "" {
-		obj.Spec.PodCIDR, obj.Spec.PodCIDRs = c, []string{c}
+		obj.Spec.PodCIDRs = strings.Split(c, ",")
+		obj.Spec.PodCIDR = obj.Spec.PodCIDRs[0]
 	}
 	obj.Spec.ProviderID = n.k.opts.ProviderID
 	obj.Status.Capacity, obj.Status.Allocatable = n.capacity(), n.allocatable()
+	obj.Status.Addresses, _ = n.reported(ctx) // the status reports why there are none
 	return obj
 }
 
@@ -367,9 +402,9 @@ func (n *node) reconcileLabels(ctx context.Context, have *corev1.Node) (*corev1.
 	for k, v := range n.labels() {
 		missing = missing || have.Labels[k] != v
 	}
-	annotations := map[string]string{annotationCSI: n.k.csiNode.annotate(have), annotationIP: ""}
-	if given := n.k.givenIP; n.k.opts.ExternalCloud && given.IsValid() && !given.IsUnspecified() {
-		annotations[annotationIP] = given.String()
+	annotations := map[string]string{annotationCSI: n.k.csiNode.annotate(have)}
+	if n.k.validNodeIPs() == nil {
+		annotations[annotationIP] = n.givenIPs()
 	}
 	for k, v := range annotations {
 		missing = missing || have.Annotations[k] != v
@@ -409,19 +444,63 @@ func (n *node) changed(a, b *corev1.NodeStatus) bool {
 	return !codec.Equal(strip(a), strip(b))
 }
 
+// givenIPs are the addresses that were given, as the external cloud provider reads them.
+func (n *node) givenIPs() string {
+	if !n.k.opts.ExternalCloud {
+		return ""
+	}
+	var list []string
+	for _, ip := range n.k.opts.givenIPs() {
+		list = append(list, ip.String())
+	}
+	return strings.Join(list, ",")
+}
+
 // addresses are those of the node, which may have some already. Those that an external cloud provider has set
 // stay.
-func (n *node) addresses(have []corev1.NodeAddress) []corev1.NodeAddress {
+func (n *node) addresses(ctx context.Context, have []corev1.NodeAddress) ([]corev1.NodeAddress, error) {
+	if err := n.k.validNodeIPs(); err != nil {
+		return nil, err
+	}
 	host := corev1.NodeAddress{Type: corev1.NodeHostName, Address: n.k.opts.NodeName}
 	if n.k.opts.ExternalCloud {
 		if len(have) > 0 {
-			return have
+			return have, nil
 		}
-		if !n.k.givenIP.IsValid() {
-			return []corev1.NodeAddress{host}
+		if len(n.k.opts.NodeIPs) == 0 {
+			return []corev1.NodeAddress{host}, nil
 		}
 	}
-	return []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: n.k.opts.NodeIP.String()}, host}
+	ips, err := n.k.nodeIPs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []corev1.NodeAddress
+	for _, ip := range ips {
+		list = append(list, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip.String()})
+	}
+	return append(list, host), nil
+}
+
+// reported are the addresses that the Node has. Before it is registered they are those that it is going to
+// have.
+func (n *node) reported(ctx context.Context) ([]corev1.NodeAddress, error) {
+	n.mu.Lock()
+	current, list, at := n.current, n.expected, n.expectedAt
+	n.mu.Unlock()
+	switch {
+	case current != nil:
+		return current.Status.Addresses, nil
+	case list != nil && time.Since(at) < n.k.opts.NodeStatusInterval:
+		return list, nil
+	}
+	list, err := n.addresses(ctx, nil)
+	if err == nil {
+		n.mu.Lock()
+		n.expected, n.expectedAt = list, time.Now()
+		n.mu.Unlock()
+	}
+	return list, err
 }
 
 func condition(s *corev1.NodeStatus, t corev1.NodeConditionType) corev1.ConditionStatus {
@@ -439,7 +518,11 @@ func (n *node) status(ctx context.Context, base *corev1.NodeStatus) corev1.NodeS
 	st.Capacity, st.Allocatable = n.capacity(), n.allocatable()
 	st.VolumesInUse = n.k.volumes.InUse()
 	st.DeclaredFeatures = declaredFeatures
-	st.Addresses = n.addresses(base.Addresses)
+	if addresses, err := n.addresses(ctx, base.Addresses); err != nil {
+		n.k.log.Error("Failed to set some node status fields", "node", n.k.opts.NodeName, "err", err)
+	} else {
+		st.Addresses = addresses
+	}
 	if l := n.k.opts.Listener; l != nil {
 		if a, ok := l.Addr().(*net.TCPAddr); ok {
 			st.DaemonEndpoints.KubeletEndpoint.Port = int32(a.Port)

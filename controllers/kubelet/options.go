@@ -31,12 +31,19 @@ const DefaultRuntimeEndpoint = "unix:///run/containerd/containerd.sock"
 type Options struct {
 	// NodeName is the node's name; empty means the host's name in lower case.
 	NodeName string
-	// NodeIP is the InternalIP that the node reports. The zero value, and 0.0.0.0, mean the address of the
-	// default route, or else the first address that is not a loopback address, or else 127.0.0.1.
-	NodeIP netip.Addr
+	// NodeIPs are the internal addresses that the node reports: one, or one of IPv4 and one of IPv6. The
+	// family of the first is the first of the node's pods as well; without any that is IPv4. 0.0.0.0 or ::
+	// alone gives the family, and the address is found out as without any.
+	NodeIPs []netip.Addr
+	// Network is where the node's address comes from if it is not given: the name of the node if that is an
+	// address, or what the name resolves to, or else that of the default route. The node reports none as long
+	// as there is none, or as long as one of NodeIPs is not on a network interface. Nil means that NodeIPs
+	// are not checked, and that the address is the one by which this machine reaches others, or else that of
+	// the loopback.
+	Network Network
 	// ExternalCloud is set if a cloud provider of its own process sets the addresses of the node: those that
-	// are there stay, and without NodeIP none is reported. The node registers with the taint
-	// node.cloudprovider.kubernetes.io/uninitialized, which the provider removes, and NodeIP is an
+	// are there stay, and without NodeIPs none is reported. The node registers with the taint
+	// node.cloudprovider.kubernetes.io/uninitialized, which the provider removes, and NodeIPs are an
 	// annotation for it.
 	ExternalCloud bool
 	// RootDir contains the pods' volumes and, in seccomp, local seccomp profiles; empty means
@@ -63,15 +70,17 @@ type Options struct {
 	// ClusterDNS and ClusterDomain are written to the resolv.conf of pods with the DNS policy ClusterFirst.
 	ClusterDNS    []string
 	ClusterDomain string
-	// ResolvConf is the path of the node's resolv.conf; empty means /etc/resolv.conf.
-	ResolvConf string
+	// ResolvConf is the path of the node's resolv.conf; empty means /etc/resolv.conf. With NoResolvConf it is
+	// not read, and pods without cluster DNS have the resolver of their own loopback address.
+	ResolvConf   string
+	NoResolvConf bool
 	// NoRegister disables the creation of the Node object.
 	NoRegister bool
 	// NodeLabels and Taints are set when the node registers.
 	NodeLabels map[string]string
 	Taints     []corev1.Taint
 	// PodCIDR is set in the spec of the Node when it registers, for clusters without a controller that
-	// assigns ranges.
+	// assigns ranges: one, or one of each family with a comma between.
 	PodCIDR string
 	// ProviderID is set in the spec of the Node when it registers: what the provider of the machine calls it.
 	ProviderID string
@@ -274,9 +283,6 @@ func (opts Options) withDefaults() (Options, error) {
 	opts.Pulls.Parallel = cmp.Or(opts.Pulls.Parallel, 1)
 	duration(&opts.RelistInterval, time.Second)
 	duration(&opts.VolumeStatsInterval, time.Minute)
-	if !opts.NodeIP.IsValid() || opts.NodeIP.IsUnspecified() {
-		opts.NodeIP = hostAddress()
-	}
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	if opts.Host == nil {
 		opts.Host = machine{}
@@ -357,6 +363,9 @@ func (opts *Options) check() error {
 	if p := opts.CPUQuotaPeriod; p != 0 && (p < time.Millisecond || p > time.Second) {
 		return fmt.Errorf("kubelet: Options.CPUQuotaPeriod: %v is not within 1ms and 1s", p)
 	}
+	if err := checkNodeIPs(opts.NodeIPs); err != nil {
+		return fmt.Errorf("kubelet: Options.NodeIPs: %w", err)
+	}
 	if opts.StaticPodURL != "" {
 		if u, err := url.Parse(opts.StaticPodURL); err != nil {
 			return fmt.Errorf("kubelet: Options.StaticPodURL: %w", err)
@@ -372,24 +381,4 @@ func (opts *Options) check() error {
 		}
 	}
 	return nil
-}
-
-// hostAddress is this host's address as others see it.
-func hostAddress() netip.Addr {
-	// Connecting a UDP socket sends nothing, but chooses the source address.
-	if c, err := net.Dial("udp4", "192.0.2.1:9"); err == nil {
-		defer c.Close()
-		if a, ok := c.LocalAddr().(*net.UDPAddr); ok {
-			return a.AddrPort().Addr().Unmap()
-		}
-	}
-	addrs, _ := net.InterfaceAddrs()
-	for _, a := range addrs {
-		if n, ok := a.(*net.IPNet); ok && !n.IP.IsLoopback() && n.IP.IsGlobalUnicast() {
-			if ip, ok := netip.AddrFromSlice(n.IP); ok {
-				return ip.Unmap()
-			}
-		}
-	}
-	return netip.MustParseAddr("127.0.0.1")
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
@@ -256,6 +257,17 @@ func TestDNS(t *testing.T) {
 	one := "1"
 	pod.Spec.DNSConfig = &corev1.PodDNSConfig{Nameservers: []string{"192.0.2.9"}, Searches: []string{"a"}, Options: []corev1.PodDNSConfigOption{{Name: "ndots", Value: &one}, {Name: "edns0"}}}
 	require.Equal(t, "[192.0.2.9] [a] [ndots:1 edns0]", show())
+
+	pod.Spec.DNSConfig = nil
+	for ips, want := range map[string]string{"": "[127.0.0.1]", "192.0.2.1": "[127.0.0.1]", "2001:db8::1": "[::1]", "2001:db8::1,192.0.2.1": "[::1 127.0.0.1]"} {
+		given, _, err := ParseNodeIPs(ips)
+		require.NoError(t, err)
+		k.opts = Options{NoResolvConf: true, NodeIPs: given, ResolvConf: path, ClusterDNS: k.opts.ClusterDNS, ClusterDomain: "cluster.local"}
+		pod.Spec.DNSPolicy = corev1.DNSDefault
+		require.Equal(t, want+" [.] []", show(), "without a resolv.conf it is the resolver of the pod")
+		pod.Spec.DNSPolicy = corev1.DNSClusterFirstWithHostNet
+		require.Equal(t, "[10.96.0.10] [ns.svc.cluster.local svc.cluster.local cluster.local] [ndots:5]", show())
+	}
 }
 
 func TestPhases(t *testing.T) {

@@ -131,6 +131,7 @@ func (p *probes) watch(ctx context.Context, pod *corev1.Pod, v *view, ending boo
 			delete(p.results, id)
 		}
 	}
+	ip := first(p.k.podIPs(ctx, pod, v.current()))
 	for key, probe := range want {
 		if p.active[key] != nil {
 			continue
@@ -138,13 +139,7 @@ func (p *probes) watch(ctx context.Context, pod *corev1.Pod, v *view, ending boo
 		run := v.latest(names[key.containerID])
 		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // until it is not wanted, or stopAll
 		p.active[key] = cancel
-		w := &prober{p: p, key: key, probe: probe, pod: pod, spec: specOf(pod, run.name), run: run}
-		if box := v.current(); box != nil && len(box.ips) > 0 {
-			w.ip = box.ips[0]
-		}
-		if pod.Spec.HostNetwork {
-			w.ip = p.k.opts.NodeIP.String()
-		}
+		w := &prober{p: p, key: key, probe: probe, pod: pod, spec: specOf(pod, run.name), run: run, ip: ip}
 		p.running.Go(func() { w.loop(ctx) })
 	}
 }
@@ -236,14 +231,14 @@ func (w *prober) once(ctx context.Context) bool {
 	case failed:
 		w.passes = 0
 		w.failures++
-		if text != "" {
-			w.event("ProbeWarning", "warning", text)
-		}
 		w.event("Unhealthy", "failed", text)
 		if w.failures < int(max(w.probe.FailureThreshold, 1)) {
 			return false
 		}
 	case passed:
+		if text != "" {
+			w.event("ProbeWarning", "warning", text)
+		}
 		w.failures = 0
 		if w.passes++; w.passes < int(max(w.probe.SuccessThreshold, 1)) {
 			return false

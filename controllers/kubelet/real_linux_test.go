@@ -96,7 +96,10 @@ type realNode struct {
 	pki        realPKI
 	static     string
 	shutdown   *kubelet.ShutdownPolicy
-	stop       func()
+	// ips are the addresses of the node, pods6 is the range of its pods of IPv6, if it has that.
+	ips   []netip.Addr
+	pods6 netip.Prefix
+	stop  func()
 	// gate is on the kubelet's way to containerd. endRuntime ends a containerd that took the place of
 	// runtime's.
 	gate       gate
@@ -108,12 +111,15 @@ type realPKI struct {
 	pool                              *x509.CertPool
 }
 
-func startReal(t *testing.T) *realNode {
+func startReal(t *testing.T, edit ...func(*realNode)) *realNode {
 	dir, err := os.MkdirTemp("", "keelson-node-")
 	require.NoError(t, err)
 	require.NoError(t, os.Chmod(dir, 0o711)) // for pods with users of their own
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	n := &realNode{t: t, dir: dir, static: filepath.Join(dir, "manifests"), endRuntime: func() {}}
+	n := &realNode{t: t, dir: dir, static: filepath.Join(dir, "manifests"), endRuntime: func() {}, ips: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}
+	for _, f := range edit {
+		f(n)
+	}
 	t.Cleanup(func() {
 		tree := n.tree()
 		tree.Remove(context.Background(), cgroup.Parse(n.cgroup(), false))
@@ -165,7 +171,7 @@ clusters: [{name: c, cluster: {server: "https://%s", certificate-authority: %s}}
 users: [{name: u, user: {client-certificate: %s, client-key: %s}}]
 `, l.Addr(), file("ca.crt", n.pki.ca.CertPEM()), file("admin.crt", n.pki.admin.CertPEM()), file("admin.key", n.pki.admin.KeyPEM())))
 
-	n.runtime, err = noderuntime.Start(ctx, noderuntime.Options{Dir: filepath.Join(dir, "cri"), PodCIDR: netip.MustParsePrefix("10.244.7.0/24"),
+	n.runtime, err = noderuntime.Start(ctx, noderuntime.Options{Dir: filepath.Join(dir, "cri"), PodCIDR: netip.MustParsePrefix("10.244.7.0/24"), PodCIDR6: n.pods6,
 		ServiceCIDR: netip.MustParsePrefix("10.96.0.0/16"), Busybox: true, SystemdCgroups: systemdCgroups})
 	require.NoError(t, err)
 	t.Cleanup(func() { n.endRuntime(); require.NoError(t, n.runtime.Close()) })
@@ -187,7 +193,7 @@ func (n *realNode) startKubelet(stopPods bool) (stop func()) {
 	require.NoError(n.t, err)
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	k, err := kubelet.New(n.conn, kubelet.Options{
-		NodeName: "node1", NodeIP: netip.MustParseAddr("127.0.0.1"), RootDir: filepath.Join(n.dir, "kubelet"), LogDir: filepath.Join(n.dir, "logs"),
+		NodeName: "node1", NodeIPs: n.ips, RootDir: filepath.Join(n.dir, "kubelet"), LogDir: filepath.Join(n.dir, "logs"),
 		RuntimeEndpoint: n.runtime.Endpoint(), RuntimeDial: n.gate.dial, Plugins: &kubelet.PluginOptions{}, StaticPodDir: n.static, ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: "cluster.local",
 		CgroupRoot: n.cgroup(), SystemdCgroups: systemdCgroups, SharedRoot: true, PodPIDs: realPIDs, PullFallback: true, Listener: l, TLS: &tls.Config{Certificates: []tls.Certificate{n.pki.node.TLS()}, ClientCAs: n.pki.pool},
 		StopPods: stopPods, SyncInterval: 2 * time.Second, Logger: log,

@@ -84,7 +84,7 @@ func (w *worker) reset(ctx context.Context, pod *corev1.Pod, v *view) error {
 	if err != nil {
 		return err
 	}
-	w.report(pod, now)
+	w.report(ctx, pod, now)
 	w.poke() // they may start
 	return nil
 }

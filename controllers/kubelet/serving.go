@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -8,10 +9,12 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1"
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/client/certificate"
 )
 
@@ -20,7 +23,7 @@ func newServing(k *Kubelet) (*certificate.Manager, error) {
 	opts := certificate.Options{Conn: k.m.Conn(), Signer: certificatesv1.KubeletServingSignerName, Logger: k.log,
 		Usages:  []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth},
 		File:    filepath.Join(k.opts.CertDir, "kubelet-server-current.pem"),
-		Request: func() *x509.CertificateRequest { return servingRequest(&k.opts) }}
+		Request: func() *x509.CertificateRequest { return servingRequest(k.opts.NodeName, k.node.object()) }}
 	if given := k.opts.TLS.Certificates; len(given) > 0 {
 		first := given[0]
 		if first.Leaf == nil {
@@ -47,16 +50,30 @@ func newServing(k *Kubelet) (*certificate.Manager, error) {
 	return m, nil
 }
 
-// servingRequest is the request of a serving certificate: for the addresses that the node reports.
-func servingRequest(opts *Options) *x509.CertificateRequest {
-	r := &x509.CertificateRequest{Subject: pkix.Name{CommonName: "system:node:" + opts.NodeName, Organization: []string{"system:nodes"}},
-		IPAddresses: []net.IP{opts.NodeIP.AsSlice()}}
-	switch ip := net.ParseIP(opts.NodeName); {
-	case ip == nil:
-		r.DNSNames = []string{opts.NodeName}
-	case !ip.Equal(r.IPAddresses[0]):
-		r.IPAddresses = append(r.IPAddresses, ip)
+// servingRequest is the request of a serving certificate: for the addresses and names that the node has. It
+// is nil as long as the node has no address.
+func servingRequest(name string, node *corev1.Node) *x509.CertificateRequest {
+	if node == nil {
+		return nil
 	}
+	r := &x509.CertificateRequest{Subject: pkix.Name{CommonName: "system:node:" + name, Organization: []string{"system:nodes"}}}
+	for _, a := range node.Status.Addresses {
+		ip := net.ParseIP(a.Address)
+		switch {
+		case ip != nil && a.Type != corev1.NodeExternalDNS && a.Type != corev1.NodeInternalDNS:
+			if !slices.ContainsFunc(r.IPAddresses, ip.Equal) {
+				r.IPAddresses = append(r.IPAddresses, ip)
+			}
+		case a.Address == "" || a.Type == corev1.NodeInternalIP || a.Type == corev1.NodeExternalIP || slices.Contains(r.DNSNames, a.Address):
+		default:
+			r.DNSNames = append(r.DNSNames, a.Address)
+		}
+	}
+	if len(r.IPAddresses) == 0 {
+		return nil
+	}
+	slices.Sort(r.DNSNames)
+	slices.SortFunc(r.IPAddresses, func(a, b net.IP) int { return cmp.Compare(a.String(), b.String()) })
 	return r
 }
 

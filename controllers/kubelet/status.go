@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -14,8 +15,8 @@ import (
 )
 
 // report computes the pod's status and hands it to the writer.
-func (w *worker) report(pod *corev1.Pod, v *view) {
-	st := w.statusOf(pod, v)
+func (w *worker) report(ctx context.Context, pod *corev1.Pod, v *view) {
+	st := w.statusOf(ctx, pod, v)
 	w.last = &st
 	w.mu.Lock()
 	w.seen = &st
@@ -24,7 +25,7 @@ func (w *worker) report(pod *corev1.Pod, v *view) {
 }
 
 // statusOf computes the status from what the runtime reports and what the worker waits for.
-func (w *worker) statusOf(pod *corev1.Pod, v *view) corev1.PodStatus {
+func (w *worker) statusOf(ctx context.Context, pod *corev1.Pod, v *view) corev1.PodStatus {
 	old := &pod.Status
 	if w.last != nil {
 		old = w.last
@@ -33,8 +34,7 @@ func (w *worker) statusOf(pod *corev1.Pod, v *view) corev1.PodStatus {
 	started := w.started.Truncated() // the API has whole seconds, a fraction looks like a change by others
 	st := corev1.PodStatus{
 		StartTime: &started, QOSClass: pod.Status.QOSClass, ObservedGeneration: pod.Generation,
-		HostIP: w.k.opts.NodeIP.String(), HostIPs: []corev1.HostIP{{IP: w.k.opts.NodeIP.String()}},
-		PodIP: old.PodIP, PodIPs: old.PodIPs,
+		HostIP: old.HostIP, HostIPs: old.HostIPs, PodIP: old.PodIP, PodIPs: old.PodIPs,
 		ResourceClaimStatuses: pod.Status.ResourceClaimStatuses, NominatedNodeName: pod.Status.NominatedNodeName,
 	}
 	if r := pod.Spec.Resources; r != nil {
@@ -43,14 +43,7 @@ func (w *worker) statusOf(pod *corev1.Pod, v *view) corev1.PodStatus {
 	if st.QOSClass == "" {
 		st.QOSClass = corev1.QOSClass(pod)
 	}
-	if pod.Spec.HostNetwork {
-		st.PodIP, st.PodIPs = st.HostIP, []corev1.PodIP{{IP: st.HostIP}}
-	} else if box != nil && len(box.ips) > 0 {
-		st.PodIP, st.PodIPs = box.ips[0], nil
-		for _, ip := range box.ips {
-			st.PodIPs = append(st.PodIPs, corev1.PodIP{IP: ip})
-		}
-	}
+	w.k.addressesOf(ctx, pod, box, &st)
 	final := w.ended != nil || pod.DeletionTimestamp != nil
 	waitingFor := "ContainerCreating"
 	if len(pod.Spec.InitContainers) > 0 {

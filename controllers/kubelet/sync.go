@@ -25,7 +25,7 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (after time
 		return next.after(), ctx.Err()
 	}
 	w.seeReset(pod, v)
-	w.report(pod, v)
+	w.report(ctx, pod, v)
 
 	w.touched = true
 	before := v
@@ -66,7 +66,7 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (after time
 			return retryAfter, nil // it is gone already
 		}
 		box = v.current()
-		w.report(pod, v)
+		w.report(ctx, pod, v)
 		plan = w.plan(pod, v)
 	}
 	if box == nil {
@@ -87,7 +87,7 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (after time
 	for _, c := range v.running() {
 		delete(w.waiting, c.name)
 	}
-	w.report(pod, v)
+	w.report(ctx, pod, v)
 	w.k.probes.watch(ctx, pod, v, false)
 	removed := w.collectDead(ctx, pod, v)
 	if started {

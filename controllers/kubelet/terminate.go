@@ -59,7 +59,7 @@ func (w *worker) terminate(ctx context.Context) error {
 	}
 	pod, _ := w.desired()
 	w.k.probes.watch(ctx, pod, v, true)
-	w.report(pod, v)
+	w.report(ctx, pod, v)
 	grace := w.grace()
 	deadline := time.Now().Add(time.Duration(grace) * time.Second)
 
@@ -112,7 +112,7 @@ func (w *worker) lookWhileEnding(ctx context.Context) {
 	pod, removed := w.desired()
 	w.k.probes.watch(ctx, pod, v, true)
 	if !removed {
-		w.report(pod, v)
+		w.report(ctx, pod, v)
 	}
 }
 

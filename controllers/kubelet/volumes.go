@@ -141,7 +141,7 @@ func (k *Kubelet) setUpVolume(ctx context.Context, pod *corev1.Pod, v *corev1.Vo
 		}
 		return renew, k.writePayload(pod, kindSecret, v.Name, files, mounted, true)
 	case v.DownwardAPI != nil:
-		files, err := k.downwardFiles(pod, v.DownwardAPI.Items, v.DownwardAPI.DefaultMode)
+		files, err := k.downwardFiles(ctx, pod, v.DownwardAPI.Items, v.DownwardAPI.DefaultMode)
 		if err != nil {
 			return renew, err
 		}
@@ -236,14 +236,14 @@ func (k *Kubelet) secretFiles(ctx context.Context, pod *corev1.Pod, name string,
 	return pick(s.Data, items, mode, may, "secret")
 }
 
-func (k *Kubelet) downwardFiles(pod *corev1.Pod, items []corev1.DownwardAPIVolumeFile, mode *int32) (map[string]file, error) {
+func (k *Kubelet) downwardFiles(ctx context.Context, pod *corev1.Pod, items []corev1.DownwardAPIVolumeFile, mode *int32) (map[string]file, error) {
 	files := map[string]file{}
 	for _, item := range items {
 		var text string
 		var err error
 		switch {
 		case item.FieldRef != nil:
-			text, err = k.podField(pod, item.FieldRef.FieldPath, nil)
+			text, err = k.podField(ctx, pod, item.FieldRef.FieldPath, nil)
 		case item.ResourceFieldRef != nil:
 			text, err = resourceField(pod, &corev1.Container{}, item.ResourceFieldRef, k.node.allocatable())
 		}
@@ -262,7 +262,7 @@ func (k *Kubelet) projectedFiles(ctx context.Context, pod *corev1.Pod, s *corev1
 	case s.Secret != nil:
 		files, err = k.secretFiles(ctx, pod, s.Secret.Name, s.Secret.Items, mode, s.Secret.Optional)
 	case s.DownwardAPI != nil:
-		files, err = k.downwardFiles(pod, s.DownwardAPI.Items, mode)
+		files, err = k.downwardFiles(ctx, pod, s.DownwardAPI.Items, mode)
 	case s.ServiceAccountToken != nil:
 		t := s.ServiceAccountToken
 		seconds := int64(3600)

@@ -405,7 +405,7 @@ func (w *worker) end(ctx context.Context) (after time.Duration, done bool, err e
 	}
 	w.k.ledger.release(w.uid)
 	if !removed {
-		w.report(pod, v)
+		w.report(ctx, pod, v)
 	}
 	if err := w.unmount(); err != nil {
 		return 0, false, err

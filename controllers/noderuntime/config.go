@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"net/netip"
 	"path/filepath"
 	"strings"
 )
@@ -66,11 +67,15 @@ func containerdConfig(p paths, cniBin, snapshotter string, restrictOOM, systemd 
 
 // networkConfig is the list of CNI plugins: a bridge, addresses of the node's range, and host ports.
 func networkConfig(opts Options, p paths, masquerade, portmap bool) ([]byte, error) {
+	subnet := func(of netip.Prefix) []any { return []any{map[string]any{"subnet": of.Masked().String()}} }
+	ranges, routes := []any{subnet(opts.PodCIDR)}, []any{map[string]any{"dst": "0.0.0.0/0"}}
+	if opts.PodCIDR6.IsValid() {
+		ranges, routes = append(ranges, subnet(opts.PodCIDR6)), append(routes, map[string]any{"dst": "::/0"})
+	}
 	plugins := []any{map[string]any{
 		"type": "bridge", "bridge": opts.Bridge, "isGateway": true, "ipMasq": masquerade, "hairpinMode": true,
 		"ipam": map[string]any{
-			"type": "host-local", "dataDir": p.ipam, "ranges": [][]any{{map[string]any{"subnet": opts.PodCIDR.Masked().String()}}},
-			"routes": []any{map[string]any{"dst": "0.0.0.0/0"}},
+			"type": "host-local", "dataDir": p.ipam, "ranges": ranges, "routes": routes,
 		},
 	}}
 	if portmap {

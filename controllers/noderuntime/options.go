@@ -21,6 +21,8 @@ type Options struct {
 	Dir string
 	// PodCIDR is the IPv4 range of the node's pods. It is required.
 	PodCIDR netip.Prefix
+	// PodCIDR6, if valid, is the IPv6 range: then each pod has an address of each family.
+	PodCIDR6 netip.Prefix
 	// Bridge is the name of the bridge interface of the pods; empty means cni0.
 	Bridge string
 	// ServiceCIDR, if valid, is routed to the bridge, so that packets to service addresses never leave the

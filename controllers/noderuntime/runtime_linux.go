@@ -115,6 +115,9 @@ func Start(ctx context.Context, opts Options) (_ *Runtime, err error) {
 	if !opts.PodCIDR.Addr().Is4() {
 		return nil, fmt.Errorf("noderuntime: Options.PodCIDR %v is not an IPv4 range", opts.PodCIDR)
 	}
+	if six := opts.PodCIDR6; six.IsValid() && !six.Addr().Is6() {
+		return nil, fmt.Errorf("noderuntime: Options.PodCIDR6 %v is not an IPv6 range", six)
+	}
 	if opts.Bridge == "" {
 		opts.Bridge = "cni0"
 	}
@@ -260,6 +263,13 @@ func (r *Runtime) makeBridge() error {
 	r.bridge = true
 	if err := errors.Join(run("address", "replace", address, "dev", r.opts.Bridge), run("link", "set", r.opts.Bridge, "up")); err != nil {
 		return err
+	}
+	if six := r.opts.PodCIDR6; six.IsValid() {
+		// No other machine can have the address. To look for one takes seconds.
+		if err := run("-6", "address", "replace", netip.PrefixFrom(Gateway(six), six.Bits()).String(), "dev", r.opts.Bridge, "nodad"); err != nil {
+			return err
+		}
+		_ = os.WriteFile("/proc/sys/net/ipv6/conf/all/forwarding", []byte("1"), 0o644)
 	}
 	if r.opts.ServiceCIDR.IsValid() {
 		if err := run("route", "replace", r.opts.ServiceCIDR.Masked().String(), "dev", r.opts.Bridge); err != nil {

@@ -171,7 +171,7 @@ func (c *cluster) newKubelet(rt *noderuntime.Runtime, dir, name string, ip netip
 		return nil, nil, errors.Join(err, l.Close())
 	}
 	k, err := kubelet.New(conn, kubelet.Options{
-		NodeName: name, NodeIP: ip, RootDir: filepath.Join(dir, "kubelet"), LogDir: filepath.Join(dir, "logs"), RuntimeEndpoint: rt.Endpoint(),
+		NodeName: name, NodeIPs: []netip.Addr{ip}, RootDir: filepath.Join(dir, "kubelet"), LogDir: filepath.Join(dir, "logs"), RuntimeEndpoint: rt.Endpoint(),
 		ClusterDNS: []string{dnsIP}, ClusterDomain: "cluster.local", PodCIDR: pods.String(), PullFallback: true, StopPods: true,
 		StaticPodDir: c.manifestDir, Listener: l,
 		TLS:    &tls.Config{Certificates: []tls.Certificate{serving.TLS()}, ClientCAs: c.pki.ca.Pool(), MinVersion: tls.VersionTLS12},

@@ -15,7 +15,6 @@ import (
 	"log/slog"
 	"math/big"
 	"net"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -67,6 +66,11 @@ func newJoining(t *testing.T) *joining {
 				Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupVersion.Group, Kind: "Group", Name: group}}})
 		}
 	}
+	// The address is that of a cloud, because a node cannot find the one of its loopback by itself.
+	node := controllertest.Create(c, &corev1.Node{ObjectMeta: controllertest.Name("", "n1")})
+	controllertest.UpdateStatus(c, "", node.Name, func(n *corev1.Node) {
+		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}, {Type: corev1.NodeHostName, Address: "n1"}}
+	})
 	controllertest.Create(c, &corev1.Secret{ObjectMeta: controllertest.Name("kube-system", "bootstrap-token-abc123"), Type: "bootstrap.kubernetes.io/token",
 		StringData: map[string]string{"token-id": "abc123", "token-secret": "0123456789abcdef", "usage-bootstrap-authentication": "true"}})
 	admin, err := kubeconfig.Load(kubeconfig.Options{Path: c.Kubeconfig(), NoInCluster: true})
@@ -102,7 +106,7 @@ func (j *joining) start() (stop func()) {
 	done := make(chan error, 1)
 	go func() {
 		done <- run(ctx, []string{"--bootstrap-kubeconfig=" + j.path("bootstrap.conf"), "--kubeconfig=" + j.path("kubelet.conf"), "--container-runtime-endpoint=unix://" + j.path("cri.sock"),
-			"--root-dir=" + j.dir, "--cert-dir=" + j.path("pki"), "--hostname-override=n1", "--node-ip=127.0.0.1", "--port=" + j.port, "--healthz-port=0", "--address=127.0.0.1",
+			"--root-dir=" + j.dir, "--cert-dir=" + j.path("pki"), "--hostname-override=n1", "--cloud-provider=external", "--port=" + j.port, "--healthz-port=0", "--address=127.0.0.1",
 			"--rotate-certificates", "--rotate-server-certificates", "--config=" + config(j.t, j.dir)})
 	}()
 	return func() {
@@ -139,7 +143,9 @@ func TestNodeJoins(t *testing.T) {
 	const patience, pause = time.Minute, 20 * time.Millisecond
 	stop := j.start()
 	require.Eventually(t, func() bool { return j.requests()[certificatesv1.KubeletServingSignerName] == 1 }, patience, pause)
-	require.Eventually(t, func() bool { return controllertest.Exists[*corev1.Node](j.c, "", "n1") }, patience, pause)
+	require.Eventually(t, func() bool {
+		return controllertest.Get[*corev1.Node](j.c, "", "n1").Status.NodeInfo.KubeletVersion != ""
+	}, patience, pause)
 	require.Eventually(t, func() bool {
 		_, err := j.served()
 		var refused *net.OpError
@@ -281,7 +287,7 @@ func TestServingFilesAreReloaded(t *testing.T) {
 		first := write()
 		c := kubeletconfig.Default()
 		c.TLSCertFile, c.TLSPrivateKeyFile = cert, key
-		config, err := serving(&flags{}, c, "n1", netip.Addr{}, slog.New(slog.DiscardHandler))
+		config, err := serving(&flags{}, c, "n1", nil, slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
 		shown := func() *x509.Certificate {
 			pair, err := config.GetCertificate(nil)

@@ -37,10 +37,12 @@ func main() {
 type flags struct {
 	config, configDir, kubeconfig, bootstrap, hostname, rootDir, certDir, nodeIP, cloud string
 	labels                                                                              map[string]string
-	pullFallback                                                                        bool
-	providers, providerDir                                                              string
-	private                                                                             private
-	logging                                                                             component.Logging
+	// ignoredIPs are the parts of nodeIP that are no addresses.
+	ignoredIPs             []string
+	pullFallback           bool
+	providers, providerDir string
+	private                private
+	logging                component.Logging
 	// set has the flags of the command line.
 	set *pflag.FlagSet
 }
@@ -53,7 +55,7 @@ func (o *flags) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.hostname, "hostname-override", "", "name of the node (empty: the host's name)")
 	f.StringVar(&o.rootDir, "root-dir", "/var/lib/kubelet", "folder of volumes and other files of pods")
 	f.StringVar(&o.certDir, "cert-dir", "/var/lib/kubelet/pki", "folder of the certificates that are generated or requested")
-	f.StringVar(&o.nodeIP, "node-ip", "", "address of the node (empty: that of the default route)")
+	f.StringVar(&o.nodeIP, "node-ip", "", "address of the node, or one of IPv4 and one of IPv6 with a comma between (empty: what its name resolves to, or that of the default route; :: prefers IPv6)")
 	f.StringVar(&o.cloud, "cloud-provider", "", "external: a cloud provider, a program of its own, sets the addresses of the node, and removes the taint with which it registers; empty: there is none")
 	f.StringToStringVar(&o.labels, "node-labels", nil, "labels of the node, as key=value,...")
 	f.BoolVar(&o.pullFallback, "pull-fallback", false, "use an image that is present when it cannot be pulled as its policy says (for nodes without a registry)")
@@ -137,6 +139,9 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if len(o.ignoredIPs) > 0 {
+		log.Warn("Could not parse some node IP(s), ignoring them", "IPs", o.ignoredIPs)
+	}
 	ko.Pages = pages(o, c)
 	if ko.Watchdog, err = watchdog(); err != nil {
 		return err
@@ -164,7 +169,7 @@ func run(ctx context.Context, args []string) error {
 		}
 	}
 	ko.ClientCertificate = conn.manager()
-	if ko.TLS, err = serving(o, c, ko.NodeName, ko.NodeIP, log); err != nil {
+	if ko.TLS, err = serving(o, c, ko.NodeName, ko.NodeIPs, log); err != nil {
 		return err
 	}
 	if *c.EnableServer {
@@ -260,11 +265,10 @@ func options(o *flags, c *kubeletconfig.Configuration) (kubelet.Options, error) 
 	if ko.ExternalCloud = o.cloud == "external"; o.cloud != "" && !ko.ExternalCloud {
 		return ko, fmt.Errorf("--cloud-provider=%s: cloud providers are programs of their own; set it to external", o.cloud)
 	}
-	if o.nodeIP != "" {
-		if ko.NodeIP, err = netip.ParseAddr(o.nodeIP); err != nil {
-			return ko, fmt.Errorf("--node-ip: %w", err)
-		}
+	if ko.NodeIPs, o.ignoredIPs, err = kubelet.ParseNodeIPs(o.nodeIP); err != nil {
+		return ko, fmt.Errorf("bad --node-ip %q: %w", o.nodeIP, err)
 	}
+	ko.Network = kubelet.SystemNetwork{}
 	return ko, nil
 }
 
@@ -293,7 +297,7 @@ func access(ko *kubelet.Options, c *kubeletconfig.Configuration, conn client.Con
 
 // serving is the TLS configuration of the kubelet API. The authorities of clients are not in it: clients send
 // any certificate, because those that are accepted may change.
-func serving(o *flags, c *kubeletconfig.Configuration, name string, ip netip.Addr, log *slog.Logger) (*tls.Config, error) {
+func serving(o *flags, c *kubeletconfig.Configuration, name string, ips []netip.Addr, log *slog.Logger) (*tls.Config, error) {
 	config, err := c.TLS()
 	if err != nil {
 		return nil, err
@@ -312,7 +316,7 @@ func serving(o *flags, c *kubeletconfig.Configuration, name string, ip netip.Add
 		}
 		config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.Get(), nil }
 	case !c.ServerTLSBootstrap:
-		pair, err := generated(o.certDir, name, ip)
+		pair, err := generated(o.certDir, name, ips)
 		if err != nil {
 			return nil, err
 		}
@@ -322,7 +326,7 @@ func serving(o *flags, c *kubeletconfig.Configuration, name string, ip netip.Add
 }
 
 // generated is a serving certificate in a folder, which is made if it is not there.
-func generated(dir, name string, ip netip.Addr) (*certs.Pair, error) {
+func generated(dir, name string, ips []netip.Addr) (*certs.Pair, error) {
 	if err := os.MkdirAll(filepath.Clean(dir), 0o700); err != nil {
 		return nil, err
 	}
@@ -332,7 +336,7 @@ func generated(dir, name string, ip netip.Addr) (*certs.Pair, error) {
 			return nil, err
 		}
 		hosts := []string{name, "localhost", "127.0.0.1"}
-		if ip.IsValid() {
+		for _, ip := range ips {
 			hosts = append(hosts, ip.String())
 		}
 		return ca.Serving(name, hosts...)

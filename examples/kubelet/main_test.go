@@ -83,7 +83,16 @@ func TestWhatIsRefused(t *testing.T) {
 	ko, err := options(o, c)
 	require.NoError(t, err)
 	require.True(t, ko.ExternalCloud)
-	o.cloud = "aws"
+	require.IsType(t, kubelet.SystemNetwork{}, ko.Network)
+	o.nodeIP = "192.0.2.1, x,2001:db8::1"
+	ko, err = options(o, c)
+	require.NoError(t, err)
+	require.Len(t, ko.NodeIPs, 2)
+	require.Equal(t, []string{"x"}, o.ignoredIPs)
+	o.nodeIP = "192.0.2.1,192.0.2.2"
+	_, err = options(o, c)
+	require.EqualError(t, err, `bad --node-ip "192.0.2.1,192.0.2.2": must contain either a single IP or a dual-stack pair of IPs`)
+	o.nodeIP, o.cloud = "", "aws"
 	_, err = options(o, c)
 	require.EqualError(t, err, "--cloud-provider=aws: cloud providers are programs of their own; set it to external")
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -28,11 +29,19 @@ func (p *private) flags(f *pflag.FlagSet) {
 
 // start starts the containerd and makes the kubelet use it.
 func (p *private) start(ctx context.Context, ko *kubelet.Options, log *slog.Logger) (*noderuntime.Runtime, error) {
-	pods, err := netip.ParsePrefix(ko.PodCIDR)
-	if err != nil {
-		return nil, fmt.Errorf("--private-containerd needs --pod-cidr: %w", err)
+	o := noderuntime.Options{ImageDir: p.images, Busybox: true, Logger: log}
+	var err error
+	for part := range strings.SplitSeq(ko.PodCIDR, ",") {
+		pods, err := netip.ParsePrefix(part)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("--private-containerd needs --pod-cidr: %w", err)
+		case pods.Addr().Is6():
+			o.PodCIDR6 = pods
+		default:
+			o.PodCIDR = pods
+		}
 	}
-	o := noderuntime.Options{PodCIDR: pods, ImageDir: p.images, Busybox: true, Logger: log}
 	if o.Dir, err = filepath.Abs(p.dir); err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -88,12 +89,15 @@ type Runtime struct {
 	// that its status does not say, as with containerd before 2.0.
 	Handlers []*cri.RuntimeHandler
 	Features *cri.RuntimeFeatures
+	// DualStack gives each sandbox an address of IPv6 besides that of IPv4, which comes first.
+	DualStack bool
 	// ImageVolumes makes the runtime mount images, as containerd since 2.1.
 	ImageVolumes bool
 	// Logs makes containers have log files, as the kubelet requests them, to which Print writes.
 	Logs bool
 
 	mu         sync.Mutex
+	ranges     string // of the pods' addresses
 	away       bool
 	cut        bool // the network is not ready
 	doubles    []string
@@ -113,7 +117,7 @@ type sandbox struct {
 	config  *cri.PodSandboxConfig
 	state   cri.PodSandboxState
 	created time.Time
-	ip      string
+	ip, ip6 string // ip6 may be empty
 	handler string
 }
 
@@ -486,9 +490,28 @@ func (r *Runtime) RunPodSandbox(_ context.Context, q *cri.RunPodSandboxRequest) 
 		}
 	}
 	id, sum := r.id("sandbox", q.Config.Metadata.Namespace+"/"+q.Config.Metadata.Name+" "+q.Config.Metadata.Uid, q.Config.Metadata.Attempt)
-	r.sandboxes[id] = &sandbox{id: id, config: q.Config, handler: q.RuntimeHandler, state: cri.PodSandboxState_SANDBOX_READY, created: time.Now(), ip: r.address(sum)}
+	s := &sandbox{id: id, config: q.Config, handler: q.RuntimeHandler, state: cri.PodSandboxState_SANDBOX_READY, created: time.Now(), ip: r.address(sum)}
+	if r.DualStack {
+		s.ip6 = "fd00::" + strings.ReplaceAll(s.ip, ".", ":")
+	}
+	r.sandboxes[id] = s
 	r.emit(cri.ContainerEventType_CONTAINER_STARTED_EVENT, id, r.sandboxes[id])
 	return &cri.RunPodSandboxResponse{PodSandboxId: id}, nil
+}
+
+// UpdateRuntimeConfig implements CRI. Nothing depends on what it sets.
+func (r *Runtime) UpdateRuntimeConfig(_ context.Context, q *cri.UpdateRuntimeConfigRequest) (*cri.UpdateRuntimeConfigResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ranges = q.GetRuntimeConfig().GetNetworkConfig().GetPodCidr()
+	return &cri.UpdateRuntimeConfigResponse{}, nil
+}
+
+// PodCIDR returns the ranges of the pods' addresses that the kubelet has set last, with commas between.
+func (r *Runtime) PodCIDR() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ranges
 }
 
 // StopPodSandbox implements CRI.
@@ -536,6 +559,9 @@ func (s *sandbox) status() *cri.PodSandboxStatus {
 	}
 	if s.config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetNetwork() != cri.NamespaceMode_NODE {
 		st.Network = &cri.PodSandboxNetworkStatus{Ip: s.ip}
+		if s.ip6 != "" {
+			st.Network.AdditionalIps = []*cri.PodIP{{Ip: s.ip6}}
+		}
 	}
 	return st
 }

@@ -78,8 +78,10 @@ func (c *Configuration) checkNode() error {
 	}
 	p.add(is(c.EnableSystemLogQuery) && !is(c.EnableSystemLogHandler), "enableSystemLogQuery", "enableSystemLogHandler is required for it")
 	if c.PodCIDR != "" {
-		_, err := netip.ParsePrefix(c.PodCIDR)
-		p.add(err != nil, "podCIDR", "%v", err)
+		for part := range strings.SplitSeq(c.PodCIDR, ",") {
+			_, err := netip.ParsePrefix(part)
+			p.add(err != nil, "podCIDR", "%v", err)
+		}
 	}
 	if c.StaticPodURL != "" {
 		u, err := url.Parse(c.StaticPodURL)

@@ -89,6 +89,12 @@ volumeStatsAggPeriod: 0s
 	require.NoError(t, err)
 	require.NoError(t, c.Check())
 	require.Equal(t, 20*time.Second, c.FileCheckFrequency.Duration)
+	c.StreamingConnectionIdleTimeout.Duration, c.PodCIDR, *c.ResolverConfig = time.Minute, "10.0.0.0/24,fd00::/64", ""
+	o, err := c.Options()
+	require.NoError(t, err)
+	require.Equal(t, time.Minute, o.StreamIdleTimeout)
+	require.Equal(t, "10.0.0.0/24,fd00::/64", o.PodCIDR)
+	require.True(t, o.NoResolvConf)
 }
 
 // So is a file that sets the values of servers, evictions, collection and syncs.

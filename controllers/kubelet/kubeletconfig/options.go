@@ -33,7 +33,7 @@ func (c *Configuration) Options() (kubelet.Options, error) {
 		LogDir: c.PodLogsDir, RuntimeEndpoint: c.ContainerRuntimeEndpoint, ImageEndpoint: c.ImageServiceEndpoint, RuntimeTimeout: c.RuntimeRequestTimeout.Duration,
 		StaticPodDir: c.StaticPodPath, StaticPodInterval: c.FileCheckFrequency.Duration,
 		StaticPodURL: c.StaticPodURL, StaticPodURLHeader: c.StaticPodURLHeader, StaticPodURLInterval: c.HTTPCheckFrequency.Duration,
-		ClusterDNS: c.ClusterDNS, ClusterDomain: c.ClusterDomain, ResolvConf: *c.ResolverConfig,
+		ClusterDNS: c.ClusterDNS, ClusterDomain: c.ClusterDomain, ResolvConf: *c.ResolverConfig, NoResolvConf: *c.ResolverConfig == "",
 		NoRegister: !*c.RegisterNode, Taints: c.RegisterWithTaints, PodCIDR: c.PodCIDR, ProviderID: c.ProviderID,
 		Capacity: corev1.ResourceList{corev1.ResourcePods: resource.NewQuantity(c.podsOf(goruntime.NumCPU()), resource.DecimalSI)}, Reserved: c.reserved(),
 		CgroupRoot: c.CgroupRoot, NoCgroups: !*c.CgroupsPerQOS, NoPodLimit: !slices.Contains(c.EnforceNodeAllocatable, "pods"), PodPIDs: max(*c.PodPidsLimit, 0),
