@@ -2,6 +2,7 @@ package builtin_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/builtin"
@@ -34,20 +36,12 @@ func TestLostAnswers(t *testing.T) {
 		t.Run(r.controller, func(t *testing.T) {
 			want := r.undisturbed(t, opts)
 			for _, even := range []bool{true, false} { // so that each write is lost in one of them
-				var n atomic.Int64
-				lose := controllertest.LoseReply()
 				got := r.play(t, func(c *controllertest.Cluster) func() {
-					c.Inject(controllertest.Fault{Requests: writes, Optional: true, Effect: func(w http.ResponseWriter, req *http.Request, next http.HandlerFunc) {
-						if (n.Add(1)%2 == 0) == even {
-							lose(w, req, next)
-							return
-						}
-						next(w, req)
-					}})
+					lose(c, func(n int64) bool { return (n%2 == 0) == even })
 					r.start(c, "first", opts)
 					return nil
 				})
-				require.Equal(t, want, got, "the answers to even writes, counted from 1, are lost: %t", even)
+				require.Equal(t, want, got, "the answers to even writes, counted from 0, are lost: %t", even)
 			}
 		})
 	}
@@ -68,6 +62,42 @@ func TestLateWatches(t *testing.T) {
 			require.Equal(t, want, got)
 		})
 	}
+}
+
+// A process that gets no answer to some of its writes, and whose watches are late, so that it does not see
+// what it wrote either, makes each of them once all the same. Which writes and how late depends on the seed.
+func TestFaultsOfLostAnswersAndLateWatches(t *testing.T) {
+	all, opts := histories(t)
+	for _, seed := range seeds.Slow(t, 1) {
+		for i, r := range all {
+			t.Run(fmt.Sprint(r.controller, "/seed=", seed), func(t *testing.T) {
+				draw := seeds.Stream(seed, uint64(i))
+				every, first, by := 2+draw.Int64N(3), draw.Int64N(4), time.Duration(1+draw.Int64N(5000))*time.Millisecond
+				want := r.undisturbed(t, opts)
+				got := r.play(t, func(c *controllertest.Cluster) func() {
+					late(c, "first", by)
+					lose(c, func(n int64) bool { return n%every == first%every })
+					r.start(c, "first", opts)
+					c.Sleep(2 * by)
+					return func() { c.Sleep(time.Minute) }
+				})
+				require.Equal(t, want, got, "of every %d writes one is lost, %d of them before; watches are %s late", every, first%every, by)
+			})
+		}
+	}
+}
+
+// lose loses the answers to the writes of processes whose numbers, counted from 0, are chosen.
+func lose(c *controllertest.Cluster, chosen func(n int64) bool) {
+	var next atomic.Int64
+	reply := controllertest.LoseReply()
+	c.Inject(controllertest.Fault{Requests: writes, Optional: true, Effect: func(w http.ResponseWriter, req *http.Request, handle http.HandlerFunc) {
+		if chosen(next.Add(1) - 1) {
+			reply(w, req, handle)
+			return
+		}
+		handle(w, req)
+	}})
 }
 
 // oldCopies is how late the watches of the replica that takes over are.
