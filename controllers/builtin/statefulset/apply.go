@@ -22,6 +22,10 @@ func (s *statefulSets) apply(ctx context.Context, r *reading, p plan) error {
 		if err := s.provide(ctx, r.set, pod); err != nil {
 			return err
 		}
+		if _, err := s.bequeath(ctx, r.set, pod, false, true); err != nil {
+			s.podEvent(r.set, pod, "Update", err)
+			return err
+		}
 	}
 	for _, pod := range p.check {
 		if err := s.restore(ctx, r.set, pod); err != nil {
@@ -30,7 +34,7 @@ func (s *statefulSets) apply(ctx context.Context, r *reading, p plan) error {
 	}
 	// Before its pod ends: later nothing would know that the claim is to go too.
 	for _, pod := range p.condemned {
-		if err := s.bequeath(ctx, r.set, pod, true); err != nil {
+		if _, err := s.bequeath(ctx, r.set, pod, true, false); err != nil {
 			return err
 		}
 	}
@@ -68,22 +72,27 @@ func (s *statefulSets) create(ctx context.Context, r *reading, list []creation) 
 		if apierrors.HasCause(err, "NamespaceTerminating") {
 			return err
 		}
-		s.podEvent(r.set, pod, "create", "Create", err)
 		if err != nil {
+			s.podEvent(r.set, pod, "Create", err)
 			return err
 		}
-		return s.bequeath(ctx, r.set, pod, false)
+		if _, err = s.bequeath(ctx, r.set, pod, false, true); err != nil {
+			s.podEvent(r.set, pod, "Update", err)
+			return err
+		}
+		s.podEvent(r.set, pod, "Create", nil)
+		return nil
 	})
 	return err
 }
 
 // podEvent records what was done with a pod.
-func (s *statefulSets) podEvent(set *appsv1.StatefulSet, pod *corev1.Pod, verb, reason string, err error) {
+func (s *statefulSets) podEvent(set *appsv1.StatefulSet, pod *corev1.Pod, verb string, err error) {
 	if err == nil {
-		s.Recorder.Eventf(set, corev1.EventTypeNormal, "Successful"+reason, "%s Pod %s in StatefulSet %s successful", verb, pod.Name, set.Name)
+		s.Recorder.Eventf(set, corev1.EventTypeNormal, "Successful"+verb, "%s Pod %s in StatefulSet %s successful", verb, pod.Name, set.Name)
 		return
 	}
-	s.Recorder.Eventf(set, corev1.EventTypeWarning, "Failed"+reason, "%s Pod %s in StatefulSet %s failed error: %s", verb, pod.Name, set.Name, err)
+	s.Recorder.Eventf(set, corev1.EventTypeWarning, "Failed"+verb, "%s Pod %s in StatefulSet %s failed error: %s", verb, pod.Name, set.Name, err)
 }
 
 // restore gives a pod its labels and volumes, and its claims the owner that the retention policy says.
@@ -91,24 +100,32 @@ func (s *statefulSets) restore(ctx context.Context, set *appsv1.StatefulSet, pod
 	if pod.DeletionTimestamp != nil {
 		return nil
 	}
-	if !identified(set, pod) {
-		next := codec.DeepCopy(pod)
-		identify(set, next, ordinalOf(set, pod))
-		mount(set, next, ordinalOf(set, pod))
-		err := s.provide(ctx, set, next)
-		if err == nil {
-			_, err = s.PodsAPI.Update(ctx, next)
-		}
-		if err != nil && !apierrors.IsConflict(err) {
-			s.podEvent(set, pod, "update", "Update", err)
+	identifies := !identified(set, pod)
+	if identifies {
+		if err := s.identify(ctx, set, pod); err != nil {
+			if !apierrors.IsConflict(err) {
+				s.podEvent(set, pod, "Update", err)
+			}
 			return err
 		}
-		if err != nil {
-			return err
-		}
-		s.podEvent(set, pod, "update", "Update", nil)
 	}
-	return s.bequeath(ctx, set, pod, false)
+	bequeathed, err := s.bequeath(ctx, set, pod, false, false)
+	if err != nil || identifies || bequeathed {
+		s.podEvent(set, pod, "Update", err)
+	}
+	return err
+}
+
+// identify gives a pod its labels and volumes, the claims of which exist then.
+func (s *statefulSets) identify(ctx context.Context, set *appsv1.StatefulSet, pod *corev1.Pod) error {
+	next := codec.DeepCopy(pod)
+	identify(set, next, ordinalOf(set, pod))
+	mount(set, next, ordinalOf(set, pod))
+	err := s.provide(ctx, set, next)
+	if err == nil {
+		_, err = s.PodsAPI.Update(ctx, next)
+	}
+	return err
 }
 
 func (s *statefulSets) delete(ctx context.Context, set *appsv1.StatefulSet, pod *corev1.Pod) error {
@@ -116,6 +133,6 @@ func (s *statefulSets) delete(ctx context.Context, set *appsv1.StatefulSet, pod 
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}
-	s.podEvent(set, pod, "delete", "Delete", err)
+	s.podEvent(set, pod, "Delete", err)
 	return err
 }

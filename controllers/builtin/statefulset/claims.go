@@ -14,6 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 	"github.com/keelson-dev/keelson/informers"
 )
@@ -86,40 +87,64 @@ func retention(set *appsv1.StatefulSet, condemned bool) retainer {
 	return retained
 }
 
+// isOf reports whether a reference is to an object of that kind and name, of whatever incarnation.
+func isOf(r *metav1.OwnerReference, kind schema.GroupVersionKind, name string) bool {
+	return r.APIVersion == kind.GroupVersion().String() && r.Kind == kind.Kind && r.Name == name
+}
+
+// ours reports whether a reference is to the set or to the pod, or to a previous one of the name.
+func ours(r *metav1.OwnerReference, set *appsv1.StatefulSet, pod *corev1.Pod) bool {
+	return isOf(r, kind, set.Name) || isOf(r, podKind, pod.Name)
+}
+
+// belongs reports whether a reference is to the set or to the pod as they are now.
+func belongs(r *metav1.OwnerReference, set *appsv1.StatefulSet, pod *corev1.Pod) bool {
+	return r.UID == set.UID || r.UID == pod.UID
+}
+
 // conflicting reports whether a claim that the set is to delete some day has another controller than the set
-// or the pod, so that it is left to that one.
+// or the pod, or belongs to a previous one of them.
 func conflicting(set *appsv1.StatefulSet, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 	if retention(set, true) == retained && retention(set, false) == retained {
 		return false
 	}
 	return slices.ContainsFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool {
-		return r.Controller != nil && *r.Controller && r.UID != set.UID && r.UID != pod.UID
+		return !belongs(&r, set, pod) && (ours(&r, set, pod) || r.Controller != nil && *r.Controller)
 	})
 }
 
 // withOwner returns the owner references of a claim as the retention policy says, and whether they differ
-// from those it has. The references of other objects stay, and a claim that another object controls is left
-// alone.
+// from those it has. The references of other objects stay. A claim that another object controls is left to
+// that one, and one that belongs to a previous set or pod of the name is deleted with it.
 func withOwner(set *appsv1.StatefulSet, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim, keep retainer) (refs []metav1.OwnerReference, changed bool) {
-	ours := func(r metav1.OwnerReference) bool {
-		return r.UID == set.UID || r.Kind == podKind.Kind && r.APIVersion == podKind.Version && r.Name == pod.Name
-	}
-	for _, r := range claim.OwnerReferences {
-		if ours(r) {
-			continue
-		}
-		if r.Controller != nil && *r.Controller {
-			return claim.OwnerReferences, false
-		}
-		refs = append(refs, r)
-	}
+	var want *metav1.OwnerReference
 	switch keep {
 	case withSet:
-		refs = append(refs, metav1.NewControllerRef(set, kind))
+		want = new(metav1.NewControllerRef(set, kind))
 	case withPod:
-		refs = append(refs, metav1.NewControllerRef(pod, podKind))
+		want = new(metav1.NewControllerRef(pod, podKind))
 	}
-	return refs, !slices.EqualFunc(refs, claim.OwnerReferences, func(a, b metav1.OwnerReference) bool { return codec.Equal(&a, &b) })
+	if conflicting(set, pod, claim) {
+		want = nil
+	}
+	missing := want != nil
+	for _, r := range claim.OwnerReferences {
+		switch {
+		case !ours(&r, set, pod):
+			refs = append(refs, r)
+		case !belongs(&r, set, pod):
+			return claim.OwnerReferences, false
+		case missing && r.UID == want.UID && r.Controller != nil && *r.Controller:
+			missing = false
+			refs = append(refs, r)
+		default:
+			changed = true
+		}
+	}
+	if missing {
+		refs = append(refs, *want)
+	}
+	return refs, changed || missing
 }
 
 // provide creates the missing claims of a pod, and waits for those that are being deleted.
@@ -148,35 +173,46 @@ func (s *statefulSets) provide(ctx context.Context, set *appsv1.StatefulSet, pod
 
 func (s *statefulSets) claimEvent(set *appsv1.StatefulSet, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim, err error) {
 	if err == nil {
-		s.Recorder.Eventf(set, corev1.EventTypeNormal, "SuccessfulCreate", "create Claim %s Pod %s in StatefulSet %s success", claim.Name, pod.Name, set.Name)
+		s.Recorder.Eventf(set, corev1.EventTypeNormal, "SuccessfulCreate", "Create Claim %s Pod %s in StatefulSet %s success", claim.Name, pod.Name, set.Name)
 		return
 	}
-	s.Recorder.Eventf(set, corev1.EventTypeWarning, "FailedCreate", "create Claim %s for Pod %s in StatefulSet %s failed error: %s", claim.Name, pod.Name, set.Name, err)
+	s.Recorder.Eventf(set, corev1.EventTypeWarning, "FailedCreate", "Create Claim %s for Pod %s in StatefulSet %s failed error: %s", claim.Name, pod.Name, set.Name, err)
 }
 
-// bequeath gives the claims of a pod the owner that the retention policy says.
-func (s *statefulSets) bequeath(ctx context.Context, set *appsv1.StatefulSet, pod *corev1.Pod, condemned bool) error {
+// bequeath gives the claims of a pod the owner that the retention policy says, and reports whether one had
+// another. Claims that conflict with the policy are reported in events, always or if a claim of the pod
+// changes.
+func (s *statefulSets) bequeath(ctx context.Context, set *appsv1.StatefulSet, pod *corev1.Pod, condemned, always bool) (changed bool, err error) {
+	var conflicts []string
+	var next []*corev1.PersistentVolumeClaim
 	for _, want := range newClaims(set, ordinalOf(set, pod)) {
 		claim, err := s.claims.Get(want.Key())
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
 		if conflicting(set, pod, claim) {
-			s.Recorder.Eventf(set, corev1.EventTypeWarning, "ConflictingController", "PersistentVolumeClaim %s has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim", claim.Name)
+			conflicts = append(conflicts, claim.Name)
 		}
-		refs, changed := withOwner(set, pod, claim, retention(set, condemned))
-		if !changed {
-			continue
-		}
-		claim.OwnerReferences = refs
-		if _, err := s.claimsAPI.Update(ctx, claim); err != nil && !apierrors.IsNotFound(err) {
-			return err
+		if refs, differ := withOwner(set, pod, claim, retention(set, condemned)); differ {
+			claim.OwnerReferences = refs
+			next = append(next, claim)
 		}
 	}
-	return nil
+	if len(next) == 0 && !always {
+		return false, nil
+	}
+	for _, name := range conflicts {
+		s.Recorder.Eventf(set, corev1.EventTypeWarning, "ConflictingController", "PersistentVolumeClaim %s has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim", name)
+	}
+	for _, claim := range next {
+		if _, err := s.claimsAPI.Update(ctx, claim); err != nil && !apierrors.IsNotFound(err) {
+			return true, err
+		}
+	}
+	return len(next) > 0, nil
 }
 
 // stale reports whether a claim for a new pod still belongs to a previous pod of the name, with which it is
@@ -190,7 +226,7 @@ func (s *statefulSets) stale(set *appsv1.StatefulSet, ordinal int) (bool, error)
 		stale := false
 		err := s.claims.View(want.Key(), func(c *corev1.PersistentVolumeClaim) {
 			stale = slices.ContainsFunc(c.OwnerReferences, func(r metav1.OwnerReference) bool {
-				return r.Kind == podKind.Kind && r.Name == name
+				return isOf(&r, podKind, name)
 			})
 		})
 		if stale || apierrors.IgnoreNotFound(err) != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/intstr"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
@@ -189,8 +190,8 @@ func TestOrder(t *testing.T) {
 				events = append(events, e.Reason+": "+e.Message)
 			}
 		}
-		require.Contains(t, events, "SuccessfulCreate: create Pod db-0 in StatefulSet db successful")
-		require.Contains(t, events, "SuccessfulDelete: delete Pod db-1 in StatefulSet db successful")
+		require.Contains(t, events, "SuccessfulCreate: Create Pod db-0 in StatefulSet db successful")
+		require.Contains(t, events, "SuccessfulDelete: Delete Pod db-1 in StatefulSet db successful")
 	})
 }
 
@@ -399,6 +400,45 @@ func TestStaleClaims(t *testing.T) {
 	})
 }
 
+// A claim that something else controls is left to that, which an event says when the pod is created and when
+// a reference to the set is removed, not in every reconcile.
+func TestConflictingClaims(t *testing.T) {
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		boss := controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "boss")})
+		set := db(1, claims("Delete", "Delete"))
+		claim := codec.DeepCopy(&set.Spec.VolumeClaimTemplates[0])
+		claim.Namespace, claim.Name = "default", "data-db-0"
+		claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "boss", UID: boss.UID, Controller: new(true)}}
+		controllertest.Create(c, claim)
+		set = controllertest.Create(c, set)
+		c.Sleep(time.Minute)
+		said := func(reason string) (n int32) {
+			for _, e := range controllertest.List[*corev1.Event](c, "default") {
+				if e.InvolvedObject.Name == "db" && e.Reason == reason {
+					n += e.Count
+				}
+			}
+			return n
+		}
+		atFirst := said("ConflictingController")
+		require.Positive(t, atFirst)
+		require.Equal(t, "ConfigMap boss", owner(c, "data-db-0"))
+		edit(c, func(s *appsv1.StatefulSet) { s.Annotations = map[string]string{"a": "b"} })
+		c.Sleep(time.Minute)
+		require.Equal(t, atFirst, said("ConflictingController"))
+		require.Zero(t, said("SuccessfulUpdate"))
+
+		controllertest.Update(c, "default", "data-db-0", func(p *corev1.PersistentVolumeClaim) {
+			p.OwnerReferences = append(p.OwnerReferences, metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db", UID: set.UID})
+		})
+		edit(c, func(s *appsv1.StatefulSet) { s.Annotations = nil })
+		c.Sleep(time.Minute)
+		require.Equal(t, "ConfigMap boss", owner(c, "data-db-0"))
+		require.Equal(t, atFirst+1, said("ConflictingController"))
+		require.EqualValues(t, 1, said("SuccessfulUpdate"))
+	})
+}
+
 // Pods without a controller are adopted if they have a name of the set, and get its labels.
 func TestAdoption(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
@@ -428,7 +468,7 @@ func TestQuota(t *testing.T) {
 		controllertest.Create(c, db(2))
 		c.Sleep(10 * time.Second)
 		require.True(t, slices.ContainsFunc(controllertest.List[*corev1.Event](c, "default"), func(e *corev1.Event) bool {
-			return e.Reason == "FailedCreate" && strings.HasPrefix(e.Message, `create Pod db-0 in StatefulSet db failed error: pods "db-0" is forbidden: exceeded quota`)
+			return e.Reason == "FailedCreate" && strings.HasPrefix(e.Message, `Create Pod db-0 in StatefulSet db failed error: pods "db-0" is forbidden: exceeded quota`)
 		}))
 		controllertest.Delete[*corev1.ResourceQuota](c, "default", "q")
 		c.Sleep(20 * time.Minute)
