@@ -8,6 +8,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/controllers/internal/nodefit"
 )
 
 // Cluster is the state placements are decided on: nodes and the pods on them. It is not safe for concurrent
@@ -224,7 +225,7 @@ func (c *Cluster) setObject(n *Node, obj *corev1.Node) {
 	c.eachCounter(func(k *counter) { k.exclude(n) })
 	c.countImages(n, -1)
 	n.obj = obj
-	if was != nil && obj != nil && zoneName(was) != zoneName(obj) {
+	if was != nil && obj != nil && nodefit.Zone(was) != nodefit.Zone(obj) {
 		c.turns = nil
 	}
 	c.version++
@@ -243,17 +244,6 @@ func (c *Cluster) setObject(n *Node, obj *corev1.Node) {
 	c.renumber()
 }
 
-// zoneName is the zone and region of a node.
-func zoneName(n *corev1.Node) string {
-	label := func(old, now string) string {
-		if v, ok := n.Labels[old]; ok {
-			return v
-		}
-		return n.Labels[now]
-	}
-	return label(corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyRegion) + "\x00" + label(corev1.LabelFailureDomainBetaZone, corev1.LabelTopologyZone)
-}
-
 // inTurns returns the nodes in the order in which they are tried, so that a search that stops early has
 // looked at all zones: the first of each zone, then the second, and so on.
 func (c *Cluster) inTurns() []*Node {
@@ -263,10 +253,10 @@ func (c *Cluster) inTurns() []*Node {
 	number := map[string]int{}
 	var zones [][]*Node
 	for _, n := range c.order {
-		z, ok := number[zoneName(n.obj)]
+		z, ok := number[nodefit.Zone(n.obj)]
 		if !ok {
 			z = len(zones)
-			number[zoneName(n.obj)] = z
+			number[nodefit.Zone(n.obj)] = z
 			zones = append(zones, nil)
 		}
 		zones[z] = append(zones[z], n)

@@ -66,3 +66,23 @@ func TestUnknown(t *testing.T) {
 		corev1.NodeDiskPressure: "NodeStatusNeverUpdated", corev1.NodePIDPressure: "NodeStatusNeverUpdated"}, reasons)
 	require.Nil(t, unknown(next, now), "they are")
 }
+
+func TestBetaLabels(t *testing.T) {
+	for _, k := range []struct{ labels, want map[string]string }{
+		{nil, nil},
+		{map[string]string{"beta.kubernetes.io/os": "linux"}, nil},
+		{map[string]string{"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "linux"}, nil},
+		{map[string]string{"kubernetes.io/os": "linux", "kubernetes.io/arch": "arm64", "beta.kubernetes.io/arch": "amd64"},
+			map[string]string{"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "linux", "kubernetes.io/arch": "arm64", "beta.kubernetes.io/arch": "arm64"}},
+	} {
+		node := &corev1.Node{}
+		node.Labels = k.labels
+		next := betaLabels(node)
+		if k.want == nil {
+			require.Nil(t, next, k.labels)
+			continue
+		}
+		require.Equal(t, k.want, next.Labels)
+		require.Nil(t, betaLabels(next))
+	}
+}

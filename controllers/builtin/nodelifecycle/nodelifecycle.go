@@ -19,6 +19,7 @@ import (
 	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/controllers"
 	"github.com/keelson-dev/keelson/controllers/controller"
+	"github.com/keelson-dev/keelson/controllers/internal/nodefit"
 	"github.com/keelson-dev/keelson/controllers/internal/podindex"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
@@ -144,7 +145,7 @@ func (l *lifecycle) reconcile(ctx context.Context, req reconcile.Request) (recon
 	// Silence is judged when all nodes of the zone have been looked at since: they may all be silent.
 	c := find(node, corev1.NodeReady)
 	early := !evicted && ready == corev1.ConditionUnknown && now.Sub(c.LastTransitionTime.Time) <= l.opts.Period
-	mayEvict := l.zones.allow(zoneOf(node), node.Name, ready == corev1.ConditionTrue, evicted, early, &l.opts, now)
+	mayEvict := l.zones.allow(nodefit.Zone(node), node.Name, ready == corev1.ConditionTrue, evicted, early, &l.opts, now)
 	if err := l.taint(ctx, node, now, mayEvict); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -161,7 +162,7 @@ func (l *lifecycle) reconcile(ctx context.Context, req reconcile.Request) (recon
 func (l *lifecycle) survey() {
 	// The nodes have been read: the controller begins after that.
 	_ = l.nodes.ViewAll(informers.ListOptions{}, func(n *corev1.Node) bool {
-		l.zones.note(zoneOf(n), n.Name, conditionStatus(n, corev1.NodeReady) == corev1.ConditionTrue)
+		l.zones.note(nodefit.Zone(n), n.Name, conditionStatus(n, corev1.NodeReady) == corev1.ConditionTrue)
 		return true
 	})
 }
@@ -292,8 +293,4 @@ func conditionStatus(node *corev1.Node, t corev1.NodeConditionType) corev1.Condi
 		return c.Status
 	}
 	return ""
-}
-
-func zoneOf(node *corev1.Node) string {
-	return node.Labels[corev1.LabelTopologyRegion] + "/" + node.Labels[corev1.LabelTopologyZone]
 }

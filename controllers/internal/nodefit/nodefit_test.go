@@ -88,3 +88,19 @@ func TestTolerationsOfNumbers(t *testing.T) {
 		require.Equal(t, c.want, nodefit.Matches(&toleration, taint), "%+v", c)
 	}
 }
+
+// Beta labels go before the stable ones, one by one.
+func TestZone(t *testing.T) {
+	zone := func(labels map[string]string) string {
+		n := &corev1.Node{}
+		n.Labels = labels
+		return nodefit.Zone(n)
+	}
+	stable := zone(map[string]string{"topology.kubernetes.io/region": "r", "topology.kubernetes.io/zone": "a"})
+	require.Equal(t, stable, zone(map[string]string{"failure-domain.beta.kubernetes.io/region": "r", "failure-domain.beta.kubernetes.io/zone": "a"}))
+	require.Equal(t, stable, zone(map[string]string{"topology.kubernetes.io/region": "r", "topology.kubernetes.io/zone": "b", "failure-domain.beta.kubernetes.io/zone": "a"}))
+	require.NotEqual(t, stable, zone(map[string]string{"topology.kubernetes.io/region": "r", "topology.kubernetes.io/zone": "a", "failure-domain.beta.kubernetes.io/zone": ""}))
+	require.NotEqual(t, stable, zone(map[string]string{"topology.kubernetes.io/zone": "a"}))
+	require.NotEqual(t, stable, zone(nil))
+	require.Equal(t, zone(nil), zone(map[string]string{"app": "a"}))
+}
