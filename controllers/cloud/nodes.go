@@ -49,14 +49,15 @@ func (o NodeOptions) controller() controllers.Options {
 	return controllers.Options{Options: controller.Options{Concurrency: cmp.Or(o.Concurrency, 1)}}
 }
 
-// AddNodes adds the controller that initializes nodes and keeps their addresses. It needs the rights to
+// AddNodes adds the controller that initializes nodes, keeps their addresses, and keeps the stable labels of
+// their type, zone and region as the beta labels. It needs the rights to
 // update nodes and to patch their status.
 func AddNodes(m *manager.Manager, in Instances, opts NodeOptions) error {
 	n := &nodes{in: in, list: informers.For[*corev1.Node](m.Informers()).Lister(), api: client.For[*corev1.Node](m.Conn()),
 		recorder: m.Recorder("cloud-node-controller"), period: cmp.Or(opts.AddressPeriod, 5*time.Minute)}
 	_, err := controllers.Add(m, "cloud-node", reconcile.Func(n.reconcile), opts.controller(),
 		controllers.For(func(e informers.Event[*corev1.Node]) bool {
-			return e.Type == informers.Added || e.New() != nil && uninitialized(e.New())
+			return e.Type == informers.Added || e.Type == informers.Updated && (uninitialized(e.New()) || withStableLabels(e.New()) != nil)
 		}))
 	return err
 }
@@ -80,6 +81,11 @@ func (c *nodes) reconcile(ctx context.Context, req reconcile.Request) (reconcile
 	n, err := c.list.Get(req)
 	if err != nil || n.DeletionTimestamp != nil {
 		return reconcile.Result{}, apierrors.IgnoreNotFound(err)
+	}
+	if next := withStableLabels(n); next != nil && !uninitialized(n) {
+		if n, err = c.api.Update(ctx, next); err != nil {
+			return reconcile.Result{}, fmt.Errorf("label node: %w", err)
+		}
 	}
 	again := reconcile.Result{RequeueAfter: c.period}
 	i, err := c.in.Instance(ctx, n)
@@ -116,6 +122,28 @@ func (c *nodes) reconcile(ctx context.Context, req reconcile.Request) (reconcile
 	return again, nil
 }
 
+// cloudLabels are the names of the labels of the type, the zone and the region of an instance.
+var cloudLabels = []struct{ beta, stable string }{
+	{corev1.LabelInstanceType, corev1.LabelInstanceTypeStable},
+	{corev1.LabelFailureDomainBetaZone, corev1.LabelTopologyZone},
+	{corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyRegion},
+}
+
+// withStableLabels returns a node whose stable labels are as its beta labels; nil if they are.
+func withStableLabels(n *corev1.Node) (next *corev1.Node) {
+	for _, l := range cloudLabels {
+		beta, has := n.Labels[l.beta]
+		if stable, there := n.Labels[l.stable]; !has || there && stable == beta {
+			continue
+		}
+		if next == nil {
+			next = codec.DeepCopy(n)
+		}
+		next.Labels[l.stable] = beta
+	}
+	return next
+}
+
 // initialized returns a node with what the cloud says of its instance, and without the taint.
 func initialized(n *corev1.Node, i *Instance) (*corev1.Node, error) {
 	next := codec.DeepCopy(n)
@@ -125,18 +153,9 @@ func initialized(n *corev1.Node, i *Instance) (*corev1.Node, error) {
 	if next.Labels == nil {
 		next.Labels = map[string]string{}
 	}
-	for _, l := range []struct {
-		value string
-		names [2]string
-	}{
-		{i.Type, [2]string{corev1.LabelInstanceType, corev1.LabelInstanceTypeStable}},
-		{i.Zone, [2]string{corev1.LabelFailureDomainBetaZone, corev1.LabelTopologyZone}},
-		{i.Region, [2]string{corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyRegion}},
-	} {
-		for _, name := range l.names {
-			if l.value != "" {
-				next.Labels[name] = l.value
-			}
+	for at, value := range []string{i.Type, i.Zone, i.Region} {
+		if value != "" {
+			next.Labels[cloudLabels[at].beta], next.Labels[cloudLabels[at].stable] = value, value
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(i.Labels)) {

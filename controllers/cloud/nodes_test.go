@@ -81,6 +81,27 @@ func TestNodes(t *testing.T) {
 	})
 }
 
+// The stable labels of a node that is initialized follow its beta labels, also while the cloud fails.
+func TestStableLabels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, f := startNodes(t)
+		f.Fail(func(string) error { return errors.New("the cloud is down") })
+		node(c, "a", func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelFailureDomainBetaZone: "z1"} })
+		node(c, "b", uninitialized, func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelFailureDomainBetaZone: "z1"} })
+		labels := func(name string) map[string]string { return controllertest.Get[*corev1.Node](c, "", name).Labels }
+		c.Sleep(time.Minute)
+		require.Equal(t, map[string]string{corev1.LabelFailureDomainBetaZone: "z1", corev1.LabelTopologyZone: "z1"}, labels("a"))
+		require.NotContains(t, labels("b"), corev1.LabelTopologyZone)
+
+		controllertest.Update(c, "", "a", func(n *corev1.Node) {
+			n.Labels[corev1.LabelTopologyZone], n.Labels[corev1.LabelInstanceType], n.Labels[corev1.LabelTopologyRegion] = "z2", "large", "r1"
+		})
+		c.Sleep(time.Minute)
+		require.Equal(t, map[string]string{corev1.LabelFailureDomainBetaZone: "z1", corev1.LabelTopologyZone: "z1",
+			corev1.LabelInstanceType: "large", corev1.LabelInstanceTypeStable: "large", corev1.LabelTopologyRegion: "r1"}, labels("a"))
+	})
+}
+
 // The address that a kubelet was configured with is the only one of its type, and must be one of the cloud.
 func TestProvidedAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
