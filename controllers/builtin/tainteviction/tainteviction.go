@@ -37,16 +37,25 @@ type evictor struct {
 	// seen is since when each node has each of its NoExecute taints, by node name; the taints are without
 	// their timeAdded.
 	seen map[string]map[corev1.Taint]time.Time
+	// later are the pods that are to be evicted when their time is over.
+	later map[types.NamespacedName]eviction
+}
+
+// eviction is that of a pod at a time.
+type eviction struct {
+	uid types.UID
+	at  time.Time
 }
 
 // Add adds the controller to m.
 func Add(m *manager.Manager) error {
 	e := &evictor{nodes: informers.For[*corev1.Node](m.Informers()).Lister(), pods: podindex.Of(m.Informers()),
-		client: client.For[*corev1.Pod](m.Conn()), recorder: m.Recorder("taint-eviction-controller"), seen: map[string]map[corev1.Taint]time.Time{}}
+		client: client.For[*corev1.Pod](m.Conn()), recorder: m.Recorder("taint-eviction-controller"), seen: map[string]map[corev1.Taint]time.Time{},
+		later: map[types.NamespacedName]eviction{}}
 	_, err := controllers.Add(m, "taint-eviction", reconcile.Func(e.reconcile), controllers.Options{Options: controller.Options{Concurrency: 8}},
 		controllers.For(func(ev informers.Event[*corev1.Pod]) bool {
 			if ev.Type != informers.Updated {
-				return ev.Type == informers.Added
+				return ev.Type == informers.Added || e.isPlanned(ev.Key)
 			}
 			return ev.Old().Spec.NodeName != ev.New().Spec.NodeName || !codec.Equal(new(ev.Old().Spec.Tolerations), new(ev.New().Spec.Tolerations))
 		}),
@@ -69,29 +78,69 @@ func Add(m *manager.Manager) error {
 
 func (e *evictor) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	pod, err := e.pods.Get(req)
-	if apierrors.IsNotFound(err) || err == nil && (pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil) {
+	if apierrors.IsNotFound(err) {
+		e.spare(req)
 		return reconcile.Result{}, nil
 	}
-	if err != nil {
+	if err != nil || pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil {
 		return reconcile.Result{}, err
 	}
 	var taints []corev1.Taint
 	err = e.nodes.View(types.NamespacedName{Name: pod.Spec.NodeName}, func(n *corev1.Node) { taints = slices.Clone(noExecute(n)) })
-	if apierrors.IsNotFound(err) || err == nil && len(taints) == 0 {
-		return reconcile.Result{}, nil
-	}
 	if err != nil {
-		return reconcile.Result{}, err
+		return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 	}
 	now := time.Now()
 	e.date(pod.Spec.NodeName, taints, now)
 	stays, until := Tolerated(pod.Spec.Tolerations, taints, boundAt(pod), now)
-	if stays {
+	switch {
+	case stays && until > 0:
+		e.plan(req, eviction{pod.UID, now.Add(until)})
 		return reconcile.Result{RequeueAfter: until}, nil
+	case stays:
+		e.spare(req)
+		return reconcile.Result{}, nil
+	}
+	if was := e.plan(req, eviction{}); now.Before(was.at) {
+		e.reportSpared(req, was.uid)
 	}
 	e.recorder.Eventf(pod, corev1.EventTypeNormal, "TaintManagerEviction", "Marking for deletion Pod %s", pod.Key())
 	_, err = podcontrol.Evict(ctx, e.client, pod, "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint")
 	return reconcile.Result{}, err
+}
+
+// plan notes when a pod is to be evicted, with the zero value that it is not, and returns what was noted.
+func (e *evictor) plan(pod types.NamespacedName, next eviction) (was eviction) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	was = e.later[pod]
+	if next == (eviction{}) {
+		delete(e.later, pod)
+	} else {
+		e.later[pod] = next
+	}
+	return was
+}
+
+// isPlanned reports whether a pod is to be evicted later.
+func (e *evictor) isPlanned(pod types.NamespacedName) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_, planned := e.later[pod]
+	return planned
+}
+
+// spare takes back that a pod is to be evicted later, if it is.
+func (e *evictor) spare(pod types.NamespacedName) {
+	if was := e.plan(pod, eviction{}); was != (eviction{}) {
+		e.reportSpared(pod, was.uid)
+	}
+}
+
+// reportSpared says in an event that a pod, which may be gone, is not evicted at the time it was to be.
+func (e *evictor) reportSpared(pod types.NamespacedName, uid types.UID) {
+	about := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: uid}}
+	e.recorder.Eventf(about, corev1.EventTypeNormal, "TaintManagerEviction", "Cancelling deletion of Pod %s", pod)
 }
 
 // note remembers since when a node has its taints; nil is a node that is gone.

@@ -77,6 +77,70 @@ func TestATaintThatGoes(t *testing.T) {
 	})
 }
 
+// Events say of a pod that was to be evicted later that it is not: its taint is gone, it tolerates it for
+// ever, it is deleted by someone else, or it is evicted at once.
+func TestEventsOfSparedPods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{tainteviction.Add}})
+		controllertest.Create(c, &corev1.Node{ObjectMeta: controllertest.Name("", "n")})
+		taint := func(keys ...string) {
+			controllertest.Update(c, "", "n", func(n *corev1.Node) {
+				n.Spec.Taints = nil
+				for _, key := range keys {
+					n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoExecute, TimeAdded: new(metav1.Now())})
+				}
+			})
+			c.Sleep(time.Second)
+		}
+		said := func(pod string) (out []string) {
+			for _, e := range controllertest.List[*corev1.Event](c, "default") {
+				if e.InvolvedObject.Name == pod {
+					out = append(out, e.Message)
+				}
+			}
+			slices.Sort(out)
+			return out
+		}
+		some := corev1.Toleration{Key: "k", Operator: corev1.TolerationOpExists, TolerationSeconds: new(int64(60)), Effect: corev1.TaintEffectNoExecute}
+		other := corev1.Toleration{Key: "other", Operator: corev1.TolerationOpExists}
+		create(c, "spared", some, other)
+		create(c, "deleted", some, other)
+		create(c, "tolerates", some, other)
+		create(c, "evicted", some)
+		create(c, "later", some, other)
+		taint("k")
+		cancelled := func(pod string) string { return "Cancelling deletion of Pod default/" + pod }
+		marked := func(pod string) string { return "Marking for deletion Pod default/" + pod }
+		for _, pod := range []string{"spared", "deleted", "tolerates", "evicted", "later"} {
+			require.Empty(t, said(pod))
+		}
+		controllertest.Delete[*corev1.Pod](c, "default", "deleted", client.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+		controllertest.Update(c, "default", "tolerates", func(p *corev1.Pod) {
+			p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: "k", Operator: corev1.TolerationOpExists})
+			for i := range p.Spec.Tolerations {
+				if p.Spec.Tolerations[i].Key == "k" {
+					p.Spec.Tolerations[i].TolerationSeconds = nil
+				}
+			}
+		})
+		taint("k", "other")
+		require.Equal(t, []string{cancelled("deleted")}, said("deleted"))
+		require.Equal(t, []string{cancelled("tolerates")}, said("tolerates"))
+		require.Equal(t, []string{cancelled("evicted"), marked("evicted")}, said("evicted"))
+		require.Empty(t, said("spared"))
+		controllertest.Delete[*corev1.Pod](c, "default", "spared", client.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+		require.Empty(t, said("later"))
+		c.Sleep(time.Hour)
+		require.Equal(t, []string{marked("later")}, said("later"), "its time was over")
+
+		taint()
+		create(c, "freed", some)
+		taint("k")
+		taint()
+		require.Equal(t, []string{cancelled("freed")}, said("freed"))
+	})
+}
+
 // kubectl writes taints without timeAdded.
 func TestATaintWithoutATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
