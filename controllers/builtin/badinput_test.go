@@ -3,6 +3,7 @@ package builtin_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,8 +26,23 @@ var forbidden = apierrors.NewForbidden(schema.GroupResource{Resource: "objects"}
 // byTheClock are controllers that do something else when they may write an hour later.
 var byTheClock = []string{"cronjob-controller", "podcertificaterequest-cleaner-controller", "taint-eviction-controller"}
 
+// complaints are the events, by the kind of their object and their reason, that controllers write when their
+// writes are refused.
+var complaints = map[string][]string{
+	"deployment-controller":                {"Deployment ReplicaSetCreateError"},
+	"replicaset-controller":                {"ReplicaSet FailedCreate"},
+	"replicationcontroller-controller":     {"ReplicationController FailedCreate"},
+	"job-controller":                       {"Job FailedCreate"},
+	"cronjob-controller":                   {"CronJob FailedCreate"},
+	"horizontal-pod-autoscaler-controller": {"HorizontalPodAutoscaler FailedRescale", "HorizontalPodAutoscaler FailedUpdateStatus"},
+	"endpoints-controller":                 {"Endpoints FailedToCreateEndpoint"},
+	"endpointslice-controller":             {"Service FailedToUpdateEndpointSlices"},
+	"ephemeral-volume-controller":          {"Pod FailedBinding"},
+	"resourceclaim-controller":             {"Pod FailedResourceClaimCreation"},
+}
+
 // Writes that a webhook or a quota refuses for an hour are tried again ever less often, and are made soon
-// after they may be.
+// after they may be. The controllers of which Kubernetes' do so say in events that they are refused.
 func TestRefusedWrites(t *testing.T) {
 	all, opts := histories(t)
 	for _, r := range all {
@@ -41,6 +57,10 @@ func TestRefusedWrites(t *testing.T) {
 						return
 					}
 					done = true
+					said := list(c, "default", func(e *corev1.Event) any { return e.InvolvedObject.Kind + " " + e.Reason })
+					for _, want := range complaints[r.controller] {
+						require.True(t, slices.ContainsFunc(said, func(text string) bool { return strings.HasSuffix(text, ": "+want) }), "%s in %s", want, said)
+					}
 					c.Sleep(time.Hour)
 					require.Less(t, refuse.Hits(), 600, "attempts")
 					refuse.Remove()

@@ -133,14 +133,13 @@ func (c *endpoints) write(ctx context.Context, svc *corev1.Service, have, next *
 	case have == nil:
 		stamp(next, first)
 		_, err = c.api.Create(ctx, next)
-		if apierrors.IsForbidden(err) && !apierrors.HasCause(err, "NamespaceTerminating") {
-			c.recorder.Eventf(svc, corev1.EventTypeWarning, "FailedToCreateEndpoint", "Failed to create endpoint for service %s: %v", svc.Key(), err)
+		if err != nil && !apierrors.HasCause(err, "NamespaceTerminating") {
+			c.recorder.Eventf(next, corev1.EventTypeWarning, "FailedToCreateEndpoint", "Failed to create endpoint for service %s: %v", svc.Key(), err)
 		}
 	case !codec.Equal(next, have):
 		stamp(next, first)
-		_, err = c.api.Update(ctx, next)
-		if apierrors.IsForbidden(err) {
-			c.recorder.Eventf(svc, corev1.EventTypeWarning, "FailedToUpdateEndpoint", "Failed to update endpoint %s: %v", svc.Key(), err)
+		if _, err = c.api.Update(ctx, next); err != nil {
+			c.recorder.Eventf(next, corev1.EventTypeWarning, "FailedToUpdateEndpoint", "Failed to update endpoint %s: %v", svc.Key(), err)
 		}
 	}
 	if apierrors.HasCause(err, "NamespaceTerminating") || apierrors.IsNotFound(err) {

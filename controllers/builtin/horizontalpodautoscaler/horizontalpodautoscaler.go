@@ -115,6 +115,7 @@ func (a *autoscalers) reconcile(ctx context.Context, req reconcile.Request) (rec
 		next := codec.DeepCopy(hpa)
 		next.Status = s.status
 		if _, err := a.api.UpdateStatus(ctx, next); apierrors.IgnoreNotFound(err) != nil {
+			a.recorder.Event(hpa, corev1.EventTypeWarning, "FailedUpdateStatus", err.Error())
 			return reconcile.Result{}, fmt.Errorf("horizontalpodautoscaler: status of %s: %w", req, err)
 		}
 	}

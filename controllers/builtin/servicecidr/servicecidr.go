@@ -8,11 +8,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/networkingv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/controllers"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
@@ -29,13 +31,24 @@ const grace = 10 * time.Second
 type keeper struct {
 	ranges    informers.Lister[*networkingv1.ServiceCIDR]
 	addresses informers.Lister[*networkingv1.IPAddress]
+	leaving   informers.Index[*networkingv1.ServiceCIDR]
 	client    *client.Client[*networkingv1.ServiceCIDR]
+	recorder  *events.Recorder
 }
+
+// terminating files the ranges that are to go.
+var terminating = informers.DefineIndex("servicecidr.terminating", func(r *networkingv1.ServiceCIDR) []string {
+	if r.DeletionTimestamp == nil {
+		return nil
+	}
+	return []string{""}
+})
 
 // Add adds the controller to m.
 func Add(m *manager.Manager) error {
-	k := &keeper{ranges: informers.For[*networkingv1.ServiceCIDR](m.Informers()).Lister(), addresses: informers.For[*networkingv1.IPAddress](m.Informers()).Lister(),
-		client: client.For[*networkingv1.ServiceCIDR](m.Conn())}
+	ranges := informers.For[*networkingv1.ServiceCIDR](m.Informers())
+	k := &keeper{ranges: ranges.Lister(), addresses: informers.For[*networkingv1.IPAddress](m.Informers()).Lister(),
+		leaving: ranges.Index(terminating), client: client.For[*networkingv1.ServiceCIDR](m.Conn()), recorder: m.Recorder("service-cidr-controller")}
 	_, err := controllers.Add(m, "service-cidr", reconcile.Func(k.reconcile), controllers.Options{},
 		controllers.For[*networkingv1.ServiceCIDR](),
 		// A range that comes may take over the addresses of one that is to go.
@@ -49,17 +62,11 @@ func Add(m *manager.Manager) error {
 	return err
 }
 
-// terminating are the ranges that are to go.
+// terminating names the ranges that are to go.
 func (k *keeper) terminating() []reconcile.Request {
-	var out []reconcile.Request
 	// A range that cannot be read now is reconciled when it can.
-	ranges, _ := k.ranges.List(informers.ListOptions{})
-	for _, r := range ranges {
-		if r.DeletionTimestamp != nil {
-			out = append(out, reconcile.Request{Name: r.Name})
-		}
-	}
-	return out
+	keys, _ := k.leaving.Keys("")
+	return keys
 }
 
 func (k *keeper) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
@@ -79,7 +86,11 @@ func (k *keeper) reconcile(ctx context.Context, req reconcile.Request) (reconcil
 			return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 		}
 	}
-	return reconcile.Result{}, k.say(ctx, r, metav1.ConditionTrue, "", "Kubernetes Service CIDR is ready")
+	if err := k.say(ctx, r, metav1.ConditionTrue, "", "Kubernetes Service CIDR is ready"); err != nil {
+		k.recorder.Event(r, corev1.EventTypeWarning, "KubernetesServiceCIDRError", "The ServiceCIDR Status can not be set to Ready=True")
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{}, nil
 }
 
 // finish lets a deleted range go when it may.

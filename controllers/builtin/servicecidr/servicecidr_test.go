@@ -1,6 +1,7 @@
 package servicecidr_test
 
 import (
+	"errors"
 	"net/netip"
 	"testing"
 	"testing/synctest"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/networkingv1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/controllers/builtin/servicecidr"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 )
@@ -52,6 +55,24 @@ func TestRangeComesAndGoes(t *testing.T) {
 		controllertest.Delete[*corev1.Service](c, "default", "web")
 		c.Settle()
 		require.False(t, controllertest.Exists[*networkingv1.ServiceCIDR](c, "", "more"), "the grace period is over, nobody needs it")
+	})
+}
+
+// A status that cannot be written is reported in an event, and written when it can.
+func TestRefusedStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{servicecidr.Add}})
+		no := apierrors.NewForbidden(schema.GroupResource{Group: "networking.k8s.io", Resource: "servicecidrs"}, "more", errors.New("no"))
+		refused := c.Inject(controllertest.Fault{Requests: controllertest.Requests{Resource: "servicecidrs/status", Name: "more"}, Effect: controllertest.Fail(no)})
+		controllertest.Create(c, rangeOf("more", "10.250.0.0/28"))
+		c.Sleep(time.Second)
+		events := controllertest.List[*corev1.Event](c, "default")
+		require.Len(t, events, 1)
+		require.Equal(t, "KubernetesServiceCIDRError: The ServiceCIDR Status can not be set to Ready=True", events[0].Reason+": "+events[0].Message)
+		require.Equal(t, "more", events[0].InvolvedObject.Name)
+		refused.Remove()
+		c.Sleep(time.Minute)
+		require.Equal(t, metav1.ConditionTrue, ready(t, c, "more").Status)
 	})
 }
 
