@@ -188,7 +188,7 @@ func (s *Server) budgetOf(ctx context.Context, pod *corev1.Pod) (*policyv1.PodDi
 			continue
 		}
 		if found != nil {
-			return nil, apierrors.NewInternalError(fmt.Errorf("this pod has more than one PodDisruptionBudget, which the eviction subresource does not support"))
+			return nil, apierrors.New(http.StatusInternalServerError, "", "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
 		}
 		found = b
 	}

@@ -73,7 +73,7 @@ func Add(m *manager.Manager, opts Options) error {
 func (b *budgets) selecting(e informers.Event[*corev1.Pod]) []reconcile.Request {
 	// A budget that cannot be read now is reconciled when it can.
 	out, _ := b.selects.Of(e.Key.Namespace, labelsOf(e)...)
-	if e.Type != informers.Deleted && len(out) > 1 {
+	if len(out) > 1 {
 		b.reportSeveral(e)
 	}
 	return out
@@ -82,7 +82,7 @@ func (b *budgets) selecting(e informers.Event[*corev1.Pod]) []reconcile.Request 
 // reportSeveral says in an event if several budgets select a pod, which then cannot be evicted.
 func (b *budgets) reportSeveral(e informers.Event[*corev1.Pod]) {
 	if now, _ := b.selects.Of(e.Key.Namespace, e.Labels); len(now) > 1 {
-		b.recorder.Eventf(e.New(), corev1.EventTypeWarning, "MultiplePodDisruptionBudgets", "Pod %q/%q matches multiple PodDisruptionBudgets.  Chose %q arbitrarily.", e.Key.Namespace, e.Key.Name, now[0].Name)
+		b.recorder.Eventf(e.Object(), corev1.EventTypeWarning, "MultiplePodDisruptionBudgets", "Pod %q/%q matches multiple PodDisruptionBudgets.  Chose %q arbitrarily.", e.Key.Namespace, e.Key.Name, now[0].Name)
 	}
 }
 

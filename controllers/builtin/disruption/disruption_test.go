@@ -129,6 +129,50 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
+// A pod that two budgets select cannot be evicted, which an event says whenever the pod changes.
+func TestTwoBudgets(t *testing.T) {
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		controllertest.Create(c, web(1))
+		controllertest.Create(c, budget(least("1")))
+		other := budget(least("1"))
+		other.Name = "other"
+		said := func() (n int32, messages []string) {
+			for _, e := range controllertest.List[*corev1.Event](c, "default") {
+				if e.InvolvedObject.Kind == "Pod" && e.Reason == "MultiplePodDisruptionBudgets" {
+					n, messages = n+e.Count, append(messages, e.Message)
+				}
+			}
+			return n, messages
+		}
+		allReady(c)
+		_, messages := said()
+		require.Empty(t, messages)
+		controllertest.Create(c, other)
+		c.Settle()
+		pod := controllertest.List[*corev1.Pod](c, "default")[0].Name
+		for i := range 3 {
+			setReady(c, pod, i%2 == 1)
+			c.Sleep(time.Second)
+		}
+		n, messages := said()
+		require.EqualValues(t, 3, n)
+		for _, message := range messages {
+			require.Regexp(t, `^Pod "default"/"`+pod+`" matches multiple PodDisruptionBudgets\.  Chose "(web|other)" arbitrarily\.$`, message)
+		}
+		err := evict(t, c, pod)
+		require.EqualError(t, err, "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
+		require.EqualValues(t, 500, apierrors.CodeOf(err))
+		require.Equal(t, [4]int32{0, 0, 1, 1}, numbers(c))
+
+		controllertest.Delete[*policyv1.PodDisruptionBudget](c, "default", "other")
+		c.Settle()
+		setReady(c, pod, true)
+		require.True(t, apierrors.IsTooManyRequests(evict(t, c, pod)))
+		n, _ = said()
+		require.EqualValues(t, 3, n)
+	})
+}
+
 // What kubectl drain does: it evicts, is refused, waits until another pod has taken the place, and evicts the
 // next.
 func TestEvictionsOneAfterTheOther(t *testing.T) {
