@@ -4,12 +4,16 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/builtin/namespace"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
@@ -82,6 +86,46 @@ func TestFinalizersHoldIt(t *testing.T) {
 		require.Equal(t, "SomeFinalizersRemain", cond.Reason)
 		require.Equal(t, "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances", cond.Message)
 		controllertest.Update(c, "ns", "held", func(m *corev1.ConfigMap) { m.Finalizers = nil })
+		c.Sleep(time.Minute)
+		require.False(t, controllertest.Exists[*corev1.Namespace](c, "", "ns"))
+	})
+}
+
+const things = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.a.test}
+spec:
+  group: a.test
+  scope: Namespaced
+  names: {plural: things, kind: Thing}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+`
+
+// Custom resources are deleted too, and reported if something holds them.
+func TestCustomResourcesGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{CRDs: fstest.MapFS{"things.yaml": {Data: []byte(things)}}, Controllers: []controllertest.Adder{
+			func(m *manager.Manager) error { return namespace.Add(m, namespace.Options{}) }}})
+		controllertest.Create(c, &corev1.Namespace{ObjectMeta: controllertest.Name("", "ns")})
+		api := client.ForResource[*metav1.Unstructured](c.Admin(), client.Resource{GVR: schema.GroupVersionResource{Group: "a.test", Version: "v1", Resource: "things"}, Namespaced: true})
+		for _, name := range []string{"free", "held"} {
+			thing := &metav1.Unstructured{TypeMeta: metav1.TypeMeta{APIVersion: "a.test/v1", Kind: "Thing"}, ObjectMeta: controllertest.Name("ns", name)}
+			if name == "held" {
+				thing.Finalizers = []string{"example.com/hold"}
+			}
+			_, err := api.Create(t.Context(), thing)
+			require.NoError(t, err)
+		}
+		controllertest.Delete[*corev1.Namespace](c, "", "ns")
+		c.Sleep(time.Minute)
+		require.Equal(t, "Some resources are remaining: things.a.test has 1 resource instances", condition(c, "NamespaceContentRemaining").Message)
+		require.Equal(t, "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances", condition(c, "NamespaceFinalizersRemaining").Message)
+		held, err := api.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "held"})
+		require.NoError(t, err)
+		held.Finalizers = nil
+		_, err = api.Update(t.Context(), held)
+		require.NoError(t, err)
 		c.Sleep(time.Minute)
 		require.False(t, controllertest.Exists[*corev1.Namespace](c, "", "ns"))
 	})
