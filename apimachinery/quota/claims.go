@@ -2,6 +2,7 @@ package quota
 
 import (
 	"maps"
+	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
@@ -24,11 +25,24 @@ type Claims struct {
 // class, as the implicit extended resource of the class and as the one that the class names. What a pod is
 // charged itself is left out, if the claim has been made for its extended resources.
 func (k *Claims) Usage(c *resourcev1.ResourceClaim) corev1.ResourceList {
-	out := Usage(resourcev1.GroupVersion.WithResource("resourceclaims").GroupResource().String(), c)
+	used := Usage(resourcev1.GroupVersion.WithResource("resourceclaims").GroupResource().String(), c)
+	if pod := k.madeFor(c); pod != nil {
+		return k.extend(used, Usage("pods", pod))
+	}
+	return k.extend(used, nil)
+}
+
+// Extend adds to the sum of what the function Usage returns for claims, none of which is for a pod as
+// [IsForPod] says, what Usage adds for each of them.
+func (k *Claims) Extend(sum corev1.ResourceList) corev1.ResourceList { return k.extend(sum, nil) }
+
+// extend returns used and the extended resources of its devices, without what a pod is charged.
+func (k *Claims) extend(used, charged corev1.ResourceList) corev1.ResourceList {
 	more := corev1.ResourceList{}
-	for class, n := range devices(c) {
-		q := resource.NewQuantity(n, resource.DecimalSI)
-		more[corev1.ResourceName(corev1.ResourceImplicitExtendedClaimsPerClass+class)] = q
+	for name, n := range used {
+		if class, ok := strings.CutSuffix(string(name), corev1.ResourceClaimsPerClass); ok {
+			more[corev1.ResourceName(corev1.ResourceImplicitExtendedClaimsPerClass+class)] = n
+		}
 	}
 	for _, class := range k.Classes {
 		if q, ok := more[corev1.ResourceName(corev1.ResourceImplicitExtendedClaimsPerClass+class.Name)]; ok && class.Spec.ExtendedResourceName != nil {
@@ -37,18 +51,21 @@ func (k *Claims) Usage(c *resourcev1.ResourceClaim) corev1.ResourceList {
 			more[name] = q
 		}
 	}
-	if pod := k.madeFor(c); pod != nil {
-		for name, charged := range Usage("pods", pod) {
-			if q, ok := more[name]; ok {
-				q.Sub(charged)
-				more[name] = q
-			}
+	for name, n := range charged {
+		if q, ok := more[name]; ok {
+			q.Sub(n)
+			more[name] = q
 		}
 	}
+	out := maps.Clone(used)
 	maps.DeleteFunc(more, func(_ corev1.ResourceName, q resource.Quantity) bool { return q.Sign() <= 0 })
 	maps.Copy(out, more)
 	return out
 }
+
+// IsForPod reports whether a claim says that it has been made for the extended resources of a pod, so that
+// its usage depends on the pod.
+func IsForPod(c *resourcev1.ResourceClaim) bool { return extendedOwner(c) != nil }
 
 // madeFor returns the pod for whose extended resources the claim has been made; nil if there is none. A pod
 // has one such claim: the one in its status or, until that is written, the oldest.

@@ -26,6 +26,7 @@ func Usage(kind string, obj metav1.Object) corev1.ResourceList {
 			return out
 		}
 		out[corev1.ResourcePods] = one
+		o = resized(o)
 		for name, q := range PodTotal(o, Requests) {
 			if name == corev1.ResourceCPU || name == corev1.ResourceMemory || name == corev1.ResourceEphemeralStorage {
 				out[name] = q

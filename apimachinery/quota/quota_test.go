@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/quota"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
@@ -41,6 +42,50 @@ func TestUsageOfPods(t *testing.T) {
 
 // A pod that stays after its deletion, such as on a lost node, is charged until its grace period has passed
 // after the deletionTimestamp.
+// A pod that is resized uses the largest of what it requests, has been allocated and has; overhead is no
+// limit of its own.
+func TestUsageOfResizedPods(t *testing.T) {
+	cpu := func(n string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(n)}
+	}
+	resizing := func(edit func(*corev1.Pod)) *corev1.Pod {
+		p := &corev1.Pod{}
+		p.Spec.Overhead = cpu("10m")
+		p.Spec.Containers = []corev1.Container{{Name: "a"}, {Name: "b"}}
+		p.Spec.Containers[0].Resources.Requests = cpu("2")
+		p.Spec.InitContainers = []corev1.Container{{Name: "i"}, {Name: "side", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "a", AllocatedResources: cpu("3"), Resources: &corev1.ResourceRequirements{Requests: cpu("4"), Limits: cpu("5")}}}
+		edit(p)
+		return p
+	}
+	infeasible := corev1.PodCondition{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible}
+	for i, k := range []struct {
+		pod              *corev1.Pod
+		requests, limits string
+	}{
+		{resizing(func(p *corev1.Pod) { p.Status = corev1.PodStatus{} }), "2010m", "0"},
+		{resizing(func(p *corev1.Pod) {}), "4010m", "5010m"},
+		{resizing(func(p *corev1.Pod) { p.Status.ContainerStatuses[0].AllocatedResources = cpu("6") }), "6010m", "5010m"},
+		{resizing(func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = cpu("7") }), "7010m", "5010m"},
+		{resizing(func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources.Requests = cpu("7")
+			p.Status.Conditions = []corev1.PodCondition{infeasible}
+		}), "4010m", "5010m"},
+		{resizing(func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Resources = nil }), "2010m", "0"},
+		{resizing(func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Name = "other" }), "2010m", "0"},
+		{resizing(func(p *corev1.Pod) {
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "side", Resources: &corev1.ResourceRequirements{Requests: cpu("1")}},
+				{Name: "i", Resources: &corev1.ResourceRequirements{Requests: cpu("100")}}}
+		}), "5010m", "5010m"},
+	} {
+		before := codec.DeepCopy(k.pod)
+		used := quota.Usage("pods", k.pod)
+		require.Equal(t, before, k.pod)
+		require.Equal(t, k.requests, amount(used, "requests.cpu"), i)
+		require.Equal(t, k.limits, amount(used, "limits.cpu"), i)
+	}
+}
+
 func TestOverdueDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		deleted := pod(func(p *corev1.Pod) {

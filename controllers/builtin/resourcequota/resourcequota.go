@@ -23,7 +23,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/quota"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
-	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/discovery"
 	"github.com/keelson-dev/keelson/controllers"
@@ -58,7 +57,8 @@ type quotas struct {
 	services informers.Lister[*corev1.Service]
 	claims   informers.Lister[*corev1.PersistentVolumeClaim]
 
-	tally tally
+	tally   tally
+	devices devices
 
 	mu      sync.Mutex
 	counted map[schema.GroupResource]*informers.Informer[*metav1.PartialObjectMetadata]
@@ -67,9 +67,10 @@ type quotas struct {
 
 // The kinds whose objects use more than their number.
 const (
-	pods     = "pods"
-	services = "services"
-	claims   = "persistentvolumeclaims"
+	pods         = "pods"
+	services     = "services"
+	claims       = "persistentvolumeclaims"
+	deviceClaims = "resourceclaims.resource.k8s.io"
 )
 
 // byNamespace files objects of which nothing but the number matters.
@@ -95,24 +96,9 @@ func Add(m *manager.Manager, opts Options) error {
 		controllers.For(func(e informers.Event[*corev1.ResourceQuota]) bool {
 			return e.Type == informers.Added || e.Type == informers.Updated && !codec.Equal(new(e.New().Spec.Hard), new(e.New().Status.Hard))
 		}),
-		controllers.Watches(tallied(&q.tally, pods, func(e informers.Event[*corev1.Pod]) []reconcile.Request {
-			if e.Type == informers.Deleted || e.Type == informers.Updated && !quota.Charged(e.New()) && quota.Charged(e.Old()) {
-				return q.of(e.Key.Namespace)
-			}
-			return nil
-		})),
-		controllers.Watches(tallied(&q.tally, services, func(e informers.Event[*corev1.Service]) []reconcile.Request {
-			if e.Type == informers.Deleted || e.Type == informers.Updated && (e.Old().Spec.Type != e.New().Spec.Type || len(e.Old().Spec.Ports) != len(e.New().Spec.Ports)) {
-				return q.of(e.Key.Namespace)
-			}
-			return nil
-		})),
-		controllers.Watches(tallied(&q.tally, claims, func(e informers.Event[*corev1.PersistentVolumeClaim]) []reconcile.Request {
-			if e.Type == informers.Deleted {
-				return q.of(e.Key.Namespace)
-			}
-			return nil
-		})))
+		controllers.Watches(tallied[*corev1.Pod](&q.tally, pods, q.of)),
+		controllers.Watches(tallied[*corev1.Service](&q.tally, services, q.of)),
+		controllers.Watches(tallied[*corev1.PersistentVolumeClaim](&q.tally, claims, q.of)))
 	if err != nil {
 		return err
 	}
@@ -168,24 +154,29 @@ func (q *quotas) count(ctx context.Context, rq *corev1.ResourceQuota) (corev1.Re
 			needs[resourceClaims] = true
 		}
 	}
-	if err := q.sum(rq, needs, used); err != nil {
+	var inUse *quota.Claims
+	if needs[resourceClaims] {
+		var err error
+		if inUse, err = q.claimsOf(ctx, rq.Namespace); err != nil {
+			return nil, err
+		}
+	}
+	if err := q.sum(rq, needs, inUse, used); err != nil {
 		return nil, err
 	}
 	for gr := range needs {
-		var err error
-		switch {
-		case gr.Group == "" && slices.Contains([]string{pods, services, claims}, gr.Resource):
-		case gr == resourceClaims:
-			err = q.chargeClaims(ctx, rq, used)
-		default:
-			err = q.countObjects(ctx, gr, rq, used)
+		if slices.Contains(summed, gr.String()) {
+			continue
 		}
-		if err != nil {
+		if err := q.countObjects(ctx, gr, rq, used); err != nil {
 			return nil, err
 		}
 	}
 	return used, nil
 }
+
+// summed are the kinds of which the tally has sums.
+var summed = []string{pods, services, claims, deviceClaims}
 
 // charge adds to used, of what it has, the usage of an object that is in the scopes of a quota.
 func charge(rq *corev1.ResourceQuota, used corev1.ResourceList, obj metav1.Object, usage corev1.ResourceList) {
@@ -201,14 +192,26 @@ func charge(rq *corev1.ResourceQuota, used corev1.ResourceList, obj metav1.Objec
 }
 
 // sum adds to used what pods, services and claims use: by the tally or, once in a period and while that does
-// not hold, one by one.
-func (q *quotas) sum(rq *corev1.ResourceQuota, needs map[schema.GroupResource]bool, used corev1.ResourceList) error {
+// not hold, one by one. The usage of ResourceClaims is that of inUse; if it is nil they are not served.
+func (q *quotas) sum(rq *corev1.ResourceQuota, needs map[schema.GroupResource]bool, inUse *quota.Claims, used corev1.ResourceList) error {
 	by := func(each func(namespace, kind string, f func(metav1.Object, corev1.ResourceList)) error, used corev1.ResourceList) error {
-		for _, kind := range []string{pods, services, claims} {
-			if !needs[schema.GroupResource{Resource: kind}] {
+		for _, kind := range summed {
+			if !needs[schema.ParseGroupResource(kind)] || kind == deviceClaims && inUse == nil {
 				continue
 			}
-			if err := each(rq.Namespace, kind, func(obj metav1.Object, usage corev1.ResourceList) { charge(rq, used, obj, usage) }); err != nil {
+			err := each(rq.Namespace, kind, func(obj metav1.Object, usage corev1.ResourceList) {
+				claim, ofDevices := obj.(*resourcev1.ResourceClaim)
+				switch {
+				case ofDevices && usage == nil:
+					usage = inUse.Usage(claim)
+				case ofDevices:
+					usage = inUse.Extend(usage)
+				case usage == nil:
+					usage = quota.Usage(kind, obj)
+				}
+				charge(rq, used, obj, usage)
+			})
+			if err != nil {
 				return err
 			}
 		}
@@ -228,16 +231,22 @@ func (q *quotas) sum(rq *corev1.ResourceQuota, needs map[schema.GroupResource]bo
 	return nil
 }
 
-// each calls f with the objects of a kind, one by one.
+// each calls f with the objects of a kind, one by one, without what they use.
 func (q *quotas) each(namespace, kind string, f func(obj metav1.Object, used corev1.ResourceList)) error {
 	in := informers.ListOptions{Namespace: namespace}
 	switch kind {
 	case pods:
-		return q.pods.ViewAll(in, func(p *corev1.Pod) bool { f(p, quota.Usage(kind, p)); return true })
+		return viewAll(q.pods, in, f)
 	case services:
-		return q.services.ViewAll(in, func(s *corev1.Service) bool { f(s, quota.Usage(kind, s)); return true })
+		return viewAll(q.services, in, f)
+	case claims:
+		return viewAll(q.claims, in, f)
 	}
-	return q.claims.ViewAll(in, func(c *corev1.PersistentVolumeClaim) bool { f(c, quota.Usage(kind, c)); return true })
+	return viewAll(q.devices.claims, in, f)
+}
+
+func viewAll[T metav1.Object](list informers.Lister[T], in informers.ListOptions, f func(obj metav1.Object, used corev1.ResourceList)) error {
+	return list.ViewAll(in, func(obj T) bool { f(obj, nil); return true })
 }
 
 // isDue reports whether the objects of a quota are to be counted one by one.
@@ -277,36 +286,6 @@ func resourceOf(name corev1.ResourceName) schema.GroupResource {
 
 var resourceClaims = resourcev1.GroupVersion.WithResource("resourceclaims").GroupResource()
 
-// chargeClaims charges the ResourceClaims of a namespace. Few clusters have any, so no copies of them and of
-// the device classes are kept: they are read when a quota that limits them is counted.
-func (q *quotas) chargeClaims(ctx context.Context, rq *corev1.ResourceQuota, used corev1.ResourceList) error {
-	namespace := rq.Namespace
-	if inf, err := q.informer(ctx, resourceClaims); err != nil || inf == nil {
-		return err
-	}
-	all, err := client.For[*resourcev1.ResourceClaim](q.conn).List(ctx, client.ListOptions{Namespace: namespace})
-	if err != nil || len(all.Items) == 0 {
-		return err
-	}
-	classes, err := client.For[*resourcev1.DeviceClass](q.conn).List(ctx, client.ListOptions{})
-	if err != nil {
-		return err
-	}
-	inUse := quota.Claims{Classes: classes.Items,
-		Pod: func(name string) *corev1.Pod {
-			pod, err := q.pods.Get(types.NamespacedName{Namespace: namespace, Name: name})
-			if err != nil {
-				return nil
-			}
-			return pod
-		},
-		Others: func() ([]*resourcev1.ResourceClaim, bool) { return all.Items, true }}
-	for _, c := range all.Items {
-		charge(rq, used, c, inUse.Usage(c))
-	}
-	return nil
-}
-
 // countObjects counts objects of a resource of which nothing but the number matters.
 func (q *quotas) countObjects(ctx context.Context, gr schema.GroupResource, rq *corev1.ResourceQuota, used corev1.ResourceList) error {
 	if len(rq.Spec.Scopes) > 0 || rq.Spec.ScopeSelector != nil {
@@ -336,30 +315,38 @@ func (q *quotas) informer(ctx context.Context, gr schema.GroupResource) (*inform
 	if inf != nil {
 		return inf, nil
 	}
+	served, err := q.served(ctx, gr)
+	if served == nil {
+		return nil, err
+	}
+	res := served.Client()
+	res.Metadata = true
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.counted[gr] == nil {
+		inf := informers.ForResource[*metav1.PartialObjectMetadata](q.set, res)
+		inf.AddHandler(func(e informers.Event[*metav1.PartialObjectMetadata]) {
+			if e.Type == informers.Deleted {
+				for _, req := range q.of(e.Key.Namespace) {
+					q.enqueue(req)
+				}
+			}
+		}, informers.HandlerOptions{})
+		q.counted[gr] = inf
+	}
+	return q.counted[gr], nil
+}
+
+// served returns a resource of namespaces that can be listed and watched; nil if it is not served.
+func (q *quotas) served(ctx context.Context, gr schema.GroupResource) (*discovery.Resource, error) {
 	catalog, err := q.discovery.Catalog(ctx)
 	if catalog == nil {
 		return nil, err
 	}
 	for _, r := range catalog.Preferred() {
-		if r.GVR.GroupResource() != gr || !r.Namespaced || !r.HasVerb("list") || !r.HasVerb("watch") {
-			continue
+		if r.GVR.GroupResource() == gr && r.Namespaced && r.HasVerb("list") && r.HasVerb("watch") {
+			return &r, nil
 		}
-		res := r.Client()
-		res.Metadata = true
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		if q.counted[gr] == nil {
-			inf := informers.ForResource[*metav1.PartialObjectMetadata](q.set, res)
-			inf.AddHandler(func(e informers.Event[*metav1.PartialObjectMetadata]) {
-				if e.Type == informers.Deleted {
-					for _, req := range q.of(e.Key.Namespace) {
-						q.enqueue(req)
-					}
-				}
-			}, informers.HandlerOptions{})
-			q.counted[gr] = inf
-		}
-		return q.counted[gr], nil
 	}
 	return nil, nil
 }

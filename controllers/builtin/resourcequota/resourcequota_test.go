@@ -3,6 +3,7 @@ package resourcequota_test
 import (
 	"fmt"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/builtin/resourcequota"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
@@ -75,6 +78,109 @@ func TestQuota(t *testing.T) {
 		require.True(t, apierrors.IsForbidden(err), "%v", err)
 	})
 }
+
+const things = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.a.test}
+spec:
+  group: a.test
+  scope: Namespaced
+  names: {plural: things, kind: Thing}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+`
+
+// Custom resources are counted, and given back when they are gone.
+func TestQuotaOfCustomResources(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{CRDs: fstest.MapFS{"things.yaml": {Data: []byte(things)}}, Controllers: []controllertest.Adder{
+			func(m *manager.Manager) error { return resourcequota.Add(m, resourcequota.Options{}) }}})
+		api := client.ForResource[*metav1.Unstructured](c.Admin(), client.Resource{GVR: schema.GroupVersionResource{Group: "a.test", Version: "v1", Resource: "things"}, Namespaced: true})
+		create := func(name string) error {
+			_, err := api.Create(t.Context(), &metav1.Unstructured{TypeMeta: metav1.TypeMeta{APIVersion: "a.test/v1", Kind: "Thing"}, ObjectMeta: controllertest.Name("default", name)})
+			return err
+		}
+		require.NoError(t, create("before"))
+		controllertest.Create(c, &corev1.ResourceQuota{ObjectMeta: controllertest.Name("default", "q"),
+			Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/things.a.test": resource.MustParse("2")}}})
+		c.Settle()
+		used := func() string {
+			return new(controllertest.Get[*corev1.ResourceQuota](c, "default", "q").Status.Used["count/things.a.test"]).String()
+		}
+		require.Equal(t, "1", used())
+		require.NoError(t, create("second"))
+		require.True(t, apierrors.IsForbidden(create("third")))
+		require.NoError(t, api.Delete(t.Context(), types.NamespacedName{Namespace: "default", Name: "before"}))
+		c.Settle()
+		require.Equal(t, "1", used())
+		require.NoError(t, create("third"))
+	})
+}
+
+// What a pod uses is counted again when it changes: by a resize, and by the scope that it is in.
+func TestQuotaOfChangedPods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{
+			func(m *manager.Manager) error { return resourcequota.Add(m, resourcequota.Options{}) }}})
+		for name, scope := range map[string]corev1.ResourceQuotaScope{"ending": corev1.ResourceQuotaScopeTerminating, "lasting": corev1.ResourceQuotaScopeNotTerminating} {
+			q := &corev1.ResourceQuota{ObjectMeta: controllertest.Name("default", name)}
+			q.Spec.Hard, q.Spec.Scopes = corev1.ResourceList{"requests.cpu": resource.MustParse("10")}, []corev1.ResourceQuotaScope{scope}
+			controllertest.Create(c, q)
+		}
+		used := func(q string) string {
+			return new(controllertest.Get[*corev1.ResourceQuota](c, "default", q).Status.Used["requests.cpu"]).String()
+		}
+		c.Settle()
+		controllertest.Create(c, pod("p", "1"))
+		c.Sleep(time.Second)
+		require.Equal(t, []string{"0", "1"}, []string{used("ending"), used("lasting")})
+		controllertest.Update(c, "default", "p", func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = new(int64(3600)) })
+		c.Sleep(time.Second)
+		require.Equal(t, []string{"1", "0"}, []string{used("ending"), used("lasting")})
+		// The kubelet has given it more than it requests now.
+		controllertest.UpdateStatus(c, "default", "p", func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", AllocatedResources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")},
+				Resources: &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}}}
+		})
+		c.Sleep(time.Second)
+		require.Equal(t, "2", used("ending"))
+	})
+}
+
+// A quota of ResourceClaims reads them once, and then follows their changes without requests for them.
+func TestQuotaOfClaimsReadsThemOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{})
+		const devices = "gpu.deviceclass.resource.k8s.io/devices"
+		reads := c.Inject(controllertest.Fault{Requests: controllertest.Requests{Verbs: []string{"get", "list", "watch"}, Resource: "resourceclaims", User: account.Name}, Effect: controllertest.Delay(0)})
+		c.Run(c.ManagerOver(c.Conn(account), "quota", func(m *manager.Manager) error { return resourcequota.Add(m, resourcequota.Options{}) }))
+		claim := func(i int) *resourcev1.ResourceClaim {
+			r := &resourcev1.ResourceClaim{ObjectMeta: controllertest.Name("default", fmt.Sprint("gpu-", i))}
+			r.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 2}}}
+			return r
+		}
+		for i := range 50 {
+			controllertest.Create(c, claim(i))
+		}
+		q := &corev1.ResourceQuota{ObjectMeta: controllertest.Name("default", "q")}
+		q.Spec.Hard = corev1.ResourceList{devices: resource.MustParse("200"), "requests.deviceclass.resource.kubernetes.io/gpu": resource.MustParse("200")}
+		controllertest.Create(c, q)
+		c.Sleep(time.Second)
+		before := reads.Hits()
+		require.Positive(t, before)
+		for i := range 40 {
+			controllertest.Delete[*resourcev1.ResourceClaim](c, "default", fmt.Sprint("gpu-", i))
+			c.Sleep(time.Second)
+		}
+		for _, used := range controllertest.Get[*corev1.ResourceQuota](c, "default", "q").Status.Used {
+			require.Equal(t, "20", used.String())
+		}
+		require.Equal(t, before, reads.Hits())
+	})
+}
+
+// account is the user as which the controller runs in a cluster.
+var account = client.User{Name: "system:serviceaccount:kube-system:resourcequota-controller"}
 
 // Devices of claims count by their class, and claims by the class of attributes that they name.
 func TestQuotaOfClaims(t *testing.T) {

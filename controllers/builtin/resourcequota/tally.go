@@ -7,10 +7,10 @@ import (
 	"sync"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/quota"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
-	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 	"github.com/keelson-dev/keelson/informers"
 )
@@ -26,9 +26,24 @@ type tally struct {
 // account is the part of a namespace.
 type account struct {
 	sums map[group]*sum
-	// ending are the pods that are being deleted: what they use depends on the time.
-	ending map[types.NamespacedName]*corev1.Pod
-	holds  bool // it was equal to the objects the last time
+	// alone are the objects whose usage is not always the same, which are in no sum.
+	alone map[place]metav1.Object
+	holds bool // it was equal to the objects the last time
+}
+
+// place is that of an object of a kind in a namespace.
+type place struct{ kind, name string }
+
+// isAlone reports whether what an object uses depends on more than the object: that of a pod that is being
+// deleted on the time, that of a claim which has been made for a pod on the pod.
+func isAlone(obj metav1.Object) bool {
+	switch o := obj.(type) {
+	case *corev1.Pod:
+		return o.DeletionTimestamp != nil
+	case *resourcev1.ResourceClaim:
+		return quota.IsForPod(o)
+	}
+	return false
 }
 
 // group are the objects of a kind that are in the same scopes.
@@ -47,17 +62,17 @@ func (t *tally) add(kind string, obj metav1.Object, sign int) {
 	defer t.mu.Unlock()
 	a := t.of[obj.GetNamespace()]
 	if a == nil {
-		a = &account{sums: map[group]*sum{}, ending: map[types.NamespacedName]*corev1.Pod{}}
+		a = &account{sums: map[group]*sum{}, alone: map[place]metav1.Object{}}
 		t.of[obj.GetNamespace()] = a
 	}
 	defer func() {
-		if len(a.sums) == 0 && len(a.ending) == 0 {
+		if len(a.sums) == 0 && len(a.alone) == 0 {
 			delete(t.of, obj.GetNamespace())
 		}
 	}()
-	if pod, ok := obj.(*corev1.Pod); ok && pod.DeletionTimestamp != nil {
-		if delete(a.ending, pod.Key()); sign > 0 {
-			a.ending[pod.Key()] = pod
+	if at := (place{kind, obj.GetName()}); isAlone(obj) {
+		if delete(a.alone, at); sign > 0 {
+			a.alone[at] = obj
 		}
 		return
 	}
@@ -81,7 +96,8 @@ func (t *tally) add(kind string, obj metav1.Object, sign int) {
 	}
 }
 
-// each calls f with the objects of a kind, those of a group as one.
+// each calls f with the objects of a kind and what they use, those of a group as one. It is nil for those
+// whose usage is not always the same.
 func (t *tally) each(namespace, kind string, f func(obj metav1.Object, used corev1.ResourceList)) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,9 +111,9 @@ func (t *tally) each(namespace, kind string, f func(obj metav1.Object, used core
 			f(a.sums[key].example, a.sums[key].used)
 		}
 	}
-	if kind == pods {
-		for _, key := range slices.SortedFunc(maps.Keys(a.ending), types.NamespacedName.Compare) {
-			f(a.ending[key], quota.Usage(kind, a.ending[key]))
+	for _, at := range slices.SortedFunc(maps.Keys(a.alone), func(a, b place) int { return strings.Compare(a.name, b.name) }) {
+		if at.kind == kind {
+			f(a.alone[at], nil)
 		}
 	}
 	return nil
@@ -120,17 +136,23 @@ func (t *tally) compared(namespace string, equal bool) {
 	}
 }
 
-// tallied returns a function that keeps the sums of a kind, and then returns what of returns.
-func tallied[T metav1.Object](t *tally, kind string, of func(informers.Event[T]) []reconcile.Request) func(informers.Event[T]) []reconcile.Request {
+// tallied returns a function that keeps the sums of a kind, and then returns what of returns for the
+// namespace if an object is gone or uses another amount, or is in another scope, than before.
+func tallied[T metav1.Object](t *tally, kind string, of func(namespace string) []reconcile.Request) func(informers.Event[T]) []reconcile.Request {
 	return func(e informers.Event[T]) []reconcile.Request {
 		var none T
-		if before := e.Old(); e.Type != informers.Added && any(before) != any(none) {
+		before, after := e.Old(), e.New()
+		known, there := any(before) != any(none), any(after) != any(none)
+		if known {
 			t.add(kind, before, -1)
 		}
-		if after := e.New(); e.Type != informers.Deleted && any(after) != any(none) {
+		if there {
 			t.add(kind, after, 1)
 		}
-		return of(e)
+		if e.Type == informers.Deleted || e.Type == informers.Updated && known && there && !(quota.ScopeKey(before) == quota.ScopeKey(after) && sameUsage(quota.Usage(kind, before), quota.Usage(kind, after))) {
+			return of(e.Key.Namespace)
+		}
+		return nil
 	}
 }
 

@@ -95,7 +95,12 @@ func TestTallyAgreesWithObjects(t *testing.T) {
 				got[name], want[name] = resource.Quantity{}, resource.Quantity{}
 			}
 			for _, kind := range []string{pods, services, claims} {
-				require.NoError(t, ta.each(namespace, kind, func(obj metav1.Object, used corev1.ResourceList) { charge(q, got, obj, used) }))
+				require.NoError(t, ta.each(namespace, kind, func(obj metav1.Object, used corev1.ResourceList) {
+					if used == nil {
+						used = quota.Usage(kind, obj)
+					}
+					charge(q, got, obj, used)
+				}))
 			}
 			for _, o := range there {
 				if o.obj.GetNamespace() == namespace {
