@@ -2,10 +2,7 @@ package resourceclaim
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
-	"sync"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
@@ -13,6 +10,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers/internal/creation"
 	"github.com/keelson-dev/keelson/controllers/internal/podclaims"
 )
 
@@ -27,7 +25,7 @@ func (c *resourceClaims) provide(ctx context.Context, pod *corev1.Pod, entry *co
 			return "", err
 		}
 	}
-	claim, err := c.made(ctx, pod, entry)
+	claim, err := c.made(pod, entry)
 	if err != nil || claim != "" {
 		return claim, err
 	}
@@ -35,68 +33,22 @@ func (c *resourceClaims) provide(ctx context.Context, pod *corev1.Pod, entry *co
 	if err != nil {
 		return "", fmt.Errorf("resource claim template %q: %w", *entry.ResourceClaimTemplateName, err)
 	}
-	created, err := c.claimsAPI.Create(ctx, newClaim(pod, entry, template.Spec))
+	created, err := creation.Create(ctx, c.claimsAPI, c.claims, newClaim(pod, entry, template.Spec))
 	if err != nil {
-		c.doubtful.set(pod.Key(), !refused(err))
 		return "", fmt.Errorf("create ResourceClaim: %w", err)
 	}
 	return created.Name, nil
 }
 
 // made returns the name of a claim that was made for an entry, whose name could not be written to the pod.
-// The server lists the claims if one may have been created without a reply, because a second one would stay.
-func (c *resourceClaims) made(ctx context.Context, pod *corev1.Pod, entry *corev1.PodResourceClaim) (name string, err error) {
-	is := func(claim *resourcev1.ResourceClaim) bool {
+func (c *resourceClaims) made(pod *corev1.Pod, entry *corev1.PodResourceClaim) (name string, err error) {
+	err = c.claimsOfPod.View(string(pod.UID), func(claim *resourcev1.ResourceClaim) bool {
 		if isFor(claim, pod, entry) {
 			name = claim.Name
 		}
 		return name == ""
-	}
-	if err := c.claimsOfPod.View(string(pod.UID), is); err != nil || name != "" || !c.doubtful.has(pod.Key()) {
-		return name, err
-	}
-	for claim, err := range c.claimsAPI.All(ctx, client.ListOptions{Namespace: pod.Namespace}) {
-		if err != nil {
-			return "", err
-		}
-		if !is(claim) {
-			return name, nil
-		}
-	}
-	c.doubtful.set(pod.Key(), false)
-	return "", nil
-}
-
-// doubts are the pods for which a claim may have been created without a reply. The zero value is ready. Safe
-// for concurrent use.
-type doubts struct {
-	mu   sync.Mutex
-	pods map[types.NamespacedName]bool
-}
-
-func (d *doubts) has(pod types.NamespacedName) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.pods[pod]
-}
-
-func (d *doubts) set(pod types.NamespacedName, yes bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	switch {
-	case !yes:
-		delete(d.pods, pod)
-	case d.pods == nil:
-		d.pods = map[types.NamespacedName]bool{pod: true}
-	default:
-		d.pods[pod] = true
-	}
-}
-
-// refused reports whether a request has certainly changed nothing.
-func refused(err error) bool {
-	s, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok && s.ErrStatus.Code >= http.StatusBadRequest && s.ErrStatus.Code < http.StatusInternalServerError
+	})
+	return name, err
 }
 
 // report writes the names of claims to the status of a pod, and returns the pod as stored.

@@ -54,7 +54,6 @@ type resourceClaims struct {
 	claimsAPI   *client.Client[*resourcev1.ResourceClaim]
 	templates   informers.Lister[*resourcev1.ResourceClaimTemplate]
 	recorder    *events.Recorder
-	doubtful    doubts
 }
 
 // Add adds the controller to m.
@@ -120,7 +119,6 @@ var claimsOfPod = informers.DefineIndex("resourceclaim.pods", func(c *resourcev1
 func (c *resourceClaims) reconcilePod(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	pod, err := c.pods.Get(req)
 	if err != nil || pod.DeletionTimestamp != nil || ended(pod) {
-		c.doubtful.set(req, false)
 		return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 	}
 	made := map[string]string{}
