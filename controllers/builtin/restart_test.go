@@ -750,12 +750,25 @@ func (r *restart) undisturbed(t *testing.T, opts builtin.Options) outcome {
 	if !known {
 		end = r.play(t, func(c *controllertest.Cluster) func() {
 			r.start(c, "first", opts)
-			return nil
+			return func() { r.requireAccount(t, c.History()) }
 		})
 		require.NotEmpty(t, end.state)
 		outcomes[r.controller] = end
 	}
 	return end
+}
+
+// requireAccount requires that the controller has written as one service account, and nothing as the user of
+// its process. That of tokens, which may be what accounts connect by, is the exception.
+func (r *restart) requireAccount(t *testing.T, h *controllertest.History) {
+	users := map[string]bool{}
+	for _, w := range h.Writes {
+		if isProcess(w.User) {
+			users[w.User] = true
+		}
+	}
+	require.Equal(t, r.controller == "serviceaccount-token-controller", users[starter.Name])
+	require.LessOrEqual(t, len(users), 1, "%v", users)
 }
 
 // A process that ends at any of its writes, with or without the write being done, leaves what another one
