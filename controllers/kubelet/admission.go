@@ -33,7 +33,7 @@ type ledger struct {
 	open    bool
 	in      map[types.UID]*tenant
 	refused map[types.UID]*verdict
-	waiting map[types.UID]bool // those that can have more when others need less
+	waiting map[types.UID]string // those that can have more when others need less, with why they try again
 }
 
 // tenant is a pod that was let in.
@@ -50,7 +50,7 @@ type tenant struct {
 
 func newLedger(k *Kubelet) *ledger {
 	return &ledger{allocatable: k.node.allocatable, path: func(uid types.UID) string { return filepath.Join(k.podDir(uid), "allocation") }, wake: k.wake, log: k.log, devices: k.devices, placer: k.placer,
-		in: map[types.UID]*tenant{}, refused: map[types.UID]*verdict{}, waiting: map[types.UID]bool{}}
+		in: map[types.UID]*tenant{}, refused: map[types.UID]*verdict{}, waiting: map[types.UID]string{}}
 }
 
 // admit lets a pod in or returns why not. Pods that the runtime already holds something of, which v shows,
@@ -242,12 +242,13 @@ func (l *ledger) leave(uid types.UID) {
 	delete(l.in, uid)
 	l.devices.release(uid)
 	l.placer.release(uid)
-	l.wakeWaiting()
+	l.wakeWaiting(retryTerminated)
 }
 
-// wakeWaiting lets those try again that wait for room. The lock is held.
-func (l *ledger) wakeWaiting() {
+// wakeWaiting lets those try again that wait for room, because of something. The lock is held.
+func (l *ledger) wakeWaiting(trigger string) {
 	for uid := range l.waiting {
+		l.waiting[uid] = trigger
 		l.wake(uid)
 	}
 }

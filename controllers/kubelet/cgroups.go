@@ -44,6 +44,8 @@ type cgroups struct {
 	placer *placer    // nil if no container has CPUs for itself
 	qos    *MemoryQoS // nil unless memory is protected
 
+	metrics *metrics // nil: not measured
+
 	mu sync.Mutex
 	// burstable is what the group of burstable pods was last given, in milli-CPUs; -1 if an earlier kubelet
 	// did it.
@@ -122,11 +124,11 @@ func (c *cgroups) prepare(ctx context.Context, opts Options, systemd bool) error
 	}
 	node := nodeSettings(opts)
 	node.Memory, node.PIDs = 0, 0 // enforce sets them
-	if err := c.tree.Apply(ctx, c.name(), node); err != nil {
+	if err := c.apply(ctx, c.name(), node); err != nil {
 		return fail(err)
 	}
 	for _, class := range made {
-		if err := c.tree.Apply(ctx, c.class(class), cgroup.Settings{Shares: minShares, Huge: c.hugeLimits(nil, true)}); err != nil {
+		if err := c.apply(ctx, c.class(class), cgroup.Settings{Shares: minShares, Huge: c.hugeLimits(nil, true)}); err != nil {
 			return fail(err)
 		}
 	}
@@ -166,6 +168,27 @@ const resourcePID corev1.ResourceName = "pid"
 // earlier kubelet use more. The eviction ends some.
 const limitRetry = time.Minute
 
+// apply makes a group or changes it.
+func (c *cgroups) apply(ctx context.Context, name cgroup.Name, s cgroup.Settings) error {
+	began, there := time.Now(), c.tree.Exists(name)
+	err := c.tree.Apply(ctx, name, s)
+	if m := c.metrics; m != nil && there {
+		m.groupChanged.Observe(time.Since(began).Seconds())
+	} else if m != nil {
+		m.groupMade.Observe(time.Since(began).Seconds())
+	}
+	return err
+}
+
+// remove removes a group, if it is there and empty.
+func (c *cgroups) remove(ctx context.Context, name cgroup.Name) {
+	began, there := time.Now(), c.tree.Exists(name)
+	c.tree.Remove(ctx, name)
+	if c.metrics != nil && there {
+		c.metrics.groupRemoved.Observe(time.Since(began).Seconds())
+	}
+}
+
 // limitPods limits all pods together, until that has succeeded.
 func (k *Kubelet) limitPods(ctx context.Context) {
 	if k.cgroups.off {
@@ -173,7 +196,7 @@ func (k *Kubelet) limitPods(ctx context.Context) {
 	}
 	settings := nodeSettings(k.opts)
 	for {
-		err := k.cgroups.tree.Apply(ctx, k.cgroups.name(), settings)
+		err := k.cgroups.apply(ctx, k.cgroups.name(), settings)
 		if err == nil {
 			k.recorder.About(k.node.about(), nil, events.Normal, "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods")
 			return
@@ -209,7 +232,7 @@ func (k *Kubelet) limitReserved(ctx context.Context, systemd bool) error {
 		}
 		err := errors.New("there is no such cgroup")
 		if len(name) > 0 && k.cgroups.tree.Exists(name) {
-			err = k.cgroups.tree.Apply(ctx, name, s)
+			err = k.cgroups.apply(ctx, name, s)
 		}
 		if err != nil {
 			message := fmt.Sprintf("Failed to enforce %s Cgroup Limits on %q: %v", g.What, g.Name, err)
@@ -233,7 +256,7 @@ func (c *cgroups) weigh(ctx context.Context, milli int64, all bool) error {
 	if milli == c.burstable || !all && (c.burstable < 0 || milli < c.burstable) {
 		return nil
 	}
-	if err := c.tree.Apply(ctx, c.class(corev1.PodQOSBurstable), cgroup.Settings{Shares: shares(milli)}); err != nil {
+	if err := c.apply(ctx, c.class(corev1.PodQOSBurstable), cgroup.Settings{Shares: shares(milli)}); err != nil {
 		return err
 	}
 	c.burstable = milli
@@ -266,7 +289,7 @@ func (c *cgroups) makePod(ctx context.Context, pod *corev1.Pod, t totals) error 
 	if c.off {
 		return nil
 	}
-	return c.tree.Apply(ctx, c.pod(pod), c.settings(pod, t))
+	return c.apply(ctx, c.pod(pod), c.settings(pod, t))
 }
 
 // settings are those of a pod's group. A limit that it does not have is taken away, because a resize may have
@@ -305,7 +328,7 @@ func (c *cgroups) removePod(ctx context.Context, uid types.UID) {
 		return
 	}
 	for _, class := range c.classes() {
-		c.tree.Remove(ctx, class.Child(podGroupPrefix+string(uid)))
+		c.remove(ctx, class.Child(podGroupPrefix+string(uid)))
 	}
 }
 
@@ -316,10 +339,10 @@ func (c *cgroups) removeAll(ctx context.Context) {
 	}
 	for _, class := range c.classes() {
 		for _, name := range c.tree.Children(class) {
-			c.tree.Remove(ctx, class.Child(name))
+			c.remove(ctx, class.Child(name))
 		}
 	}
-	c.tree.Remove(ctx, c.name())
+	c.remove(ctx, c.name())
 }
 
 // cgroupV1Warning is what kubelet 1.36 says of machines with cgroup v1.

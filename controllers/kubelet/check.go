@@ -40,6 +40,7 @@ const (
 	unknown outcome = iota
 	passed
 	failed
+	outcomes
 )
 
 // String returns the name that metrics have for the outcome.
@@ -298,6 +299,7 @@ func (k *Kubelet) hook(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 	case h.Sleep != nil:
 		select {
 		case <-ctx.Done():
+			k.metrics.sleepsEnded.Inc()
 			return ctx.Err()
 		case <-time.After(time.Duration(h.Sleep.Seconds) * time.Second):
 			return nil

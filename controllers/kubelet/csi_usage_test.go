@@ -50,6 +50,16 @@ func TestCSIUsage(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		require.True(t, ready(x.get("p")) && ready(x.get("e")), "%v", x.events("e"))
 
+		x.shows(`volume_manager_total_volumes{plugin_name="kubernetes.io/csi:disks.example.com",state="actual_state_of_world"} 2`,
+			`volume_manager_total_volumes{plugin_name="kubernetes.io/csi:disks.example.com",state="desired_state_of_world"} 2`,
+			`storage_operation_duration_seconds_count{migrated="false",operation_name="volume_mount",status="success",volume_plugin="kubernetes.io/csi:disks.example.com"} 2`,
+			`volume_operation_total_seconds_bucket{operation_name="overall_volume_mount",plugin_name="kubernetes.io/csi:disks.example.com",le="5"} 1`,
+			`volume_operation_total_seconds_bucket{operation_name="overall_volume_mount",plugin_name="kubernetes.io/csi:disks.example.com",le="50"} 2`,
+			`csi_operations_seconds_count{driver_name="disks.example.com",grpc_status_code="OK",method_name="/csi.v1.Node/NodePublishVolume",migrated="false"} 2`,
+			"reconstruct_volume_operations_total 0", "reconstruct_volume_operations_errors_total 0")
+		require.Regexp(t, `plugin_manager_total_plugins\{socket_path="[^"]+",state="actual_state_of_world"\} 1`, x.ask("/metrics"))
+		require.Regexp(t, `plugin_manager_total_plugins\{socket_path="[^"]+",state="desired_state_of_world"\} 1`, x.ask("/metrics"))
+		require.Contains(t, x.ask("/metrics"), `kubelet_volume_metric_collection_duration_seconds_count{metric_source="disks.example.com"}`)
 		metrics := x.ask("/metrics")
 		for _, claim := range []string{"a", "e-own"} {
 			for name, value := range map[string]string{"capacity_bytes": "1000", "available_bytes": "600", "used_bytes": "400", "inodes": "10", "inodes_free": "6", "inodes_used": "4"} {
@@ -81,6 +91,9 @@ func TestCSIUsage(t *testing.T) {
 		x.delete("p", 1)
 		time.Sleep(2 * time.Minute)
 		require.False(t, strings.Contains(x.ask("/metrics"), `persistentvolumeclaim="a"`), "the volume has gone")
+		for _, done := range []string{"volume_unmount", "unmount_device"} {
+			x.shows(`storage_operation_duration_seconds_count{migrated="false",operation_name="` + done + `",status="success",volume_plugin="kubernetes.io/csi:disks.example.com"} 1`)
+		}
 	})
 }
 

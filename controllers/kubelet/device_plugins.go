@@ -131,6 +131,7 @@ func listenUnix(ctx context.Context, dir, name string) (net.Listener, error) {
 
 // register takes up a plugin and follows it until ctx ends.
 func (s *deviceServer) register(ctx context.Context, q *pluginapi.RegisterRequest) (*pluginapi.Empty, error) {
+	s.metrics.registrations.WithLabelValues(q.Resource).Inc()
 	if err := checkPlugin(q); err != nil {
 		s.log.Warn("a device plugin was refused", "resource", q.Resource, "err", err)
 		return nil, status.Error(codes.InvalidArgument, err.Error())

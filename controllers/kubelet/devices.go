@@ -35,6 +35,7 @@ type devices struct {
 	log     *slog.Logger
 	changed func() // the node has other resources
 	wake    func(types.UID)
+	metrics *metrics
 
 	mu        sync.Mutex
 	resources map[corev1.ResourceName]*deviceResource
@@ -67,7 +68,7 @@ const (
 )
 
 func newDevices(k *Kubelet) *devices {
-	d := &devices{path: filepath.Join(k.opts.RootDir, "device-plugins", "resources"), log: k.log, changed: k.node.poke, wake: k.wake,
+	d := &devices{path: filepath.Join(k.opts.RootDir, "device-plugins", "resources"), log: k.log, changed: k.node.poke, wake: k.wake, metrics: k.metrics,
 		resources: map[corev1.ResourceName]*deviceResource{}, gone: map[corev1.ResourceName]bool{}, used: map[corev1.ResourceName]map[string]types.UID{}}
 	return d
 }
@@ -292,7 +293,9 @@ func (g *granting) Take(ctx context.Context, name string, nodes placement.Nodes)
 		if passes(g.pod, c) {
 			g.again[name] = append(g.again[name], ids...)
 		}
+		began := time.Now()
 		reply, err := p.allocate(ctx, ids)
+		g.metrics.allocations.WithLabelValues(string(name)).Observe(time.Since(began).Seconds())
 		if err != nil {
 			return errors.New(describe(err))
 		}

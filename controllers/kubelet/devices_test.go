@@ -251,6 +251,8 @@ func TestDevicePlugin(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		require.Equal(t, corev1.PodFailed, r.get("two").Status.Phase)
 		require.Equal(t, "OutOfexample.com/dev", r.get("two").Status.Reason)
+		r.shows(`kubelet_device_plugin_registration_total{resource_name="example.com/dev"} 1`, `kubelet_device_plugin_alloc_duration_seconds_count{resource_name="example.com/dev"} 3`,
+			`kubelet_admission_rejections_total{reason="OutOfExtendedResources"} 1`)
 		r.pod("one", wantsDevices("dev", map[string]int{"a": 1}), "a")
 		time.Sleep(2 * time.Second)
 		require.Equal(t, "d4", r.env("one", "a", "DEVICES"))

@@ -41,13 +41,20 @@ func (d *diskMeter) claims() map[types.NamespacedName]usage.Volume {
 	return all
 }
 
-// podDisk is what one pod was found to use.
+// all returns what each pod was last found to use.
+func (d *diskMeter) all() map[types.UID]*podDisk {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.pods)
+}
+
+// podDisk is what one pod was found to use. It is not changed.
 type podDisk struct {
-	namespace string
-	volumes   []usage.Volume
-	driven    []usage.Volume
-	logs      map[string]usage.Space // by container
-	other     usage.Space
+	namespace, name string
+	volumes         []usage.Volume
+	driven          []usage.Volume
+	logs            map[string]usage.Space // by container
+	other           usage.Space
 }
 
 func newDiskMeter(k *Kubelet, interval time.Duration) *diskMeter {
@@ -94,7 +101,7 @@ func (d *diskMeter) get(uid types.UID) *podDisk {
 }
 
 func (d *diskMeter) measure(ctx context.Context, pod *corev1.Pod) *podDisk {
-	found := &podDisk{namespace: pod.Namespace, logs: map[string]usage.Space{}}
+	found := &podDisk{namespace: pod.Namespace, name: pod.Name, logs: map[string]usage.Space{}}
 	logs := filepath.Join(d.k.opts.LogDir, logFolder(pod.Namespace, pod.Name, pod.UID))
 	entries, _ := os.ReadDir(logs) // a pod without logs uses nothing
 	for _, e := range entries {
@@ -114,8 +121,14 @@ func (d *diskMeter) measure(ctx context.Context, pod *corev1.Pod) *podDisk {
 			continue // not the kubelet's
 		}
 		at := d.k.volumeDir(pod.UID, kind, v.Name)
-		one := usage.Volume{Name: v.Name, Space: spaceOf(ctx, at), At: time.Now(), Memory: kind == kindEmptyDir && (v.EmptyDir.Medium == corev1.StorageMediumMemory || isHugePages(v.EmptyDir.Medium))}
-		if disk, err := d.k.opts.Host.Disk(at); err == nil {
+		began := time.Now()
+		space := spaceOf(ctx, at)
+		d.k.metrics.volumeTook("du", began)
+		one := usage.Volume{Name: v.Name, Space: space, At: time.Now(), Memory: kind == kindEmptyDir && (v.EmptyDir.Medium == corev1.StorageMediumMemory || isHugePages(v.EmptyDir.Medium))}
+		began = time.Now()
+		disk, err := d.k.opts.Host.Disk(at)
+		d.k.metrics.volumeTook("statfs", began)
+		if err == nil {
 			one.On = filesystemOf(disk)
 		}
 		found.volumes = append(found.volumes, one)

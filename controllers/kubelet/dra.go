@@ -246,7 +246,7 @@ func (n *node) checkCDI(config *cri.ContainerConfig) error {
 
 // driverCalled measures a call of a driver of dynamic resources.
 func (m *metrics) driverCalled(driver, method string, code codes.Code, took time.Duration) {
-	m.driverCalls.WithLabelValues(driver, method, code.String()).Observe(took.Seconds())
+	m.claimCalls.WithLabelValues(driver, method, code.String()).Observe(took.Seconds())
 }
 
 // claimsDone measures the preparation of a pod's claims, and the reverse.

@@ -142,6 +142,11 @@ func (e *evictor) round(ctx context.Context) (<-chan struct{}, error) {
 		return nil, nil
 	}
 	eviction.Rank(pods, worst.Signal, sample)
+	for _, t := range act {
+		if len(pods) > 0 {
+			e.k.metrics.evictionDelays.WithLabelValues(string(t.Signal)).Observe(time.Since(sample.At).Seconds())
+		}
+	}
 	for _, pod := range pods {
 		if eviction.Critical(pod) {
 			continue

@@ -83,6 +83,8 @@ func TestMemoryPressureEvicts(t *testing.T) {
 		}, "a")
 		time.Sleep(3 * time.Second)
 		require.Equal(t, "The node had condition: [MemoryPressure]. ", r.get("late").Status.Message)
+		r.shows(`kubelet_evictions{eviction_signal="memory.available"} 1`, `kubelet_eviction_stats_age_seconds_count{eviction_signal="memory.available"} 1`,
+			`kubelet_admission_rejections_total{reason="Evicted"} 1`)
 		require.Equal(t, corev1.PodRunning, r.get("late-burstable").Status.Phase)
 
 		time.Sleep(6 * time.Minute)
@@ -186,5 +188,6 @@ func TestUnusedImagesAreRemoved(t *testing.T) {
 		free.Store(hostSize * 15 / 100)
 		time.Sleep(5 * time.Minute)
 		require.Equal(t, []string{"img", "new", "pinned"}, r.rt.Images(), "5 GiB were needed, the two oldest gave 8")
+		r.shows(`kubelet_image_garbage_collected_total{reason="space"} 2`)
 	})
 }

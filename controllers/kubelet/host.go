@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	goruntime "runtime"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
@@ -19,6 +20,8 @@ type Host interface {
 	Disk(path string) (Disk, error)
 	// PIDs returns how many processes and threads the machine may have, and how many it has.
 	PIDs() (most, running uint64)
+	// Started returns when the machine was started; the zero time means unknown.
+	Started() time.Time
 	// CPU returns the CPU time that all processes of the machine have used, in nanoseconds.
 	CPU() uint64
 	// WatchDir calls changed after every change of what is directly in a directory, until ctx ends, and

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/keelson-dev/keelson/controllers/kubelet"
 )
@@ -62,6 +63,9 @@ func (h *host) PIDs() (most, running uint64) {
 
 // CPU implements kubelet.Host.
 func (h *host) CPU() uint64 { return 1e9 }
+
+// Started implements kubelet.Host: a minute before the bubbles begin.
+func (h *host) Started() time.Time { return time.Date(1999, 12, 31, 23, 59, 0, 0, time.UTC) }
 
 // WatchDir implements kubelet.Host. Changes are those that a test reports with touch.
 func (h *host) WatchDir(ctx context.Context, _ string, changed func()) error {

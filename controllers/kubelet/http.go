@@ -41,7 +41,7 @@ func (k *Kubelet) Healthz() http.Handler {
 func (k *Kubelet) ReadOnly() http.Handler {
 	mux := http.NewServeMux()
 	k.handleReads(mux)
-	return mux
+	return k.metrics.measured(serverReads, mux)
 }
 
 // Handler returns the kubelet API, which Run serves on [Options].Listener: everything, for requests that
@@ -50,10 +50,11 @@ func (k *Kubelet) Handler() http.Handler {
 	mux := http.NewServeMux()
 	k.handleReads(mux)
 	k.handleDebugging(mux)
+	h := http.Handler(mux)
 	if traced := k.opts.Tracing.Handler; traced != nil {
-		return k.gate().Wrap(traced(mux))
+		h = traced(mux)
 	}
-	return k.gate().Wrap(mux)
+	return k.metrics.measured(serverAll, k.gate().Wrap(h))
 }
 
 func (k *Kubelet) handleHealth(mux *http.ServeMux) {
@@ -68,9 +69,10 @@ func (k *Kubelet) handleHealth(mux *http.ServeMux) {
 			_, _ = io.WriteString(w, "ok")
 		}
 	}
-	mux.HandleFunc("GET /healthz", health(k.Healthy))
-	mux.HandleFunc("GET /healthz/syncloop", health(k.Healthy))
-	mux.HandleFunc("GET /healthz/ping", health(func() error { return nil }))
+	loop, ping := k.metrics.healthOf("syncloop", k.Healthy), k.metrics.healthOf("ping", func() error { return nil })
+	mux.HandleFunc("GET /healthz", health(func() error { return errors.Join(ping(), loop()) }))
+	mux.HandleFunc("GET /healthz/syncloop", health(loop))
+	mux.HandleFunc("GET /healthz/ping", health(ping))
 }
 
 // handleReads adds what changes nothing and shows no content of pods.
@@ -78,7 +80,7 @@ func (k *Kubelet) handleReads(mux *http.ServeMux) {
 	k.handleHealth(mux)
 	mux.HandleFunc("GET /pods", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, k.podList()) })
 	mux.HandleFunc("GET /stats/summary", k.serveSummary)
-	for at, gather := range map[string]prometheus.Gatherer{"GET /metrics": k.metrics.registry, "GET /metrics/probes": k.metrics.probes} {
+	for at, gather := range map[string]prometheus.Gatherer{"GET /metrics": k.metrics.registry, "GET /metrics/probes": k.metrics.probes, "GET /metrics/slis": k.metrics.slis} {
 		mux.Handle(at, promhttp.HandlerFor(gather, promhttp.HandlerOpts{}))
 	}
 	mux.HandleFunc("GET /metrics/resource", func(w http.ResponseWriter, r *http.Request) {
@@ -133,7 +135,8 @@ func (k *Kubelet) handleDebugging(mux *http.ServeMux) {
 		}
 		return
 	}
-	mux.Handle("/", nodestream.NewHandler(streams{k}, nodestream.Options{IdleTimeout: k.opts.StreamIdleTimeout, Logger: k.log}))
+	sessions := nodestream.NewHandler(streams{k}, nodestream.Options{IdleTimeout: k.opts.StreamIdleTimeout, Logger: k.log})
+	mux.Handle("/", k.metrics.countStreams(sessions))
 	mux.HandleFunc("GET /runningpods/", k.serveRunningPods)
 	mux.HandleFunc("POST /checkpoint/{namespace}/{pod}/{container}", k.serveCheckpoint)
 	if dir := k.opts.SystemLogDir; dir != "" {

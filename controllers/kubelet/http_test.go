@@ -68,6 +68,9 @@ func TestThreeServers(t *testing.T) {
 			{"GET", "/metrics/resource", `container_cpu_usage_seconds_total{container="a",namespace="default",pod="web"} 1.5 `, 404, 200, 200},
 			{"GET", "/metrics/cadvisor", `container_memory_working_set_bytes{container="a"`, 404, 200, 200},
 			{"GET", "/metrics/probes", `result="successful"} `, 404, 200, 200},
+			{"GET", "/metrics/probes", `prober_probe_duration_seconds_count{container="a",namespace="default",pod="web",probe_type="Readiness"} `, 404, 200, 200},
+			{"GET", "/metrics/slis", `kubernetes_healthcheck{name="syncloop",type="healthz"} 1`, 404, 200, 200},
+			{"GET", "/metrics/slis", `kubernetes_healthchecks_total{name="ping",status="success",type="healthz"} 3`, 404, 200, 200},
 			{"GET", "/runningpods/", `"name":"web"`, 404, 404, 200},
 			{"GET", "/logs/boot.log", "started", 404, 404, 200},
 			{"GET", "/configz", "the configuration", 404, 404, 200},
@@ -92,7 +95,11 @@ func TestThreeServers(t *testing.T) {
 		}
 		require.Empty(t, verbosity, "an empty body")
 		before := traced.Load()
-		require.EqualValues(t, 18, before, "each permitted request of the kubelet API")
+		r.shows(`kubelet_http_requests_total{long_running="false",method="GET",path="metrics/probes",server_type="readonly"} 2`,
+			`kubelet_http_requests_total{long_running="false",method="GET",path="metrics/probes",server_type="readwrite"} 2`,
+			`kubelet_http_requests_duration_seconds_count{long_running="false",method="GET",path="metrics/cadvisor",server_type="readwrite"} 1`,
+			`kubelet_http_inflight_requests{long_running="false",method="GET",path="pods",server_type="readonly"} 0`)
+		require.EqualValues(t, 21, before, "each permitted request of the kubelet API")
 		code, _ := p.as(nil, "").do("GET", "/pods")
 		require.Equal(t, 401, code)
 		require.Equal(t, before, traced.Load())

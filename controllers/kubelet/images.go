@@ -29,6 +29,7 @@ type puller struct {
 	gate     *pullGate
 	records  *pullrecords.Records
 	metrics  *metrics
+	starts   *podStarts
 	// credentials returns those of a pod for an image.
 	credentials func(ctx context.Context, pod *corev1.Pod, image string) []registryauth.Credential
 
@@ -38,7 +39,7 @@ type puller struct {
 
 func newPuller(k *Kubelet) (*puller, error) {
 	p := &puller{rt: k.rt, recorder: k.recorder, fallback: k.opts.PullFallback, gate: newPullGate(k.opts.Pulls), credentials: k.credentials,
-		backoffs: newBackoffs(imageBackoffInitial, imageBackoffMax), metrics: k.metrics}
+		backoffs: newBackoffs(imageBackoffInitial, imageBackoffMax), metrics: k.metrics, starts: k.starts}
 	images := func(ctx context.Context) ([]*cri.Image, error) {
 		list, err := k.rt.images.ListImages(ctx, &cri.ListImagesRequest{})
 		return list.GetImages(), err
@@ -100,6 +101,7 @@ func (p *puller) ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 		}
 	}
 	p.recorder.About(about, nil, events.Normal, "Pulling", fmt.Sprintf("Pulling image %q", image))
+	p.starts.pull(pod.UID)
 	began := time.Now()
 	pulled, took, err := p.pull(ctx, &cri.PullImageRequest{Image: spec, SandboxConfig: boxConfig}, found.GetImage().GetId(), credentials())
 	if err != nil {
@@ -129,7 +131,9 @@ func (p *puller) ensure(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 	delete(p.failed, key)
 	p.mu.Unlock()
 	p.backoffs.forget(key)
+	p.starts.pulled(pod.UID)
 	whole := time.Since(began).Truncate(time.Millisecond)
+	p.metrics.pulled(pulled.Size, whole)
 	p.recorder.About(about, nil, events.Normal, "Pulled", fmt.Sprintf("Successfully pulled image %q in %v (%v including waiting). Image size: %d bytes.", image, took, whole, pulled.Size))
 	return pulled, nil
 }

@@ -51,6 +51,7 @@ type imageGC struct {
 	// records of pulls go with their images.
 	records *pullrecords.Records
 	stats   *stats
+	metrics *metrics
 	log     *slog.Logger
 	event   func(reason, message string) // about the node
 	// mounted are images that containers mount.
@@ -68,7 +69,7 @@ type imageUse struct {
 }
 
 func newImageGC(k *Kubelet) *imageGC {
-	return &imageGC{ImageGCPolicy: k.opts.ImageGC, rt: k.rt, records: k.images.records, stats: k.stats, log: k.log, seen: map[string]imageUse{}, mounted: k.views.mountedImages,
+	return &imageGC{ImageGCPolicy: k.opts.ImageGC, rt: k.rt, records: k.images.records, stats: k.stats, metrics: k.metrics, log: k.log, seen: map[string]imageUse{}, mounted: k.views.mountedImages,
 		event: func(reason, message string) { k.recorder.About(k.node.about(), nil, events.Warning, reason, message) }}
 }
 
@@ -110,7 +111,7 @@ func (g *imageGC) collect(ctx context.Context) error {
 	if g.MaxAge > 0 && now.Sub(g.began) > g.MaxAge {
 		for _, i := range unused {
 			if now.Sub(i.idle(g.began)) > g.MaxAge {
-				errs = append(errs, g.remove(ctx, i.Image))
+				errs = append(errs, g.remove(ctx, i.Image, "age"))
 			}
 		}
 	}
@@ -154,7 +155,7 @@ func (g *imageGC) free(ctx context.Context, wanted int64, now time.Time) (freed 
 		if now.Sub(i.first) < g.MinAge {
 			continue
 		}
-		if err := g.remove(ctx, i.Image); err != nil {
+		if err := g.remove(ctx, i.Image, "space"); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -163,10 +164,12 @@ func (g *imageGC) free(ctx context.Context, wanted int64, now time.Time) (freed 
 	return freed, errors.Join(errs...)
 }
 
-func (g *imageGC) remove(ctx context.Context, i *cri.Image) error {
+// remove removes an image. reason is what the metrics say that it is for.
+func (g *imageGC) remove(ctx context.Context, i *cri.Image, reason string) error {
 	if _, err := g.rt.images.RemoveImage(ctx, &cri.RemoveImageRequest{Image: &cri.ImageSpec{Image: i.Id}}); err != nil && !isGone(err) {
 		return fmt.Errorf("remove image %s: %w", i.Id, err)
 	}
+	g.metrics.collected.WithLabelValues(reason).Inc()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.seen, i.Id)

@@ -69,11 +69,14 @@ type Kubelet struct {
 	evictor  *evictor
 	shutdown *shutdown // nil if shutdowns of the machine are not delayed
 	metrics  *metrics
+	starts   *podStarts
+	orphans  *orphanage
 	serving  *certificate.Manager // nil if the serving certificate is given
 	began    time.Time            // set by Run
 	progress progress
 
 	volumes *volume.Manager
+	made    madeVolumes
 	csiNode *csiNode
 
 	work    func(*worker) // runs a worker until Run's context ends
@@ -112,6 +115,7 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 	k.progress.log = k.log
 	k.progress.enter(phaseObjects)
 	k.metrics = newMetrics(k)
+	k.starts, k.orphans = newPodStarts(k.metrics.starts), newOrphanage(k)
 	if k.providers, err = newProviders(&opts.CredentialProviders, k.metrics); err != nil {
 		return nil, err
 	}
@@ -150,6 +154,11 @@ func (k *Kubelet) makeParts() (err error) {
 	k.backoffs = newBackoffs(min(restartBackoffInitial, opts.MaxRestartDelay), opts.MaxRestartDelay)
 	k.mounts, k.unshare = newMounter(), func() {}
 	k.cgroups = newCgroups(*opts)
+	k.cgroups.metrics = k.metrics
+	k.metrics.groupVersion.Set(1)
+	if k.cgroups.tree.V2 {
+		k.metrics.groupVersion.Set(2)
+	}
 	if opts.MemoryQoS != nil && !k.cgroups.tree.V2 {
 		return errors.New("kubelet: Options.MemoryQoS needs cgroup v2, and this machine has version 1")
 	}
@@ -179,11 +188,12 @@ func (k *Kubelet) makeParts() (err error) {
 	}
 	k.limits.placer, k.cgroups.placer, k.limits.allocatable = k.placer, k.placer, k.node.allocatable
 	k.ledger = newLedger(k)
-	k.views = newViews(k.rt)
+	k.views = newViews(k.rt, k.metrics)
 	k.pleg = newPleg(k)
 	k.rotation = &rotation{LogPolicy: opts.Logs, rt: k.rt, log: k.log}
 	k.stats = &stats{k: k, disks: newDiskMeter(k, opts.VolumeStatsInterval)}
 	k.imageGC = newImageGC(k)
+	k.metrics.follow(k)
 	return nil
 }
 
@@ -412,10 +422,16 @@ func (k *Kubelet) endPod(uid types.UID, v *verdict) <-chan struct{} {
 // podEvent takes up what the API server says about a pod of this node.
 func (k *Kubelet) podEvent(e informers.Event[*corev1.Pod]) {
 	pod := e.Object()
+	if e.Type != informers.Deleted {
+		k.starts.observe(pod)
+	}
 	if isMirror(pod) {
 		// The manifest decides what runs; the mirror only shows it.
 		if e.Type == informers.Deleted {
 			k.pokeStatic() // it comes back
+		}
+		if e.Type == informers.Deleted {
+			k.starts.forget(pod.UID)
 		}
 		switch uid := k.staticOf(pod); {
 		case uid == "" || e.Type == informers.Deleted:
@@ -455,6 +471,7 @@ func (k *Kubelet) gone(uid types.UID, last *corev1.Pod) {
 		w.remove(last)
 	} else {
 		k.ledger.forget(uid)
+		k.starts.forget(uid)
 	}
 }
 
@@ -464,10 +481,15 @@ func (k *Kubelet) retired(w *worker) {
 	if k.workers[w.uid] == w {
 		delete(k.workers, w.uid)
 	}
+	back := k.static[w.uid] != nil
 	k.mu.Unlock()
 	k.status.forget(w.uid)
 	k.ledger.forget(w.uid)
+	k.starts.forget(w.uid)
 	if w.static {
+		if back {
+			k.metrics.restarted.WithLabelValues("true").Inc()
+		}
 		k.pokeStatic()
 	}
 }
@@ -477,8 +499,7 @@ const housekeepingInterval = 2 * time.Second
 // housekeeping is the loop that shows that the kubelet runs. It removes what belongs to no pod, once all pods
 // are known.
 func (k *Kubelet) housekeeping(ctx context.Context) {
-	orphans := newOrphanage(k)
-	defer orphans.working.Wait()
+	defer k.orphans.working.Wait()
 	for {
 		k.progress.round()
 		select {
@@ -487,7 +508,7 @@ func (k *Kubelet) housekeeping(ctx context.Context) {
 		case <-time.After(housekeepingInterval):
 		}
 		if k.apiPods.HasSynced() && k.staticKnown() {
-			k.removeOrphans(ctx, orphans)
+			k.removeOrphans(ctx)
 			k.weighGroups(ctx, true)
 			k.sweepGroups(ctx)
 			k.volumes.Sweep()

@@ -87,10 +87,10 @@ func (c *cgroups) protect(ctx context.Context, guaranteed, burstable int64) erro
 	if c.protected != nil && *c.protected == want {
 		return nil
 	}
-	if err := c.tree.Apply(ctx, c.class(corev1.PodQOSGuaranteed), cgroup.Settings{MemoryMin: none(want[0])}); err != nil {
+	if err := c.apply(ctx, c.class(corev1.PodQOSGuaranteed), cgroup.Settings{MemoryMin: none(want[0])}); err != nil {
 		return err
 	}
-	if err := c.tree.Apply(ctx, c.class(corev1.PodQOSBurstable), cgroup.Settings{MemoryLow: none(want[1])}); err != nil {
+	if err := c.apply(ctx, c.class(corev1.PodQOSBurstable), cgroup.Settings{MemoryLow: none(want[1])}); err != nil {
 		return err
 	}
 	c.protected = &want

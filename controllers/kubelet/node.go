@@ -70,6 +70,7 @@ type node struct {
 	reset bool
 	// registered is closed when current is set for the first time.
 	registered chan struct{}
+	start      nodeStart // used by update alone
 
 	lease *coordinationv1.Lease // as written last; used by runLease alone
 }
@@ -233,6 +234,9 @@ func (n *node) update(ctx context.Context) (err error) {
 
 func (n *node) tryUpdate(ctx context.Context) error {
 	name := n.k.opts.NodeName
+	if n.start.tried.IsZero() {
+		n.start.tried = time.Now()
+	}
 	have, err := n.nodes.Get(ctx, types.NamespacedName{Name: name})
 	if apierrors.IsNotFound(err) {
 		if n.k.opts.NoRegister {
@@ -240,6 +244,8 @@ func (n *node) tryUpdate(ctx context.Context) error {
 		}
 		if have, err = n.nodes.Create(ctx, n.initial(ctx)); apierrors.IsAlreadyExists(err) {
 			have, err = n.nodes.Get(ctx, types.NamespacedName{Name: name})
+		} else if err == nil {
+			n.start.registered(&n.k.metrics.nodeMetrics, n.k.opts.Host.Started(), n.k.began)
 		}
 		if err == nil {
 			n.k.recorder.About(n.about(), nil, events.Normal, "Starting", "Starting kubelet.")
@@ -276,6 +282,9 @@ func (n *node) tryUpdate(ctx context.Context) error {
 	updated, err := n.nodes.UpdateStatus(ctx, next)
 	if err != nil {
 		return err
+	}
+	if ready {
+		n.start.ready(&n.k.metrics.nodeMetrics, n.k.opts.Host.Started())
 	}
 	n.announce(&have.Status, &st)
 	n.mu.Lock()

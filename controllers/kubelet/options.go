@@ -17,6 +17,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/keelson-dev/keelson/apimachinery/api/authenticationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/authorizationv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -168,6 +170,9 @@ type Options struct {
 	// ClientCertificate manages the certificate of the connection to the API server, for the metrics about
 	// it; nil means that there is none.
 	ClientCertificate *certificate.Manager
+	// Metrics is the registry that is served at /metrics, to which the program may add metrics of its own;
+	// nil means a new one. No two kubelets may have the same.
+	Metrics *prometheus.Registry
 	// HealthzListener and ReadOnlyListener accept connections to the servers of [Kubelet.Healthz] and
 	// [Kubelet.ReadOnly], in plain HTTP without authentication; nil disables them.
 	HealthzListener, ReadOnlyListener net.Listener

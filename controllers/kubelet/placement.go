@@ -84,7 +84,7 @@ type placer struct {
 	policy PlacementPolicy
 	poked  chan struct{} // capacity 1; the CPUs of containers have changed
 
-	counts placementCounts
+	counts *placementCounts
 }
 
 // newPlacer returns the placer of the machine; nil if the policy gives nothing.
@@ -117,7 +117,7 @@ func newPlacer(k *Kubelet) (*placer, error) {
 	if p.Manager, err = placement.New(machine, o); err != nil {
 		return nil, fmt.Errorf("kubelet: %w", err)
 	}
-	p.counts = newPlacementCounts(p, k.metrics)
+	p.counts = k.metrics.placements
 	return p, nil
 }
 
@@ -260,6 +260,23 @@ func (p *placer) pinnedPod(uid types.UID) bool {
 	return false
 }
 
+// Why a pod with CPUs or memory of its own cannot have other amounts.
+const (
+	fixedCPUs   = `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"`
+	fixedMemory = `Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"`
+)
+
+// fixedDetail is how metrics call one of these; empty for others.
+func fixedDetail(why string) string {
+	switch why {
+	case fixedCPUs:
+		return "guaranteed_pod_cpu_manager_static_policy"
+	case fixedMemory:
+		return "guaranteed_pod_memory_manager_static_policy"
+	}
+	return ""
+}
+
 // fixed says why the resources of a pod cannot be changed while it runs; empty if they can.
 func (p *placer) fixed(pod *corev1.Pod, given *allocation) string {
 	if p == nil || corev1.QOSClass(pod) != corev1.PodQOSGuaranteed {
@@ -273,9 +290,9 @@ func (p *placer) fixed(pod *corev1.Pod, given *allocation) string {
 		for name := range differing(&has, &c.Resources) {
 			switch {
 			case name == corev1.ResourceCPU && p.policy.StaticCPUs:
-				return `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"`
+				return fixedCPUs
 			case name == corev1.ResourceMemory && p.policy.StaticMemory:
-				return `Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"`
+				return fixedMemory
 			}
 		}
 	}

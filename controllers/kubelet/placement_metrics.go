@@ -21,28 +21,18 @@ type placementCounts struct {
 	duration             prometheus.Histogram
 }
 
-// newPlacementCounts registers the metrics of a placer.
-func newPlacementCounts(p *placer, m *metrics) placementCounts {
-	var n placementCounts
-	counter := func(name, help string) prometheus.Counter {
-		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "kubelet_" + name, Help: help})
-		m.registry.MustRegister(c)
-		return c
+func newPlacementCounts(r registrar) *placementCounts {
+	return &placementCounts{
+		cpus:         r.counter("kubelet_cpu_manager_pinning_requests_total", "Containers for which CPUs of their own were sought."),
+		cpuErrors:    r.counter("kubelet_cpu_manager_pinning_errors_total", "Containers that got no CPUs of their own."),
+		memory:       r.counter("kubelet_memory_manager_pinning_requests_total", "Containers for which memory of NUMA nodes was sought."),
+		memoryErrors: r.counter("kubelet_memory_manager_pinning_errors_total", "Containers that got no memory of NUMA nodes."),
+		admissions:   r.counter("kubelet_topology_manager_admission_requests_total", "Pods whose resources were to be of one set of NUMA nodes."),
+		refusals:     r.counter("kubelet_topology_manager_admission_errors_total", "Pods refused because their resources are not of one set of NUMA nodes."),
+		duration:     r.histogram("kubelet_topology_manager_admission_duration_ms", "Milliseconds that the placement of a pod took.", prometheus.ExponentialBuckets(.05, 2, 15)),
+		aligned:      r.counters("kubelet_container_aligned_compute_resources_count", "Allocations within one boundary, by scope.", "scope", "boundary"),
+		unaligned:    r.counters("kubelet_container_aligned_compute_resources_failure_count", "Allocations that could not be kept within one boundary, by scope.", "scope", "boundary"),
 	}
-	n.cpus = counter("cpu_manager_pinning_requests_total", "Containers for which CPUs of their own were sought.")
-	n.cpuErrors = counter("cpu_manager_pinning_errors_total", "Containers that got no CPUs of their own.")
-	n.memory = counter("memory_manager_pinning_requests_total", "Containers for which memory of NUMA nodes was sought.")
-	n.memoryErrors = counter("memory_manager_pinning_errors_total", "Containers that got no memory of NUMA nodes.")
-	n.admissions = counter("topology_manager_admission_requests_total", "Pods whose resources were to be of one set of NUMA nodes.")
-	n.refusals = counter("topology_manager_admission_errors_total", "Pods refused because their resources are not of one set of NUMA nodes.")
-	n.duration = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kubelet_topology_manager_admission_duration_ms", Help: "Milliseconds that the placement of a pod took.",
-		Buckets: prometheus.ExponentialBuckets(.05, 2, 15)})
-	n.aligned = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kubelet_container_aligned_compute_resources_count",
-		Help: "Allocations within one boundary, by scope."}, []string{"scope", "boundary"})
-	n.unaligned = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kubelet_container_aligned_compute_resources_failure_count",
-		Help: "Allocations that could not be kept within one boundary, by scope."}, []string{"scope", "boundary"})
-	m.registry.MustRegister(n.duration, n.aligned, n.unaligned, placements{p})
-	return n
 }
 
 // placed counts the placement of a pod.
@@ -95,8 +85,8 @@ func (n *placementCounts) cores(policy *PlacementPolicy, err error) {
 	}
 }
 
-// placements shows who has the CPUs at the moment.
-type placements struct{ p *placer }
+// placements shows who has the CPUs at the moment. All is 0 if no container has some for itself.
+type placements struct{ k *Kubelet }
 
 var (
 	sharedPool = prometheus.NewDesc("kubelet_cpu_manager_shared_pool_size_millicores", "CPU time of the CPUs that no container has for itself, in thousandths.", nil, nil)
@@ -113,14 +103,14 @@ func (placements) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c placements) Collect(ch chan<- prometheus.Metric) {
-	if !c.p.policy.StaticCPUs {
-		return
-	}
-	all := 0
-	for node, n := range c.p.Used() {
-		all += n
-		ch <- prometheus.MustNewConstMetric(perNUMA, prometheus.GaugeValue, float64(n), strconv.Itoa(node))
+	all, shared := 0, 0
+	if p := c.k.placer; p != nil && p.policy.StaticCPUs {
+		shared = 1000 * len(p.Spare())
+		for node, n := range p.Used() {
+			all += n
+			ch <- prometheus.MustNewConstMetric(perNUMA, prometheus.GaugeValue, float64(n), strconv.Itoa(node))
+		}
 	}
 	ch <- prometheus.MustNewConstMetric(ownCPUs, prometheus.GaugeValue, float64(all))
-	ch <- prometheus.MustNewConstMetric(sharedPool, prometheus.GaugeValue, float64(1000*len(c.p.Spare())))
+	ch <- prometheus.MustNewConstMetric(sharedPool, prometheus.GaugeValue, float64(shared))
 }

@@ -116,6 +116,7 @@ func TestCPUsOfTheirOwn(t *testing.T) {
 		require.Contains(t, r.metrics(), "kubelet_cpu_manager_shared_pool_size_millicores 5000\n")
 		require.Contains(t, r.metrics(), `kubelet_cpu_manager_allocation_per_numa{numa_node="0"} 2`)
 		list := r.podResources(s)
+		r.shows(`kubelet_pod_resources_endpoint_requests_total{server_api_version="v1"} 1`, `kubelet_pod_resources_endpoint_requests_list{server_api_version="v1"} 1`)
 		require.Equal(t, []int64{1, 5}, list["own/a"].CPUs)
 		require.Empty(t, list["own/b"].CPUs)
 
@@ -136,6 +137,7 @@ func TestCPUsOfTheirOwn(t *testing.T) {
 		require.NotNil(t, c)
 		require.Equal(t, "Infeasible", c.Reason)
 		require.Equal(t, `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"`, c.Message)
+		r.shows(`kubelet_pod_infeasible_resizes_total{reason_detail="guaranteed_pod_cpu_manager_static_policy"} 1`, `kubelet_pod_pending_resizes{reason="infeasible"} 1`)
 
 		// The runtime fails for a while; then the others get the CPUs that are free again.
 		failing.Store(true)

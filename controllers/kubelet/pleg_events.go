@@ -58,6 +58,7 @@ func (f *eventFlow) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		f.metrics.streamErrors.Inc()
 		again := eventsAgain
 		if status.Code(err) == codes.Unimplemented {
 			again = eventsLater // it may be updated
@@ -83,6 +84,7 @@ func (f *eventFlow) follow(ctx context.Context) error {
 	if _, err := stream.Header(); err != nil { // what answers so has subscribed this stream
 		return err
 	}
+	f.metrics.streams.Inc()
 	for first := true; ; first = false {
 		if first {
 			f.set(true)
@@ -91,6 +93,7 @@ func (f *eventFlow) follow(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		f.metrics.eventAge.Observe(time.Since(time.Unix(0, e.CreatedAt)).Seconds())
 		f.take(ctx, e)
 	}
 }

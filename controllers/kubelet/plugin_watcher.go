@@ -106,7 +106,12 @@ func (w *pluginWatcher) look(ctx context.Context) {
 		}
 		one, cancel := context.WithCancel(ctx)
 		w.known[path] = &socket{info: info, cancel: cancel}
-		w.working.Go(func() { w.follow(ctx, one, path) })
+		w.working.Go(func() {
+			sockets := w.k.metrics.sockets
+			sockets.add(sockets.paths, path, 1)
+			defer sockets.add(sockets.paths, path, -1)
+			w.follow(ctx, one, path)
+		})
 	}
 	for path, old := range w.known {
 		if !there[path] {
@@ -121,6 +126,9 @@ func (w *pluginWatcher) follow(ctx, here context.Context, path string) {
 	for n := 1; here.Err() == nil; n++ {
 		serve, err := w.register(here, path)
 		if err == nil {
+			sockets := w.k.metrics.sockets
+			sockets.add(sockets.registered, path, 1)
+			defer sockets.add(sockets.registered, path, -1)
 			serve(ctx, here)
 			return
 		}

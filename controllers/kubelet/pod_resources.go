@@ -29,8 +29,9 @@ func (p resourceServer) serve(ctx context.Context) error {
 			return err
 		}
 	}
+	count := p.k.metrics.countResources
 	return servePlugins(ctx, l, "v1.PodResourcesLister", []grpc.MethodDesc{
-		pluginapi.Method("List", p.list), pluginapi.Method("Get", p.get), pluginapi.Method("GetAllocatableResources", p.allocatable),
+		count(pluginapi.Method("List", p.list)), count(pluginapi.Method("Get", p.get)), count(pluginapi.Method("GetAllocatableResources", p.allocatable)),
 	})
 }
 
@@ -81,8 +82,7 @@ func (p resourceServer) of(pod *corev1.Pod) *pluginapi.PodResources {
 	out := &pluginapi.PodResources{Name: pod.Name, Namespace: pod.Namespace}
 	grants := p.k.ledger.grants(pod.UID)
 	for c := range containersOf(pod) {
-		main := slices.ContainsFunc(pod.Spec.Containers, func(m corev1.Container) bool { return m.Name == c.Name })
-		if !main && !isSidecar(c) {
+		if !isMain(pod, c.Name) && !isSidecar(c) {
 			continue
 		}
 		one := pluginapi.ContainerResources{Name: c.Name}

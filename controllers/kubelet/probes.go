@@ -159,6 +159,7 @@ func (p *probes) forget(v *view) {
 		delete(p.results, c.id)
 	}
 	p.k.metrics.probed.DeletePartialMatch(prometheus.Labels{"pod_uid": string(v.uid)})
+	p.k.metrics.probeTook.DeletePartialMatch(prometheus.Labels{"namespace": v.namespace, "pod": v.name})
 }
 
 // end ends the probes of a pod whose containers have stopped.
@@ -195,6 +196,9 @@ type prober struct {
 	ip    string
 
 	passes, failures int
+	// found counts the outcomes, and took their durations; nil before the first.
+	found [outcomes]prometheus.Counter
+	took  prometheus.Observer
 }
 
 func (w *prober) loop(ctx context.Context) {
@@ -218,11 +222,12 @@ func (w *prober) loop(ctx context.Context) {
 // once runs the probe and takes note of the result. It reports true when there is nothing more to find out.
 func (w *prober) once(ctx context.Context) bool {
 	timeout := time.Duration(max(w.probe.TimeoutSeconds, 1)) * time.Second
+	began := time.Now()
 	found, text := w.p.k.probe(ctx, w.pod, w.spec, w.run, w.ip, &w.probe.ProbeHandler, timeout)
 	if ctx.Err() != nil {
 		return true
 	}
-	w.p.k.metrics.probed.WithLabelValues(kindName[w.key.kind], found.String(), w.spec.Name, w.pod.Name, w.pod.Namespace, string(w.pod.UID)).Inc()
+	w.count(found, time.Since(began))
 	switch found {
 	case unknown:
 		// It counts neither way: what was found out last stands.
@@ -245,6 +250,22 @@ func (w *prober) once(ctx context.Context) bool {
 		}
 	}
 	return w.p.note(w.key, found == passed)
+}
+
+// count counts an outcome.
+func (w *prober) count(found outcome, took time.Duration) {
+	m, kind := w.p.k.metrics, kindName[w.key.kind]
+	if w.found[found] == nil {
+		w.found[found] = m.probed.WithLabelValues(kind, found.String(), w.spec.Name, w.pod.Name, w.pod.Namespace, string(w.pod.UID))
+	}
+	w.found[found].Inc()
+	if found == failed {
+		return // how long a probe takes that fails says nothing
+	}
+	if w.took == nil {
+		w.took = m.probeTook.WithLabelValues(kind, w.spec.Name, w.pod.Name, w.pod.Namespace)
+	}
+	w.took.Observe(took.Seconds())
 }
 
 // kindName is how events and metrics name a kind of probe.

@@ -320,6 +320,7 @@ func (n *realNode) testSwap() {
 	n.apply(manifest("theirs"))
 	ready("theirs")
 	theirs := n.runs("theirs")
+	families := n.families()
 	require.Equal(n.t, n.layout("theirs"), n.layout("ours"))
 
 	stop()
@@ -337,6 +338,10 @@ func (n *realNode) testSwap() {
 	require.Equal(n.t, ours+theirs, n.runs("ours", "fixed-node1", "theirs"))
 	stop()
 	n.stop = n.startKubelet(false)
+	n.apply(manifest("measured"))
+	ready("measured")
+	n.requireFamilies("measured", families)
+	n.kubectl("delete", "pod", "measured")
 	require.NoError(n.t, os.Remove(filepath.Join(n.static, "fixed.yaml")))
 	n.until("the static pod is gone", is(""), "get", "pod", "fixed-node1", "--ignore-not-found", "-o", "name")
 	uid := n.kubectl("get", "pod", "theirs", "-o", "jsonpath={.metadata.uid}")

@@ -27,17 +27,22 @@ type resizing struct {
 }
 
 // resize gives a pod that was let in the resources of its spec, if there is room, and returns the pod with
-// those that it has. pending says why it has others.
-func (l *ledger) resize(pod *corev1.Pod) (given *corev1.Pod, pending *corev1.PodCondition, accepted bool) {
+// those that it has. pending says why it has others. accepted is why it has just got them: empty if it has
+// not, retryUpdated if it did not wait for them.
+func (l *ledger) resize(pod *corev1.Pod) (given *corev1.Pod, pending *corev1.PodCondition, accepted string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := l.in[pod.UID]
 	if t == nil {
-		return pod, nil, false
+		return pod, nil, ""
+	}
+	accepted = retryUpdated
+	if trigger, waited := l.waiting[pod.UID]; waited {
+		accepted = trigger
 	}
 	delete(l.waiting, pod.UID)
 	if t.meets(pod) {
-		return pod, nil, false
+		return pod, nil, ""
 	}
 	if !l.open { // not all pods are counted yet; what was said of it stands
 		for i := range pod.Status.Conditions {
@@ -45,7 +50,7 @@ func (l *ledger) resize(pod *corev1.Pod) (given *corev1.Pod, pending *corev1.Pod
 				pending = c
 			}
 		}
-		return t.apply(pod), pending, false
+		return t.apply(pod), pending, ""
 	}
 	why := l.unresizable(pod, t)
 	if why == nil {
@@ -55,15 +60,15 @@ func (l *ledger) resize(pod *corev1.Pod) (given *corev1.Pod, pending *corev1.Pod
 			why = &corev1.PodCondition{Reason: string(corev1.PodResizeStatusDeferred), Message: "keep the allocation: " + err.Error()}
 		} else {
 			*t = next
-			l.wakeWaiting()
-			return pod, nil, true
+			l.wakeWaiting(retryResized)
+			return pod, nil, accepted
 		}
 	}
 	why.Type = corev1.PodResizePending
 	if why.Reason == string(corev1.PodResizeStatusDeferred) {
-		l.waiting[pod.UID] = true
+		l.waiting[pod.UID] = retryPeriodic
 	}
-	return t.apply(pod), why, false
+	return t.apply(pod), why, ""
 }
 
 // unresizable says why a pod cannot have the resources of its spec, now or ever; nil if it can. The lock is
@@ -159,7 +164,7 @@ func needsRestart(c *corev1.Container, has *corev1.ResourceRequirements) bool {
 // actuate gives running containers the resources that the ledger has given them, but those that must be
 // started again for it. The pod's group is widened before, because no group may have more than its parent,
 // and narrowed after.
-func (w *worker) actuate(ctx context.Context, pod *corev1.Pod, v *view) error {
+func (w *worker) actuate(ctx context.Context, pod *corev1.Pod, v *view) (err error) {
 	changes := w.unactuated(pod, v)
 	before := rebuilt(pod, nil)
 	for c, has := range changes {
@@ -171,6 +176,12 @@ func (w *worker) actuate(ctx context.Context, pod *corev1.Pod, v *view) error {
 	if len(changes) == 0 && !w.regroup {
 		return nil
 	}
+	began := time.Now()
+	defer func() {
+		if ctx.Err() == nil {
+			w.k.metrics.took(began, err)
+		}
+	}()
 	for c, has := range changes {
 		if err := w.belowUse(ctx, c, &has); err != nil {
 			return err
@@ -223,11 +234,17 @@ func (w *worker) belowUse(ctx context.Context, c *corev1.Container, has *corev1.
 // has.
 func (w *worker) tryResize(pod *corev1.Pod) *corev1.Pod {
 	given, pending, accepted := w.k.ledger.resize(pod)
-	if accepted {
+	if accepted != "" {
+		if w.resizing.pending != nil && w.resizing.pending.Reason == string(corev1.PodResizeStatusDeferred) {
+			w.k.metrics.accepted.WithLabelValues(accepted).Inc()
+		}
 		w.resizing.begun, w.resizing.failure, w.regroup = pod.Generation, "", true
 		w.k.recorder.Event(pod, events.Normal, "ResizeStarted", resizeMessage("Pod resize started", pod, ""))
 	}
 	if pending != nil && (w.resizing.pending == nil || w.resizing.pending.Message != pending.Message) {
+		if detail := fixedDetail(pending.Message); detail != "" {
+			w.k.metrics.infeasible.WithLabelValues(detail).Inc()
+		}
 		w.k.recorder.Event(pod, events.Warning, "Resize"+pending.Reason, resizeMessage("Pod resize "+pending.Reason, pod, pending.Message))
 	}
 	w.resizing.pending = pending

@@ -104,6 +104,8 @@ func TestResize(t *testing.T) {
 		r.resize("web", requests("2"))
 		r.settled("web", "2", 0)
 		require.Nil(t, r.condition("web", corev1.PodResizePending))
+		r.shows(`kubelet_container_requested_resizes_total{operation="increase",requirement="requests",resource="cpu"} 1`, `kubelet_pod_resize_duration_milliseconds_count{success="true"} 1`,
+			"kubelet_pod_in_progress_resizes 0")
 
 		// More than there is room for waits; more than the node has is refused. Meanwhile it has what it had.
 		r.resize("other", requests("3"))
@@ -112,6 +114,7 @@ func TestResize(t *testing.T) {
 		require.Equal(t, "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000", c.Message)
 		require.Equal(t, r.get("other").Generation, c.ObservedGeneration)
 		r.settled("other", "1", 0)
+		r.shows(`kubelet_pod_pending_resizes{reason="deferred"} 1`)
 		r.stop()
 		r.opts.Reserved = cpuOf("2")
 		r.start()
@@ -143,11 +146,13 @@ func TestResize(t *testing.T) {
 		time.Sleep(time.Second)
 		r.settled("other", "3", 0)
 		require.Nil(t, r.condition("other", corev1.PodResizePending))
+		r.shows(`kubelet_pod_deferred_accepted_resizes_total{retry_trigger="pod_resized"} 1`, `kubelet_container_requested_resizes_total{operation="decrease",requirement="requests",resource="cpu"} 1`)
 		r.resize("web", requests("2"))
 		require.Equal(t, "Deferred", r.condition("web", corev1.PodResizePending).Reason)
 		r.delete("other", 0)
 		time.Sleep(5 * time.Second)
 		r.settled("web", "2", 1)
+		r.shows(`kubelet_pod_deferred_accepted_resizes_total{retry_trigger="pod_terminated"} 1`)
 		r.pod("large", wants("2500m"), "a")
 		time.Sleep(3 * time.Second)
 		require.Equal(t, "OutOfcpu", r.get("large").Status.Reason)

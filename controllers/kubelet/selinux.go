@@ -93,6 +93,7 @@ func (k *Kubelet) mountLabel(s *volume.Spec) (string, error) {
 	case 1:
 		return labels[0], nil
 	}
+	k.metrics.mislabelled.WithLabelValues("RWOP").Inc()
 	return "", fmt.Errorf("multiple SELinux labels found: %s", strings.Join(labels, ","))
 }
 

@@ -1,12 +1,14 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -17,6 +19,10 @@ import (
 // report computes the pod's status and hands it to the writer.
 func (w *worker) report(ctx context.Context, pod *corev1.Pod, v *view) {
 	st := w.statusOf(ctx, pod, v)
+	was := cmp.Or(w.last, &pod.Status).Phase
+	if st.Phase == corev1.PodRunning && (was == "" || was == corev1.PodPending) {
+		w.k.metrics.ran.Observe(time.Since(w.arrived).Seconds())
+	}
 	w.last = &st
 	w.mu.Lock()
 	w.seen = &st

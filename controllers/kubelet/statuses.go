@@ -37,8 +37,10 @@ type wantedStatus struct {
 	key    types.NamespacedName
 	static bool
 	status corev1.PodStatus
-	// version counts changes; written is the one the server has.
+	// version counts changes; written is the one the server has. changed is when the first of those was made
+	// that it does not have.
 	version, written int
+	changed          time.Time
 	failures         int
 	// answer is the version of the object that the latest write made, empty before. repaired is when a change
 	// by others was last put back.
@@ -67,6 +69,14 @@ func (s *statuses) set(pod *corev1.Pod, static bool, st corev1.PodStatus) {
 			return
 		}
 		// Another writer changed it, or this event is of an older write of ours; the write compares again.
+	}
+	if w.version == 0 {
+		s.k.metrics.ended(&pod.Status, &st)
+	} else {
+		s.k.metrics.ended(&w.status, &st)
+	}
+	if w.version == w.written {
+		w.changed = time.Now()
 	}
 	w.status = st
 	w.version++
@@ -263,8 +273,13 @@ func (s *statuses) write(ctx context.Context, uid types.UID) error {
 			return err
 		}
 		answer = now.ResourceVersion
+		s.k.starts.wrote(now)
 	}
 	s.mu.Lock()
+	if w.written < version {
+		s.k.metrics.statusWritten.Observe(time.Since(w.changed).Truncate(time.Millisecond).Seconds())
+		w.changed = time.Now() // of what has been changed meanwhile, if it has
+	}
 	w.failures = 0
 	w.answer = answer
 	w.written = max(w.written, version)

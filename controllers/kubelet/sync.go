@@ -27,6 +27,7 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (after time
 	w.seeReset(pod, v)
 	w.report(ctx, pod, v)
 
+	w.k.starts.initEnded(pod, v)
 	w.touched = true
 	before := v
 	v, unsettled := w.settle(ctx, pod, v)
@@ -160,6 +161,7 @@ func (w *worker) startAll(ctx context.Context, pod *corev1.Pod, list []*corev1.C
 			changed, started = true, true
 			delete(w.waiting, start.Name)
 		case errors.As(err, &wait):
+			w.k.metrics.startErrors.WithLabelValues(containerType(pod, start.Name), wait.reason).Inc()
 			w.waiting[start.Name] = corev1.ContainerStateWaiting{Reason: wait.reason, Message: wait.message}
 			changed = true
 			next.in(cmp.Or(delayOf(err), retryAfter*5))
@@ -194,6 +196,7 @@ func (w *worker) enter(ctx context.Context, pod *corev1.Pod, v *view, next *soon
 			return pod, false
 		}
 		if why != nil {
+			w.k.metrics.reject(why.reason)
 			w.ended = why
 			w.k.recorder.Event(pod, events.Warning, why.reason, why.message)
 			*next = soonest{}
@@ -202,6 +205,7 @@ func (w *worker) enter(ctx context.Context, pod *corev1.Pod, v *view, next *soon
 		if !decided {
 			return pod, false // the opening of the ledger wakes this worker
 		}
+		w.k.metrics.containersPerPod.Observe(float64(len(pod.Spec.Containers)))
 	}
 	return w.tryResize(pod), true
 }
@@ -539,6 +543,7 @@ func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*san
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		w.k.metrics.startsFailed.Inc()
 		err = fmt.Errorf("Failed to create pod sandbox: %w", err) // the wording of an event
 		w.k.recorder.Event(pod, events.Warning, "FailedCreatePodSandBox", err.Error())
 		return nil, err
@@ -546,6 +551,7 @@ func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*san
 	if err := w.k.networkReady(ctx, pod); err != nil {
 		return nil, err
 	}
+	w.k.metrics.started.Inc()
 	handler, err := w.k.handlers.of(ctx, pod)
 	if err != nil {
 		return failed(err)
@@ -568,9 +574,6 @@ func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*san
 	if err != nil {
 		return failed(errors.New(status.Convert(err).Message()))
 	}
-	if attempt == 0 {
-		w.k.metrics.started.Inc()
-	}
 	return &sandbox{id: made.PodSandboxId, attempt: attempt, ready: true}, nil
 }
 
@@ -590,6 +593,8 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 			return left, nil
 		}
 	}
+	sort := containerType(pod, c.Name)
+	w.k.metrics.startedContainers.WithLabelValues(sort).Inc()
 	boxConfig, err := w.sandboxConfig(pod, box.attempt)
 	if err != nil {
 		return 0, err
@@ -641,7 +646,9 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 		return 0, w.startFailed(c, about, "RunContainerError", err)
 	}
 	w.k.recorder.About(about, nil, events.Normal, "Started", "Container started")
-	w.k.metrics.startedContainers.WithLabelValues(containerType(pod, c.Name)).Inc()
+	if sort == initContainer && !isSidecar(c) {
+		w.k.starts.initStarted(w.uid)
+	}
 	w.k.linkLog(pod, c, made.ContainerId, filepath.Join(boxConfig.LogDirectory, config.LogPath))
 	return 0, w.postStart(ctx, pod, c, made.ContainerId)
 }
@@ -710,8 +717,6 @@ func hasRun(st *corev1.ContainerStatus) bool {
 // the worker until then: what the failure left in the runtime does.
 func (w *worker) startFailed(c *corev1.Container, about corev1.ObjectReference, reason string, err error) error {
 	const pause = 5 * retryAfter
-	pod, _ := w.desired()
-	w.k.metrics.startErrors.WithLabelValues(containerType(pod, c.Name), reason).Inc()
 	text := status.Convert(err).Message()
 	w.k.recorder.About(about, nil, events.Warning, "Failed", "Error: "+text)
 	w.notBefore[c.Name] = time.Now().Add(pause)

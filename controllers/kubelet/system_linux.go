@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -108,6 +109,19 @@ func (machine) PIDs() (most, running uint64) {
 		running = number(all)
 	}
 	return most, running
+}
+
+// Started implements Host.
+func (machine) Started() time.Time {
+	b, _ := os.ReadFile("/proc/stat")
+	for line := range strings.Lines(string(b)) {
+		if text, ok := strings.CutPrefix(line, "btime "); ok {
+			if n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil {
+				return time.Unix(n, 0)
+			}
+		}
+	}
+	return time.Time{}
 }
 
 // userHZ is the number of clock ticks per second in /proc, the same on all architectures that Go supports.

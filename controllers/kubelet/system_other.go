@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	goruntime "runtime"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 )
@@ -28,6 +29,9 @@ func (machine) PIDs() (most, running uint64) { return 0, 0 }
 
 // CPU implements Host.
 func (machine) CPU() uint64 { return 0 }
+
+// Started implements Host.
+func (machine) Started() time.Time { return time.Time{} }
 
 // WatchDir implements Host.
 func (machine) WatchDir(context.Context, string, func()) error { return errors.ErrUnsupported }

@@ -383,12 +383,14 @@ type orphanage struct {
 
 	mu      sync.Mutex
 	busy    map[types.UID]bool // those that wait or are being removed
+	known   map[types.UID]bool // those that were found, until they are gone; true if the runtime had them
+	failed  map[types.UID]bool // those whose latest removal has failed
 	waiting []types.UID
 	workers int
 }
 
 func newOrphanage(k *Kubelet) *orphanage {
-	return &orphanage{k: k, busy: map[types.UID]bool{}}
+	return &orphanage{k: k, busy: map[types.UID]bool{}, known: map[types.UID]bool{}, failed: map[types.UID]bool{}}
 }
 
 // take begins with the removal of a pod unless it is under way, and does not wait for its end.
@@ -409,13 +411,19 @@ func (o *orphanage) take(ctx context.Context, uid types.UID) {
 // work removes one pod after the other, until none waits.
 func (o *orphanage) work(ctx context.Context) {
 	for uid := range o.next {
+		var err error
 		if ctx.Err() == nil && !o.k.wanted(uid) { // it may have waited for long
-			if err := o.k.removeOrphan(ctx, uid); err != nil && ctx.Err() == nil {
+			err = o.k.removeOrphan(ctx, uid)
+			if err != nil && ctx.Err() == nil {
 				o.k.log.Warn("stop orphaned pod failed", "uid", uid, "err", err)
 			}
 		}
 		o.mu.Lock()
 		delete(o.busy, uid)
+		delete(o.failed, uid)
+		if err != nil {
+			o.failed[uid] = true
+		}
 		o.mu.Unlock()
 	}
 }
@@ -438,18 +446,55 @@ func (o *orphanage) next(yield func(types.UID) bool) {
 	}
 }
 
-// removeOrphans lets o remove what belongs to no pod of the node.
-func (k *Kubelet) removeOrphans(ctx context.Context, o *orphanage) {
+// running returns how many pods without an object the runtime has that are being removed.
+func (o *orphanage) running() (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for uid := range o.busy {
+		if o.known[uid] {
+			n++
+		}
+	}
+	return n
+}
+
+// found takes up the pods without an object of one sweep, and counts those that are new and that the runtime
+// has.
+func (o *orphanage) found(uids map[types.UID]bool) {
+	held := o.k.pleg.held()
+	folders, failed := 0, 0
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	maps.DeleteFunc(o.known, func(uid types.UID, _ bool) bool { return !uids[uid] })
+	maps.DeleteFunc(o.failed, func(uid types.UID, _ bool) bool { return !uids[uid] })
+	for uid := range uids {
+		if held[uid] && !o.known[uid] {
+			o.k.metrics.orphaned.Inc()
+		}
+		o.known[uid] = o.known[uid] || held[uid]
+		if _, err := os.Stat(o.k.podDir(uid)); err == nil {
+			folders++
+			if o.failed[uid] {
+				failed++
+			}
+		}
+	}
+	o.k.metrics.leftover.Set(float64(folders))
+	o.k.metrics.leftoverErrors.Set(float64(failed))
+}
+
+// removeOrphans removes what belongs to no pod of the node. It does not wait for that.
+func (k *Kubelet) removeOrphans(ctx context.Context) {
 	orphans := k.left()
 	k.mu.Lock()
 	for uid := range k.workers {
 		delete(orphans, uid)
 	}
 	k.mu.Unlock()
+	maps.DeleteFunc(orphans, func(uid types.UID, _ bool) bool { return k.wanted(uid) })
+	k.orphans.found(orphans)
 	for _, uid := range slices.Sorted(maps.Keys(orphans)) {
-		if !k.wanted(uid) {
-			o.take(ctx, uid)
-		}
+		k.orphans.take(ctx, uid)
 	}
 }
 

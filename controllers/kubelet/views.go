@@ -14,7 +14,8 @@ import (
 // views keeps what was last found of each pod in the runtime, by lists, events and those who have changed
 // something and looked. Safe for concurrent use.
 type views struct {
-	rt *runtime
+	rt      *runtime
+	metrics *metrics
 
 	mu    sync.Mutex
 	looks uint64
@@ -33,7 +34,9 @@ type look struct {
 	at     time.Time
 }
 
-func newViews(rt *runtime) *views { return &views{rt: rt, seen: map[types.UID]seenView{}} }
+func newViews(rt *runtime, m *metrics) *views {
+	return &views{rt: rt, metrics: m, seen: map[types.UID]seenView{}}
+}
 
 // begin begins a look.
 func (v *views) begin() look {
@@ -53,6 +56,7 @@ func (v *views) get(uid types.UID) *view {
 // now looks at a pod now.
 func (v *views) now(ctx context.Context, uid types.UID) (*view, error) {
 	l := v.begin()
+	defer func() { v.metrics.looked.Observe(time.Since(l.at).Seconds()) }()
 	f, err := v.rt.find(ctx, uid)
 	if err != nil {
 		return nil, err

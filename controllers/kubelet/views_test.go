@@ -110,6 +110,10 @@ func TestEvents(t *testing.T) {
 		r.rt.SetAway(false)
 		time.Sleep(10 * time.Second)
 		require.True(t, ended("other"))
+		require.NotContains(t, r.metrics(), "kubelet_evented_pleg_connection_success_count 0\n")
+		require.NotContains(t, r.metrics(), "kubelet_evented_pleg_connection_error_count 0\n")
+		require.NotContains(t, r.metrics(), "kubelet_evented_pleg_connection_latency_seconds_count 0\n")
+		require.NotContains(t, r.metrics(), "kubelet_pleg_pod_relist_duration_seconds_count 0\n")
 
 		// Restarts come at once too, and nothing is started twice.
 		for _, name := range []string{"web", "other"} {
@@ -125,6 +129,8 @@ func TestEvents(t *testing.T) {
 	bubble(t, func(r *rig) { r.opts.ContainerEvents = true }, func(r *rig) { // the runtime has none
 		r.pod("web", nil, "a")
 		time.Sleep(3 * time.Second)
+		// A stream was opened, and ended with an error.
+		r.shows("kubelet_evented_pleg_connection_success_count 1", "kubelet_evented_pleg_connection_error_count 1")
 		r.rt.Kill("web", "a", 1)
 		time.Sleep(3 * time.Second)
 		require.EqualValues(t, 1, r.restarts("web"))

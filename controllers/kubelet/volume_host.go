@@ -25,7 +25,8 @@ import (
 
 // volumeHost connects the manager of volumes and the CSI drivers to the kubelet.
 type volumeHost struct {
-	k           *Kubelet
+	k *Kubelet
+	*volumeMetrics
 	drivers     *csi.Drivers
 	plugins     map[string]volume.Plugin
 	claims      *client.Client[*corev1.PersistentVolumeClaim]
@@ -43,13 +44,14 @@ var (
 // newVolumes returns the manager of the volumes that need a driver or a mount, and the drivers.
 func newVolumes(k *Kubelet) (*volume.Manager, *csi.Drivers) {
 	conn := k.m.Conn()
-	h := &volumeHost{k: k, drivers: csi.NewDrivers(k.opts.Plugins.dialer()), claims: client.For[*corev1.PersistentVolumeClaim](conn), volumes: client.For[*corev1.PersistentVolume](conn),
+	h := &volumeHost{k: k, volumeMetrics: &k.metrics.volumeMetrics, drivers: csi.NewDrivers(k.opts.Plugins.dialer(), k.metrics.driverTook), claims: client.For[*corev1.PersistentVolumeClaim](conn), volumes: client.For[*corev1.PersistentVolume](conn),
 		attachments: client.For[*storagev1.VolumeAttachment](conn), objects: client.For[*storagev1.CSIDriver](conn), secrets: client.For[*corev1.Secret](conn)}
 	paths := volume.Paths{Root: k.opts.RootDir, Node: k.opts.NodeName}
+	part := mountPlugin{mounts: k.mounts, paths: paths, metrics: k.metrics}
 	h.plugins = map[string]volume.Plugin{
 		csi.Kind: &csi.Plugin{Drivers: h.drivers, Host: h, Paths: paths},
-		kindNFS:  &nfsPlugin{mountPlugin{mounts: k.mounts, paths: paths}}, kindLocal: &localPlugin{mountPlugin{mounts: k.mounts, paths: paths}},
-		kindHostPath: &hostPathPlugin{mountPlugin{mounts: k.mounts, paths: paths}},
+		kindNFS:  &nfsPlugin{part}, kindLocal: &localPlugin{part},
+		kindHostPath: &hostPathPlugin{part},
 	}
 	return volume.New(volume.Options{Paths: paths, Host: h, Plugins: h.plugins, Interval: k.opts.SyncInterval, Logger: k.log}), h.drivers
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"time"
 
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/volume"
 )
@@ -19,8 +20,9 @@ const (
 
 // mountPlugin is the part that those kinds share: nothing is attached, staged, refreshed or expanded.
 type mountPlugin struct {
-	mounts mounter
-	paths  volume.Paths
+	mounts  mounter
+	paths   volume.Paths
+	metrics *metrics
 }
 
 func (*mountPlugin) record(kind string, s *volume.Spec) (volume.Record, error) {
@@ -133,7 +135,7 @@ func (p *localPlugin) SetUp(ctx context.Context, s *volume.Spec, r *volume.Recor
 	if s.ReadOnly {
 		return nil
 	}
-	return volume.SetGroup(ctx, p.paths.Target(r), s.Pod)
+	return volume.SetGroup(ctx, p.paths.Target(r), s.Pod, func(began time.Time, err error) { p.metrics.Done(r, volume.GroupOperation, began, err) })
 }
 
 // Relabels implements volume.Plugin.

@@ -15,6 +15,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/volume"
 )
 
 // The kinds of volumes, as their folders name them.
@@ -44,6 +45,9 @@ func (w *worker) setUpVolumes(ctx context.Context, pod *corev1.Pod) (ready bool,
 	if theirs != nil {
 		w.k.volumes.Want(pod, theirs)
 	}
+	if w.mounting.IsZero() {
+		w.mounting = time.Now()
+	}
 	ready = true
 	for _, v := range theirs {
 		if _, err := w.k.volumes.State(pod.UID, v.Name); err != nil {
@@ -56,15 +60,23 @@ func (w *worker) setUpVolumes(ctx context.Context, pod *corev1.Pod) (ready bool,
 		if driven(v) {
 			continue
 		}
-		if w.mounted[v.Name] || w.k.hasPayload(pod, v) {
-			w.mounted[v.Name] = true
+		if w.mounted[v.Name] {
 			continue
 		}
-		if _, err := w.k.setUpVolume(ctx, pod, v, false); err != nil {
-			errs = append(errs, setUpError(v, err))
-			continue
+		if !w.k.hasPayload(pod, v) {
+			began := time.Now()
+			_, err := w.k.setUpVolume(ctx, pod, v, false)
+			if ctx.Err() == nil {
+				w.k.metrics.done(pluginOf(v), "volume_mount", began, err)
+			}
+			if err != nil {
+				errs = append(errs, setUpError(v, err))
+				continue
+			}
+			w.k.metrics.done(pluginOf(v), overall, w.mounting, nil)
 		}
 		w.mounted[v.Name] = true
+		w.k.made.add(w.uid, pluginOf(v))
 	}
 	return ready, errors.Join(errs...)
 }
@@ -120,7 +132,7 @@ func (k *Kubelet) setUpVolume(ctx context.Context, pod *corev1.Pod, v *corev1.Vo
 				return renew, err
 			}
 		}
-		if err := ownBy(dir, pod, mode); err != nil {
+		if err := k.ownBy(kindEmptyDir, dir, pod, mode); err != nil {
 			return renew, err
 		}
 		return renew, k.noteMade(pod.UID, v.Name)
@@ -321,7 +333,7 @@ func (k *Kubelet) writePayload(pod *corev1.Pod, kind, name string, files map[str
 			}
 			mode |= fs.ModeSticky
 		}
-		if err := ownBy(dir, pod, mode); err != nil {
+		if err := k.ownBy(kind, dir, pod, mode); err != nil {
 			return err
 		}
 		if err := k.noteMade(pod.UID, "wrapped_"+name); err != nil {
@@ -389,18 +401,22 @@ func (k *Kubelet) inHugePages(pod *corev1.Pod, e *corev1.EmptyDirVolumeSource, d
 	return k.mounts.hugePages(dir, page, size)
 }
 
-// ownBy gives a folder to the pod's group.
-func ownBy(dir string, pod *corev1.Pod, mode fs.FileMode) error {
+// ownBy gives the folder of a volume of a kind to the pod's group, if it has one.
+func (k *Kubelet) ownBy(kind, dir string, pod *corev1.Pod, mode fs.FileMode) error {
 	if err := os.Chmod(dir, mode); err != nil {
 		return err
 	}
-	if sec := pod.Spec.SecurityContext; sec != nil && sec.FSGroup != nil {
-		if err := os.Chown(dir, -1, int(*sec.FSGroup)); err != nil {
-			return err
-		}
-		return os.Chmod(dir, mode|fs.ModeSetgid)
+	group, ok := volume.GroupOf(pod)
+	if !ok {
+		return nil
 	}
-	return nil
+	began := time.Now()
+	err := os.Chown(dir, -1, int(group))
+	if err == nil {
+		err = os.Chmod(dir, mode|fs.ModeSetgid)
+	}
+	k.metrics.done("kubernetes.io/"+kind, volume.GroupOperation, began, err)
+	return err
 }
 
 func checkHostPath(h *corev1.HostPathVolumeSource) error {
@@ -495,16 +511,33 @@ func (w *worker) unmount() error {
 	} else if !gone {
 		return delayed{errVolumes, w.k.opts.SyncInterval} // the last one that goes wakes the worker
 	}
-	if err := w.k.unmountBelow(w.k.podDir(w.uid)); err != nil {
+	began := time.Now()
+	err := w.removeVolumes()
+	for i := range pod.Spec.Volumes {
+		if v := &pod.Spec.Volumes[i]; w.mounted[v.Name] {
+			w.k.metrics.done(pluginOf(v), "volume_unmount", began, err)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	clear(w.mounted)
+	w.k.made.remove(w.uid)
+	w.k.ids.release(w.uid)
+	return nil
+}
+
+// removeVolumes removes the pod's volumes that need no driver.
+func (w *worker) removeVolumes() error {
+	dir := w.k.podDir(w.uid)
+	if err := w.k.unmountBelow(dir); err != nil {
 		return err
 	}
 	for _, folder := range []string{"volumes", subPathFolder} {
-		if err := w.k.mounts.remove(filepath.Join(w.k.podDir(w.uid), folder)); err != nil {
+		if err := w.k.mounts.remove(filepath.Join(dir, folder)); err != nil {
 			return err
 		}
 	}
-	clear(w.mounted)
-	w.k.ids.release(w.uid)
 	return nil
 }
 

@@ -24,6 +24,8 @@ type worker struct {
 	static bool
 	log    *slog.Logger
 	nudge  chan struct{} // capacity 1
+	// arrived is when the kubelet saw the pod first.
+	arrived time.Time
 
 	mu      sync.Mutex
 	pod     *corev1.Pod       // the latest, never changed once here
@@ -57,6 +59,8 @@ type worker struct {
 	started metav1.Time
 	adopted bool
 	mounted map[string]bool // volumes that are set up
+	// mounting is when the volumes were wanted first.
+	mounting time.Time
 	// refresher follows the volumes' content once all are set up; nil before.
 	refresher *refresher
 	// references are those of the pod's generation that objects keeps, -1 if none.
@@ -72,6 +76,8 @@ type worker struct {
 	touched bool
 	// last is the status made last.
 	last *corev1.PodStatus
+	// looked is the pod at the latest step; nil before the first.
+	looked *corev1.Pod
 	// messages of containers, by id, read once.
 	messages map[string]string
 }
@@ -90,7 +96,7 @@ func refusal(reason, message string) *verdict {
 }
 
 func newWorker(k *Kubelet, pod *corev1.Pod, static bool) *worker {
-	return &worker{k: k, uid: pod.UID, static: static, pod: pod, nudge: make(chan struct{}, 1),
+	return &worker{k: k, uid: pod.UID, static: static, pod: pod, arrived: time.Now(), nudge: make(chan struct{}, 1),
 		halted: make(chan struct{}), unmounted: make(chan struct{}), log: k.log.With("namespace", pod.Namespace, "name", pod.Name),
 		waiting: map[string]corev1.ContainerStateWaiting{}, mounted: map[string]bool{}, hooked: map[string]bool{}, messages: map[string]string{},
 		notBefore: map[string]time.Time{}, references: -1, stoppedBoxes: map[string]bool{}}
@@ -107,6 +113,9 @@ func (w *worker) poke() {
 func (w *worker) update(pod *corev1.Pod) {
 	w.mu.Lock()
 	changed := w.pod == pod || matters(w.pod, pod)
+	if w.pod.Generation != pod.Generation {
+		w.k.metrics.resized(w.pod, pod)
+	}
 	w.pod = pod
 	w.interruptIfEnding()
 	w.mu.Unlock()
@@ -257,7 +266,14 @@ func (w *worker) run(ctx context.Context) {
 	defer func() { w.refresher.stop() }()
 	failures := 0
 	for ctx.Err() == nil {
+		began, kind := time.Now(), w.stepKind()
 		after, done, err := w.step(ctx)
+		if took := time.Since(began).Seconds(); ctx.Err() == nil {
+			w.k.metrics.worked[kind]().Observe(took)
+			if done { // the end of a pod may be one step
+				w.k.metrics.worked[stepLast]().Observe(took)
+			}
+		}
 		if done {
 			w.k.retired(w)
 			return
@@ -284,6 +300,23 @@ func (w *worker) run(ctx context.Context) {
 		}
 		timer.Stop()
 	}
+}
+
+// stepKind is why the next step is made.
+func (w *worker) stepKind() stepKind {
+	pod, removed := w.desired()
+	before := w.looked
+	w.looked = pod
+	switch {
+	case !w.stopped && (removed || pod.DeletionTimestamp != nil || w.ended != nil || w.orderedEnd() != nil):
+		return stepKill
+	case before == nil:
+		w.k.metrics.workerStart.Observe(time.Since(w.arrived).Seconds())
+		return stepCreate
+	case before != pod:
+		return stepUpdate
+	}
+	return stepSync
 }
 
 // gatherTime is how long at most a worker waits for further reasons to look at its pod.

@@ -95,4 +95,5 @@ func (quiet) Memory() (total, available uint64)              { return 8 << 30, 4
 func (quiet) Disk(string) (kubelet.Disk, error)              { return kubelet.Disk{}, nil }
 func (quiet) PIDs() (most, running uint64)                   { return 1000, 1 }
 func (quiet) CPU() uint64                                    { return 0 }
+func (quiet) Started() time.Time                             { return time.Time{} }
 func (quiet) WatchDir(context.Context, string, func()) error { return os.ErrInvalid }

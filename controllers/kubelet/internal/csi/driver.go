@@ -24,15 +24,19 @@ const callTimeout = 2 * time.Minute
 
 // Drivers are those that have registered. Its methods may be called from many goroutines.
 type Drivers struct {
-	dial pluginapi.Dialer
+	dial   pluginapi.Dialer
+	called Called
 
 	mu     sync.Mutex
 	byName map[string]*Driver
 }
 
+// Called is called after each call of a driver, with the full name of the method.
+type Called func(driver, method string, took time.Duration, err error)
+
 // NewDrivers returns an empty set, whose drivers are connected to with dial.
-func NewDrivers(dial pluginapi.Dialer) *Drivers {
-	return &Drivers{dial: dial, byName: map[string]*Driver{}}
+func NewDrivers(dial pluginapi.Dialer, called Called) *Drivers {
+	return &Drivers{dial: dial, called: called, byName: map[string]*Driver{}}
 }
 
 // Driver is a connection to a driver.
@@ -57,7 +61,13 @@ func (d *Drivers) Connect(ctx context.Context, name, endpoint string) (*Driver, 
 		return nil, nil, fmt.Errorf("driver name %q is not a DNS subdomain of at most 63 characters", name)
 	}
 	conn, err := grpc.NewClient("passthrough:///"+endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority("localhost"),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return d.dial(ctx, endpoint) }), grpc.WithDisableServiceConfig())
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return d.dial(ctx, endpoint) }), grpc.WithDisableServiceConfig(),
+		grpc.WithUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+			began := time.Now()
+			err := invoke(ctx, method, req, reply, cc, opts...)
+			d.called(name, method, time.Since(began), err)
+			return err
+		}))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -30,6 +30,8 @@ type Host interface {
 	Secret(ctx context.Context, namespace, name string) (map[string]string, error)
 	// Tokens returns the tokens of the pod's account, as JSON.
 	Tokens(ctx context.Context, pod *corev1.Pod, requests []storagev1.TokenRequest) (string, error)
+	// Done is that of volume.Host.
+	Done(r *volume.Record, operation string, began time.Time, err error)
 }
 
 // Plugin makes volumes with drivers. It implements volume.Plugin.
@@ -211,7 +213,7 @@ func (p *Plugin) SetUp(ctx context.Context, s *volume.Spec, r *volume.Record, st
 	if grouped || r.Device || !takesGroup(s, src) {
 		return nil
 	}
-	return volume.SetGroup(ctx, path, s.Pod)
+	return volume.SetGroup(ctx, path, s.Pod, func(began time.Time, err error) { p.Host.Done(r, volume.GroupOperation, began, err) })
 }
 
 // TearDown implements volume.Plugin.

@@ -26,6 +26,7 @@ type entry struct {
 	// interrupt ends what is done to make the volume or to refresh it.
 	interrupt context.CancelFunc
 	mounted   *Mounted
+	name      string // of what makes it, as metrics have it; empty before that is known
 	failure   error
 	stats     *Stats
 
@@ -206,6 +207,7 @@ func (e *entry) step(ctx context.Context) error {
 	}
 	e.complete = true
 	e.made(s)
+	e.m.opts.Host.Done(e.record, "overall_volume_mount", e.since, nil)
 	e.measure(ctx)
 	return nil
 }
@@ -241,6 +243,9 @@ func (e *entry) up(ctx context.Context, s *Spec) error {
 	// record without a mount is a call whose end is unknown.
 	earlier := e.record == nil && e.m.opts.Paths.exists(&r) && e.m.opts.Host.MountPoint(e.m.opts.Paths.Target(&r))
 	e.record = &r
+	e.mu.Lock()
+	e.name = r.Plugin()
+	e.mu.Unlock()
 	if earlier {
 		e.made(s)
 	}
@@ -251,7 +256,10 @@ func (e *entry) up(ctx context.Context, s *Spec) error {
 	}
 	defer done()
 	if attaches {
-		if e.attachment, err = e.m.attachment(ctx, u, &r); err != nil {
+		began := time.Now()
+		e.attachment, err = e.m.attachment(ctx, u, &r)
+		e.done(ctx, "verify_controller_attached_volume", began, err)
+		if err != nil {
 			return err
 		}
 	}
@@ -261,15 +269,37 @@ func (e *entry) up(ctx context.Context, s *Spec) error {
 	if err := e.m.opts.Paths.save(&r); err != nil {
 		return err
 	}
+	began := time.Now()
+	err = e.mount(ctx, s)
+	e.done(ctx, e.mountName(), began, err)
+	return err
+}
+
+// mount makes the volume with its plugin. The turn is held.
+func (e *entry) mount(ctx context.Context, s *Spec) error {
 	if e.staged {
-		if err := e.m.stageFor(ctx, u, e.plugin, s, &r, e.attachment); err != nil {
-			return fmt.Errorf("MountVolume.MountDevice failed for volume %q : %w", r.Name, err)
+		if err := e.m.stageFor(ctx, e.unit, e.plugin, s, e.record, e.attachment); err != nil {
+			return fmt.Errorf("MountVolume.MountDevice failed for volume %q : %w", e.record.Name, err)
 		}
 	}
-	if err := e.grow(ctx, s, &r); err != nil {
+	if err := e.grow(ctx, s, e.record); err != nil {
 		return err
 	}
-	return e.plugin.SetUp(ctx, s, &r, e.staged, e.attachment)
+	return e.plugin.SetUp(ctx, s, e.record, e.staged, e.attachment)
+}
+
+func (e *entry) mountName() string {
+	if e.record.Device {
+		return "map_volume"
+	}
+	return "volume_mount"
+}
+
+// done notes the end of an operation, unless it was given up.
+func (e *entry) done(ctx context.Context, operation string, began time.Time, err error) {
+	if ctx.Err() == nil {
+		e.m.opts.Host.Done(e.record, operation, began, err)
+	}
 }
 
 // care looks after a volume that is made. What fails is reported, and the volume stays as it is.
@@ -281,7 +311,10 @@ func (e *entry) care(ctx context.Context, s *Spec) error {
 	defer done()
 	err = e.grow(ctx, s, e.record)
 	if e.plugin.Refreshes(s) {
-		err = errors.Join(err, e.plugin.SetUp(ctx, s, e.record, e.staged, e.attachment))
+		began := time.Now()
+		failed := e.plugin.SetUp(ctx, s, e.record, e.staged, e.attachment)
+		e.done(ctx, e.mountName(), began, failed)
+		err = errors.Join(err, failed)
 	}
 	e.measure(ctx)
 	if err != nil {
@@ -299,7 +332,11 @@ func (e *entry) grow(ctx context.Context, s *Spec, r *Record) error {
 	if has.IsZero() || has.Cmp(now) >= 0 {
 		return nil
 	}
+	began := time.Now()
 	did, err := e.plugin.Expand(ctx, s, r, e.staged)
+	if did || err != nil {
+		e.done(ctx, "volume_fs_resize", began, err)
+	}
 	if err != nil {
 		e.m.opts.Host.Event(s.Pod, false, "VolumeResizeFailed", fmt.Sprintf("NodeExpandVolume.NodeExpandVolume failed for volume %q : %v", r.Name, err))
 		return nil // at its old size it is as good as before
@@ -316,7 +353,11 @@ func (e *entry) grow(ctx context.Context, s *Spec, r *Record) error {
 
 // measure asks for the use of the volume; a failure leaves what was known.
 func (e *entry) measure(ctx context.Context) {
+	began := time.Now()
 	stats, err := e.plugin.Stats(ctx, e.record, e.staged)
+	if stats != nil || err != nil {
+		e.m.opts.Host.Measured(e.record, began)
+	}
 	if err != nil {
 		e.m.log.Debug("volume stats failed", "volume", e.record.Name, "err", err)
 		return
@@ -340,7 +381,13 @@ func (e *entry) down(ctx context.Context) error {
 	e.mounted = nil
 	e.mu.Unlock()
 	if e.written() {
-		if err := e.plugin.TearDown(ctx, e.record); err != nil {
+		began, operation := time.Now(), "volume_unmount"
+		if e.record.Device {
+			operation = "unmap_volume"
+		}
+		err := e.plugin.TearDown(ctx, e.record)
+		e.done(ctx, operation, began, err)
+		if err != nil {
 			return fmt.Errorf("UnmountVolume.TearDown failed for volume %q : %w", e.record.Name, err)
 		}
 		if err := e.m.opts.Paths.remove(e.record); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
@@ -21,14 +22,20 @@ func GroupOf(pod *corev1.Pod) (group int64, ok bool) {
 	return 0, false
 }
 
+// GroupOperation is the name in metrics of what [SetGroup] does.
+const GroupOperation = "volume_apply_access_control"
+
 // SetGroup gives all files of a volume to the group of a pod, if it has one, which may read and write them.
 // New files get the group of their folder. With the policy OnRootMismatch nothing is done if the volume's own
-// folder is right. Nothing outside the volume is touched, whatever a container does with it meanwhile.
-func SetGroup(ctx context.Context, dir string, pod *corev1.Pod) error {
+// folder is right. Nothing outside the volume is touched, whatever a container does with it meanwhile. If the
+// pod has a group, done is called at the end.
+func SetGroup(ctx context.Context, dir string, pod *corev1.Pod, done func(began time.Time, err error)) (err error) {
 	group, ok := GroupOf(pod)
 	if !ok {
 		return nil
 	}
+	began := time.Now()
+	defer func() { done(began, err) }()
 	info, err := os.Stat(dir)
 	if err != nil || !info.IsDir() {
 		return err

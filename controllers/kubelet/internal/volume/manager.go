@@ -61,6 +61,8 @@ func New(opts Options) *Manager {
 // of it has ended. What cannot be read is an error that prevents nothing: those volumes are left alone.
 func (m *Manager) Start(ctx context.Context) (wait func(), err error) {
 	pods, stages, err := m.opts.Paths.all(m.kinds)
+	unknown := failures(err)
+	m.opts.Host.Found(len(pods)+unknown, unknown)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.work = func(f func(context.Context)) { m.working.Go(func() { f(ctx) }) }
@@ -80,6 +82,41 @@ func (m *Manager) Start(ctx context.Context) (wait func(), err error) {
 		m.mu.Unlock()
 		m.working.Wait()
 	}, err
+}
+
+// failures is how many errors are joined in one.
+func failures(err error) (n int) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range joined.Unwrap() {
+			n += failures(one)
+		}
+		return n
+	}
+	if err != nil {
+		n = 1
+	}
+	return n
+}
+
+// Counts returns how many volumes are wanted, as far as it is known what makes them, and how many are there,
+// by [Record.Plugin].
+func (m *Manager) Counts() (wanted, mounted map[string]int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	wanted, mounted = map[string]int{}, map[string]int{}
+	for _, list := range m.pods {
+		for _, e := range list {
+			e.mu.Lock()
+			if e.volume != nil && !e.dropped && e.name != "" {
+				wanted[e.name]++
+			}
+			if e.mounted != nil {
+				mounted[e.name]++
+			}
+			e.mu.Unlock()
+		}
+	}
+	return wanted, mounted
 }
 
 // Want makes the given volumes of a pod. It may be called again and again.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -68,7 +69,13 @@ func TestSetGroup(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a", "f"), nil, 0o600))
 	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "link")))
 	pod := &corev1.Pod{}
-	require.NoError(t, SetGroup(t.Context(), dir, pod))
+	ends := 0
+	done := func(_ time.Time, err error) {
+		require.NoError(t, err)
+		ends++
+	}
+	require.NoError(t, SetGroup(t.Context(), dir, pod, done))
+	require.Zero(t, ends)
 	mode := func(path string) os.FileMode {
 		info, err := os.Stat(path)
 		require.NoError(t, err)
@@ -76,16 +83,17 @@ func TestSetGroup(t *testing.T) {
 	}
 	require.Equal(t, os.FileMode(0o600), mode(filepath.Join(dir, "a", "f")), "the pod has no group")
 	pod.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: new(int64(os.Getgid()))}
-	require.NoError(t, SetGroup(t.Context(), dir, pod))
+	require.NoError(t, SetGroup(t.Context(), dir, pod, done))
 	require.Equal(t, 0o770|os.ModeSetgid, mode(filepath.Join(dir, "a", "b")))
 	require.Equal(t, os.FileMode(0o660), mode(filepath.Join(dir, "a", "f")))
 	require.Equal(t, os.FileMode(0o600), mode(outside))
 
 	require.NoError(t, os.Chmod(filepath.Join(dir, "a", "f"), 0o600))
 	pod.Spec.SecurityContext.FSGroupChangePolicy = new(corev1.FSGroupChangeOnRootMismatch)
-	require.NoError(t, SetGroup(t.Context(), dir, pod))
+	require.NoError(t, SetGroup(t.Context(), dir, pod, done))
 	require.Equal(t, os.FileMode(0o600), mode(filepath.Join(dir, "a", "f")), "the root folder is right")
 	require.NoError(t, os.Chmod(dir, 0o700))
-	require.NoError(t, SetGroup(t.Context(), dir, pod))
+	require.NoError(t, SetGroup(t.Context(), dir, pod, done))
 	require.Equal(t, os.FileMode(0o660), mode(filepath.Join(dir, "a", "f")))
+	require.Equal(t, 3, ends)
 }

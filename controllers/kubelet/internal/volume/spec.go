@@ -93,6 +93,23 @@ type Host interface {
 	Changed(pod *corev1.Pod)
 	// InUseChanged is called after InUse has changed.
 	InUseChanged()
+	// Done is called after an operation on a volume, under its name in metrics, with when it began and why it
+	// failed.
+	Done(r *Record, operation string, began time.Time, err error)
+	// Measured is called after the use of a volume was measured, with when that began.
+	Measured(r *Record, began time.Time)
+	// Found is called when the manager starts, with how many volumes of an earlier kubelet there are, and how
+	// many of them are not understood.
+	Found(all, unknown int)
+}
+
+// Plugin is how metrics name what makes the volume.
+func (r *Record) Plugin() string {
+	name := "kubernetes.io/" + r.Kind
+	if r.Driver != "" {
+		name += ":" + r.Driver
+	}
+	return name
 }
 
 // AttachmentName is the name of the attachment of a volume to a node, as all components compute it.

@@ -119,7 +119,15 @@ func (m *Manager) unstage(ctx context.Context, u *unit) error {
 		return nil
 	}
 	if staged {
-		if err := m.opts.Plugins[stage.Kind].Unstage(ctx, &stage); err != nil {
+		began, operation := time.Now(), "unmount_device"
+		if stage.Device {
+			operation = "unmap_device"
+		}
+		err := m.opts.Plugins[stage.Kind].Unstage(ctx, &stage)
+		if ctx.Err() == nil {
+			m.opts.Host.Done(&stage, operation, began, err)
+		}
+		if err != nil {
 			return fmt.Errorf("UnmountDevice failed for volume %q : %w", stage.Handle, err)
 		}
 		if err := m.opts.Paths.removeStage(&stage); err != nil {
