@@ -36,7 +36,7 @@ type connection struct {
 // connect opens the connection. With rotateCertificates or a bootstrap kubeconfig the client certificate is
 // requested from the API server and renewed before it expires; until there is one, the credentials of the
 // kubeconfig serve, or else those of the bootstrap kubeconfig request it.
-func connect(o *flags, c *kubeletconfig.Configuration, node string, tracer *tracer, log *slog.Logger) (*connection, error) {
+func connect(o *flags, c *kubeletconfig.Configuration, node string, tracer *tracer, measured rest.Metrics, log *slog.Logger) (*connection, error) {
 	path := o.kubeconfig
 	bootstrap := false
 	if o.bootstrap != "" {
@@ -54,7 +54,7 @@ func connect(o *flags, c *kubeletconfig.Configuration, node string, tracer *trac
 	if tracer != nil {
 		cfg.Wrap = tracer.Transport
 	}
-	opts := rest.Options{Logger: log, QPS: float64(*c.KubeAPIQPS), Burst: int(c.KubeAPIBurst)}
+	opts := rest.Options{Logger: log, Metrics: measured, QPS: float64(*c.KubeAPIQPS), Burst: int(c.KubeAPIBurst)}
 	first, err := rest.New(cfg, opts)
 	if err != nil || !c.RotateCertificates && !bootstrap {
 		return &connection{Conn: first}, err

@@ -151,9 +151,14 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer tracer.close(log)
+	registry, measured, err := measure(c)
+	if err != nil {
+		return err
+	}
+	ko.Metrics = registry
 	var conn *connection // nil: standalone
 	if o.kubeconfig != "" {
-		if conn, err = connect(o, c, ko.NodeName, tracer, log); err != nil {
+		if conn, err = connect(o, c, ko.NodeName, tracer, measured, log); err != nil {
 			return err
 		}
 		defer conn.close()

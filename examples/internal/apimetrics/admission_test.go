@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
+	"github.com/keelson-dev/keelson/examples/internal/familytest"
 	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/authn"
 	"github.com/keelson-dev/keelson/store/controlplane"
@@ -75,10 +76,10 @@ func (p *plane) do(token, method, path, body string, code int) string {
 }
 
 // has requires lines in /metrics, whose families must be Kubernetes', and returns the families.
-func (p *plane) has(lines ...string) map[string]*family {
+func (p *plane) has(lines ...string) map[string]*familytest.Family {
 	p.t.Helper()
 	text := p.do("root", "GET", "/metrics", "", 200)
-	families := requireUpstreams(p.t, text)
+	families := familytest.RequireUpstreams(p.t, text)
 	all := strings.Split(text, "\n")
 	for _, line := range lines {
 		if !slices.Contains(all, line) {
@@ -280,6 +281,6 @@ func TestMutationsAndConditions(t *testing.T) {
 		`apiserver_admission_match_condition_evaluation_seconds_count{kind="webhook",name="never.a.test",operation="CREATE",type="admit"} 3`,
 	)
 	const step, of = "apiserver_admission_step_admission_duration_seconds", `_count{operation="CREATE",rejected="false",type="validate"}`
-	require.Greater(t, families[step].series[step+of], 7.0)
-	require.Equal(t, families[step].series[step+of], families[step+"_summary"].series[step+"_summary"+of])
+	require.Greater(t, families[step].Series[step+of], 7.0)
+	require.Equal(t, families[step].Series[step+of], families[step+"_summary"].Series[step+"_summary"+of])
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/featuregate"
 	"github.com/keelson-dev/keelson/examples/internal/apimetrics"
+	"github.com/keelson-dev/keelson/examples/internal/familytest"
 	"github.com/keelson-dev/keelson/store/apiserver"
 	"github.com/keelson-dev/keelson/store/cache"
 	"github.com/keelson-dev/keelson/store/controlplane"
@@ -34,7 +35,7 @@ func TestFamilies(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, m.Watch(s))
 	m.Features(featuregate.New(featuregate.MajorMinor(1, 36)))
-	requireEach(t, m)
+	familytest.RequireEach(t, m)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { _ = s.Run(ctx); close(done) }()
@@ -93,7 +94,7 @@ func TestFamilies(t *testing.T) {
 	require.Regexp(t, `(?m)^apiserver_storage_size_bytes\{storage_cluster_id="etcd-0"\} [1-9]`, text)
 	require.Regexp(t, `(?m)^apiserver_resource_size_estimate_bytes\{group="",resource="namespaces"\} [1-9]`, text)
 	require.Regexp(t, `(?m)^apiserver_watch_cache_resource_version\{group="",resource="namespaces"\} [1-9]`, text)
-	requireUpstreams(t, text)
+	familytest.RequireUpstreams(t, text)
 	for _, family := range []string{"process_start_time_seconds", "go_goroutines", "apiserver_response_sizes_count",
 		"apiserver_flowcontrol_current_executing_requests"} {
 		require.Regexp(t, `(?m)^`+regexp.QuoteMeta(family)+`[ {]`, text)

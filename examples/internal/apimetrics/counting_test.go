@@ -31,7 +31,7 @@ func (p *plane) since(do func(), series ...string) []float64 {
 	read := func() []float64 {
 		all := map[string]float64{}
 		for _, f := range p.has() {
-			for name, v := range f.series {
+			for name, v := range f.Series {
 				all[name] = v
 			}
 		}
@@ -84,9 +84,9 @@ func TestListsAndWatchesCount(t *testing.T) {
 		},
 		`apiserver_watch_list_duration_seconds_count{group="",resource="configmaps",scope="namespace",version="v1"}`))
 	for _, name := range []string{"apiserver_watch_cache_events_received_total", "apiserver_watch_cache_events_dispatched_total", "apiserver_storage_events_received_total"} {
-		before := p.has()[name].series[name+of]
+		before := p.has()[name].Series[name+of]
 		p.do("root", "PATCH", configMaps+"/c0", `{"data":{"of":"`+name+`"}}`, 200)
-		require.Eventually(t, func() bool { return p.has()[name].series[name+of] == before+1 }, time.Minute, time.Millisecond, "events come when they come")
+		require.Eventually(t, func() bool { return p.has()[name].Series[name+of] == before+1 }, time.Minute, time.Millisecond, "events come when they come")
 	}
 
 	secrets := []string{`apiserver_storage_list_total{group="",resource="secrets"}`, `apiserver_watch_cache_initializations_total{group="",resource="secrets"}`}
@@ -164,10 +164,10 @@ func TestHandshakesCount(t *testing.T) {
 	served := make(chan error)
 	go func() { served <- p.Serve(ctx, l, &tls.Config{Certificates: []tls.Certificate{pair.TLS()}}) }()
 	const failed = "apiserver_tls_handshake_errors_total"
-	require.Zero(t, p.has()[failed].series[failed])
+	require.Zero(t, p.has()[failed].Series[failed])
 	conn, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{RootCAs: x509.NewCertPool()})
 	require.Error(t, err, "%v", conn)
-	require.Eventually(t, func() bool { return p.has()[failed].series[failed] == 1 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return p.has()[failed].Series[failed] == 1 }, time.Minute, time.Millisecond)
 	cancel()
 	require.NoError(t, <-served)
 }
@@ -189,7 +189,7 @@ func TestFlowsThatWait(t *testing.T) {
 	go post("next")
 	const flow, level, prefix = `flow_schema="global-default",priority_level="global-default"`, `priority_level="global-default"`, "apiserver_flowcontrol_"
 	waiting := prefix + "current_inqueue_requests{" + flow + "}"
-	require.Eventually(t, func() bool { return p.has()[prefix+"current_inqueue_requests"].series[waiting] == 1 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return p.has()[prefix+"current_inqueue_requests"].Series[waiting] == 1 }, time.Minute, time.Millisecond)
 	f := p.has(
 		`apiserver_current_inqueue_requests{request_kind="mutating"} 1`,
 		`apiserver_current_inqueue_requests{request_kind="readOnly"} 0`,
@@ -198,7 +198,7 @@ func TestFlowsThatWait(t *testing.T) {
 	)
 	for _, name := range []string{"next_s_bounds", "next_discounted_s_bounds"} {
 		for _, bound := range []string{"min", "max"} {
-			require.Contains(t, f[prefix+name].series, prefix+name+`{bound="`+bound+`",`+level+`}`)
+			require.Contains(t, f[prefix+name].Series, prefix+name+`{bound="`+bound+`",`+level+`}`)
 		}
 	}
 	close(held.release)
@@ -218,7 +218,7 @@ func TestFlowsThatWait(t *testing.T) {
 	open := `apiserver_longrunning_requests{component="apiserver",group="",resource="configmaps",scope="namespace",subresource="",verb="WATCH",version="v1"}`
 	require.Eventually(t, func() bool {
 		f := p.has()["apiserver_longrunning_requests"]
-		return f != nil && f.series[open] == 3
+		return f != nil && f.Series[open] == 3
 	}, time.Minute, time.Millisecond)
 	p.do("ann", "DELETE", configMaps+"/slow", "", 200)
 	f = p.has(
@@ -228,10 +228,10 @@ func TestFlowsThatWait(t *testing.T) {
 		prefix+"current_limit_seats{"+level+"} 1",
 	)
 	for name, more := range map[string]string{"demand_seats": "", "priority_level_seat_utilization": `phase="executing",`, "priority_level_request_utilization": `phase="waiting",`} {
-		require.Positive(t, f[prefix+name].series[prefix+name+"_sum{"+more+level+"}"], name)
+		require.Positive(t, f[prefix+name].Series[prefix+name+"_sum{"+more+level+"}"], name)
 	}
-	require.Positive(t, f[prefix+"read_vs_write_current_requests"].series[prefix+`read_vs_write_current_requests_sum{phase="waiting",request_kind="mutating"}`])
-	require.Positive(t, f[prefix+"read_vs_write_current_requests"].series[prefix+`read_vs_write_current_requests_sum{phase="executing",request_kind="readOnly"}`])
+	require.Positive(t, f[prefix+"read_vs_write_current_requests"].Series[prefix+`read_vs_write_current_requests_sum{phase="waiting",request_kind="mutating"}`])
+	require.Positive(t, f[prefix+"read_vs_write_current_requests"].Series[prefix+`read_vs_write_current_requests_sum{phase="executing",request_kind="readOnly"}`])
 }
 
 // Writes are timed by how unknown fields are treated; requests of the server itself and responses that end

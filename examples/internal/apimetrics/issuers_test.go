@@ -36,13 +36,13 @@ func TestKeysOfIssuers(t *testing.T) {
 	m.KeysFetched("https://a.test", nil, errors.New("gone"))
 	p.has(keys("one"))
 	m.KeysFetched("https://a.test", []byte("two"), nil)
-	require.Len(t, p.has(keys("two"))[fetched+"key_set_info"].series, 1)
+	require.Len(t, p.has(keys("two"))[fetched+"key_set_info"].Series, 1)
 	m.KeysFetched("https://b.test", []byte("two"), nil)
 	m.IssuerRemoved("https://a.test")
 	all := p.has()
 	for _, name := range []string{"key_set_info", "timestamp_seconds"} {
-		require.Len(t, all[fetched+name].series, 1)
-		require.Contains(t, all[fetched+name].lines[0], hash("https://b.test"))
+		require.Len(t, all[fetched+name].Series, 1)
+		require.Contains(t, all[fetched+name].Lines[0], hash("https://b.test"))
 	}
 }
 
@@ -78,8 +78,8 @@ func TestLivesOfCertificates(t *testing.T) {
 	issue("dry", "a.test/s", hour, "?dryRun=All", time.Hour)
 	const registry = "apiserver_certificates_registry_csr_"
 	all := p.has(registry+`requested_duration_total{signerName="other"} 3`, registry+`honored_duration_total{signerName="other"} 1`)
-	require.Len(t, all[registry+"requested_duration_total"].series, 1)
+	require.Len(t, all[registry+"requested_duration_total"].Series, 1)
 	issue("client", "kubernetes.io/kube-apiserver-client", hour, "", time.Hour)
 	p.has(registry + `honored_duration_total{signerName="kubernetes.io/kube-apiserver-client"} 1`)
-	require.NotContains(t, strings.Join(p.has()[registry+"honored_duration_total"].lines, " "), "a.test")
+	require.NotContains(t, strings.Join(p.has()[registry+"honored_duration_total"].Lines, " "), "a.test")
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/examples/internal/familytest"
 	"github.com/keelson-dev/keelson/store/admission"
 	"github.com/keelson-dev/keelson/store/certs"
 	"github.com/keelson-dev/keelson/store/controlplane"
@@ -91,16 +92,16 @@ func TestMonitoring(t *testing.T) {
 		require.True(t, found, line)
 	}
 
-	health := requireUpstreams(t, p.do("root", "GET", "/metrics/slis", "", 200))
+	health := familytest.RequireUpstreams(t, p.do("root", "GET", "/metrics/slis", "", 200))
 	require.Empty(t, health["kubernetes_healthcheck"])
 	p.do("root", "GET", "/livez", "", 200)
-	health = requireUpstreams(t, p.do("root", "GET", "/metrics/slis", "", 200))
-	require.Equal(t, 1.0, health["kubernetes_healthcheck"].series[`kubernetes_healthcheck{name="ping",type="livez"}`])
-	require.Equal(t, 1.0, health["kubernetes_healthchecks_total"].series[`kubernetes_healthchecks_total{name="ping",status="success",type="livez"}`])
+	health = familytest.RequireUpstreams(t, p.do("root", "GET", "/metrics/slis", "", 200))
+	require.Equal(t, 1.0, health["kubernetes_healthcheck"].Series[`kubernetes_healthcheck{name="ping",type="livez"}`])
+	require.Equal(t, 1.0, health["kubernetes_healthchecks_total"].Series[`kubernetes_healthchecks_total{name="ping",status="success",type="livez"}`])
 }
 
 // seriesOf are the labels of the series of a name, which may be that of a part of a histogram.
-func seriesOf(served map[string]*family, name string) []map[string]string {
+func seriesOf(served map[string]*familytest.Family, name string) []map[string]string {
 	f := served[name]
 	for _, part := range []string{"_bucket", "_count", "_sum"} {
 		if f == nil {
@@ -109,8 +110,8 @@ func seriesOf(served map[string]*family, name string) []map[string]string {
 	}
 	var out []map[string]string
 	if f != nil {
-		for i, labels := range f.parts {
-			if strings.HasPrefix(f.lines[i], name+"{") || f.lines[i] == name {
+		for i, labels := range f.Parts {
+			if strings.HasPrefix(f.Lines[i], name+"{") || f.Lines[i] == name {
 				out = append(out, labels)
 			}
 		}
