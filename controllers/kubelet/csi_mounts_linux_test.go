@@ -2,6 +2,7 @@ package kubelet_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -93,6 +94,13 @@ func TestCSIMounts(t *testing.T) {
 	x.rig.stop()
 }
 
+// local makes a volume a path of the node.
+func local(pv *corev1.PersistentVolume, path string, options ...string) {
+	pv.Spec.CSI, pv.Spec.Local, pv.Spec.MountOptions = nil, &corev1.LocalVolumeSource{Path: path}, options
+	pv.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "kubernetes.io/hostname", Operator: corev1.NodeSelectorOpIn, Values: []string{"n1"}}}}}}}
+}
+
 // A PersistentVolume that is a folder of its node is the folder itself for every pod, its files are the
 // group's, and they stay when the pods have gone.
 func TestLocalVolumes(t *testing.T) {
@@ -101,9 +109,7 @@ func TestLocalVolumes(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "file"), nil, 0o600))
 	for name, path := range map[string]string{"a": folder, "missing": filepath.Join(folder, "none"), "file": filepath.Join(folder, "file")} {
 		x.claim(name, func(pv *corev1.PersistentVolume) {
-			pv.Spec.CSI, pv.Spec.Local = nil, &corev1.LocalVolumeSource{Path: path}
-			pv.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "kubernetes.io/hostname", Operator: corev1.NodeSelectorOpIn, Values: []string{"n1"}}}}}}}
+			local(pv, path, "noexec")
 		})
 		x.pod(name, func(p *corev1.Pod) {
 			uses(name)(p)
@@ -117,7 +123,12 @@ func TestLocalVolumes(t *testing.T) {
 	info, err := os.Stat(filepath.Join(folder, "file"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o660), info.Mode(), "the group's")
-	for pod, why := range map[string]string{"missing": "no such file or directory", "file": "block devices with a file system are not supported"} {
+	var options unix.Statfs_t
+	require.NoError(t, unix.Statfs(at, &options))
+	require.NotZero(t, options.Flags&unix.ST_NOEXEC)
+	require.NoError(t, unix.Statfs(folder, &options))
+	require.Zero(t, options.Flags&unix.ST_NOEXEC, "for pods only")
+	for pod, why := range map[string]string{"missing": "no such file or directory", "file": "only directory and block device are supported"} {
 		soon(t, why, func() bool { return strings.Contains(strings.Join(x.events(pod), ""), why) })
 		require.False(t, ready(x.get(pod)))
 	}
@@ -127,5 +138,92 @@ func TestLocalVolumes(t *testing.T) {
 	soon(t, "gone", func() bool { return !x.exists("a") && !x.exists("missing") && !x.exists("file") })
 	require.Zero(t, mounts())
 	require.FileExists(t, filepath.Join(folder, "other"))
+	x.rig.stop()
+}
+
+// blockDevice is a device of 16 MB with that at its start.
+func blockDevice(t *testing.T, content []byte) string {
+	file := filepath.Join(t.TempDir(), "disk")
+	require.NoError(t, os.WriteFile(file, content, 0o600))
+	require.NoError(t, os.Truncate(file, 16<<20))
+	out, err := exec.Command("losetup", "--find", "--show", file).CombinedOutput()
+	if err != nil {
+		t.Skipf("no block device can be made: %v: %s", err, out)
+	}
+	device := strings.TrimSpace(string(out))
+	t.Cleanup(func() {
+		out, err := exec.Command("losetup", "--detach", device).CombinedOutput()
+		require.NoError(t, err, string(out))
+	})
+	return device
+}
+
+// A PersistentVolume that is a block device of its node gets a file system if it has none, is mounted once,
+// and stays mounted as long as a pod uses it. What is on a device is never overwritten.
+func TestLocalBlockDevices(t *testing.T) {
+	for _, program := range []string{"mkfs.ext4", "blkid", "losetup"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("%s is not installed", program)
+		}
+	}
+	x, _, mounts := realDisks(t)
+	table := make([]byte, 512) // one partition, which covers all
+	copy(table[446:], []byte{0, 0, 2, 0, 0x83, 0xff, 0xff, 0xff, 1, 0, 0, 0, 0, 0x7f, 0, 0})
+	table[510], table[511] = 0x55, 0xaa
+	devices := map[string]string{"a": blockDevice(t, nil), "table": blockDevice(t, table), "empty": blockDevice(t, nil)}
+	for name, device := range devices {
+		x.claim(name, func(pv *corev1.PersistentVolume) {
+			local(pv, device, "noatime")
+		})
+	}
+	group := int64(os.Getgid())
+	pod := func(name, claim string, readOnly bool) {
+		x.pod(name, func(p *corev1.Pod) {
+			uses(claim)(p)
+			p.Spec.Volumes[len(p.Spec.Volumes)-1].PersistentVolumeClaim.ReadOnly = readOnly
+			p.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: &group}
+		}, "c")
+	}
+	pod("one", "a", false)
+	pod("two", "a", false)
+	pod("partitions", "table", false)
+	pod("reader", "empty", true)
+	soon(t, "ready", func() bool { return ready(x.get("one")) && ready(x.get("two")) })
+	at := func(pod string) string { return x.rt.Config(pod, "c").Mounts[0].HostPath }
+	require.NoError(t, os.WriteFile(filepath.Join(at("one"), "file"), []byte("text"), 0o600))
+	require.FileExists(t, filepath.Join(at("two"), "file"))
+	global := filepath.Join(x.opts.RootDir, "plugins/kubernetes.io/local-volume/mounts/pv-a")
+	require.FileExists(t, filepath.Join(global, "file"))
+	require.Equal(t, 3, mounts(), "the device, and a part of it for each pod")
+	b, err := os.ReadFile("/proc/self/mounts")
+	require.NoError(t, err)
+	require.Regexp(t, devices["a"]+" "+global+" ext4 rw,noatime", string(b))
+	for pod, why := range map[string]string{"partitions": "failed to mount device " + devices["table"], "reader": "cannot mount unformatted disk " + devices["empty"]} {
+		soon(t, why, func() bool { return strings.Contains(strings.Join(x.events(pod), ""), why) })
+	}
+	raw, err := os.ReadFile(devices["table"])
+	require.NoError(t, err)
+	require.Equal(t, table, raw[:512])
+	require.NotContains(t, string(raw), "\x53\xef", "no file system of ext4 has been made")
+
+	x.delete("one", 1)
+	x.delete("partitions", 1)
+	x.delete("reader", 1)
+	soon(t, "gone", func() bool { return !x.exists("one") && !x.exists("partitions") && !x.exists("reader") })
+	require.Equal(t, 2, mounts(), "the other pod still has it")
+	x.rig.stop()
+	x.delete("two", 0)
+	x.start()
+	soon(t, "the pod that was deleted meanwhile is taken down", func() bool {
+		_, err := os.Stat(global)
+		return mounts() == 0 && os.IsNotExist(err)
+	})
+
+	pod("three", "a", false)
+	soon(t, "ready", func() bool { return ready(x.get("three")) })
+	require.FileExists(t, filepath.Join(at("three"), "file"), "what is in a volume stays")
+	x.delete("three", 1)
+	soon(t, "gone", func() bool { return !x.exists("three") })
+	require.Zero(t, mounts())
 	x.rig.stop()
 }

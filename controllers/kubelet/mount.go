@@ -26,6 +26,8 @@ type mounter interface {
 	mounted(dir string) bool
 	// mount mounts what mount(8) can mount at target, which is there.
 	mount(ctx context.Context, source, target, kind string, options []string) error
+	// remount sets options of what is bound at target.
+	remount(ctx context.Context, target string, options []string) error
 	// remove removes a folder with its content, but nothing that is mounted in it: that is an error.
 	remove(dir string) error
 }
@@ -46,4 +48,5 @@ func (folders) mounted(string) bool                  { return false }
 func (folders) mount(context.Context, string, string, string, []string) error {
 	return errNoMounts
 }
-func (folders) remove(dir string) error { return os.RemoveAll(dir) }
+func (folders) remount(context.Context, string, []string) error { return errNoMounts }
+func (folders) remove(dir string) error                         { return os.RemoveAll(dir) }

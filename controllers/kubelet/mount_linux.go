@@ -133,7 +133,14 @@ func (m *kernelMounter) mount(ctx context.Context, source, target, kind string, 
 			return fmt.Errorf("%q begins like an option", word)
 		}
 	}
-	args = append(args, source, target)
+	return runMount(ctx, append(args, source, target))
+}
+
+func (m *kernelMounter) remount(ctx context.Context, target string, options []string) error {
+	return runMount(ctx, []string{"-o", strings.Join(append([]string{"bind", "remount"}, options...), ","), target})
+}
+
+func runMount(ctx context.Context, args []string) error {
 	ctx, cancel := context.WithTimeout(ctx, mountTimeout)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "mount", args...).CombinedOutput()

@@ -50,7 +50,7 @@ func newVolumes(k *Kubelet) (*volume.Manager, *csi.Drivers) {
 	part := mountPlugin{mounts: k.mounts, paths: paths, metrics: k.metrics}
 	h.plugins = map[string]volume.Plugin{
 		csi.Kind: &csi.Plugin{Drivers: h.drivers, Host: h, Paths: paths},
-		kindNFS:  &nfsPlugin{part}, kindLocal: &localPlugin{part},
+		kindNFS:  &nfsPlugin{part}, kindLocal: newLocalPlugin(part),
 		kindHostPath: &hostPathPlugin{part},
 	}
 	return volume.New(volume.Options{Paths: paths, Host: h, Plugins: h.plugins, Interval: k.opts.SyncInterval, Logger: k.log}), h.drivers

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
-	"time"
 
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/volume"
 )
@@ -105,41 +103,6 @@ func (p *nfsPlugin) SetUp(ctx context.Context, s *volume.Spec, r *volume.Record,
 	}
 	return p.mounts.mount(ctx, server+":"+from.Path, target, "nfs", options)
 }
-
-// localPlugin binds folders of the node that PersistentVolumes of it name.
-type localPlugin struct{ mountPlugin }
-
-// Record implements volume.Plugin.
-func (p *localPlugin) Record(_ context.Context, s *volume.Spec) (volume.Record, error) {
-	return p.record(kindLocal, s)
-}
-
-// SetUp implements volume.Plugin.
-func (p *localPlugin) SetUp(ctx context.Context, s *volume.Spec, r *volume.Record, _ bool, _ map[string]string) error {
-	path := s.PV.Spec.Local.Path
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() {
-		return fmt.Errorf("%s is no folder: block devices with a file system are not supported as local volumes", path)
-	}
-	if err := p.mounts.bind(f, p.paths.Target(r)); err != nil {
-		return err
-	}
-	if s.ReadOnly {
-		return nil
-	}
-	return volume.SetGroup(ctx, p.paths.Target(r), s.Pod, func(began time.Time, err error) { p.metrics.Done(r, volume.GroupOperation, began, err) })
-}
-
-// Relabels implements volume.Plugin.
-func (*localPlugin) Relabels(s *volume.Spec, _ *volume.Record) bool { return !s.ReadOnly }
 
 // hostPathPlugin is for PersistentVolumes that are a path of the node. Nothing is mounted for them.
 type hostPathPlugin struct{ mountPlugin }

@@ -87,6 +87,20 @@ func (p Paths) Target(r *Record) string {
 	return filepath.Join(p.Folder(r), "mount")
 }
 
+// Global is where the file system of a volume is mounted for the node, which pods then have parts of, for
+// kinds without drivers.
+func (p Paths) Global(r *Record) string { return filepath.Join(p.plugin(r.Kind), "mounts", r.Name) }
+
+// Others are the folders that other pods have or had for the same volume, for kinds without drivers.
+func (p Paths) Others(r *Record) (dirs []string) {
+	for _, pod := range names(filepath.Join(p.Root, "pods")) {
+		if other := (Record{Kind: r.Kind, Pod: types.UID(pod), Name: r.Name}); other.Pod != r.Pod {
+			dirs = append(dirs, p.Folder(&other))
+		}
+	}
+	return dirs
+}
+
 // Link leads from the folder of a pod to the block device. It is the pod's part of the record, and thus there
 // before the device is.
 func (p Paths) Link(r *Record) string {
