@@ -29,11 +29,13 @@ type Kubelet struct {
 	opts Options
 	// alone is true without an API server.
 	alone bool
-	log   *slog.Logger
-	m     *manager.Manager
-	rt    *runtime
-	views *views
-	pleg  *pleg
+	// kernelDir has the parameters of the kernel.
+	kernelDir string
+	log       *slog.Logger
+	m         *manager.Manager
+	rt        *runtime
+	views     *views
+	pleg      *pleg
 
 	pods    *client.Client[*corev1.Pod]
 	apiPods *informers.Informer[*corev1.Pod]
@@ -110,7 +112,7 @@ func New(conn client.Conn, opts Options) (*Kubelet, error) {
 		}
 		conn, reads.NoWatchList = noServer{}, true
 	}
-	k := &Kubelet{opts: opts, alone: alone, log: opts.Logger, workers: map[types.UID]*worker{}, static: map[types.UID]*corev1.Pod{},
+	k := &Kubelet{opts: opts, alone: alone, kernelDir: "/proc/sys", log: opts.Logger, workers: map[types.UID]*worker{}, static: map[types.UID]*corev1.Pod{},
 		staticPoked: make(chan struct{}, 1)}
 	k.progress.log = k.log
 	k.progress.enter(phaseObjects)
@@ -278,6 +280,11 @@ func (k *Kubelet) Run(ctx context.Context) error {
 
 // prepare makes the folders and the groups of the node, and waits for the container runtime.
 func (k *Kubelet) prepare(ctx context.Context) error {
+	if k.opts.ProtectKernelDefaults {
+		if err := checkKernelParameters(k.kernelDir); err != nil {
+			return fmt.Errorf("protectKernelDefaults: %w", err)
+		}
+	}
 	for _, dir := range []string{k.opts.RootDir, k.opts.LogDir, k.opts.LogLinkDir} {
 		if err := k.makeDir(dir); err != nil {
 			return err

@@ -115,6 +115,9 @@ type Options struct {
 	// SingleProcessOOMKill lets the kernel end one process of a container that is out of memory, instead of
 	// all; nil means with cgroup v1 only, which cannot do otherwise: New returns an error for false.
 	SingleProcessOOMKill *bool
+	// ProtectKernelDefaults makes Run return an error if a parameter of the kernel has another value than
+	// nodes need; the kubelet never changes them.
+	ProtectKernelDefaults bool
 	// PodPIDs is the maximum number of processes and threads of each pod; 0 means no limit.
 	PodPIDs int64
 	// DiskForMemory allows plain directories on disk for secrets, tokens and emptyDirs of the medium Memory

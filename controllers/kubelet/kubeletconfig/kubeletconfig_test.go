@@ -95,6 +95,13 @@ volumeStatsAggPeriod: 0s
 	require.Equal(t, time.Minute, o.StreamIdleTimeout)
 	require.Equal(t, "10.0.0.0/24,fd00::/64", o.PodCIDR)
 	require.True(t, o.NoResolvConf)
+	require.False(t, o.ProtectKernelDefaults || o.SystemLogQueries)
+	c.ProtectKernelDefaults, c.EnableSystemLogQuery = true, new(true)
+	o, err = c.Options()
+	require.NoError(t, err)
+	require.True(t, o.ProtectKernelDefaults && o.SystemLogQueries)
+	c.EnableSystemLogHandler = new(false)
+	require.ErrorContains(t, c.Check(), "enableSystemLogHandler is required")
 }
 
 // So is a file that sets the values of servers, evictions, collection and syncs.
