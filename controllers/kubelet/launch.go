@@ -106,7 +106,7 @@ func (w *worker) sandboxConfig(pod *corev1.Pod, attempt uint32) (*cri.PodSandbox
 			if config.Linux.Sysctls == nil {
 				config.Linux.Sysctls = map[string]string{}
 			}
-			config.Linux.Sysctls[v.Name] = v.Value
+			config.Linux.Sysctls[dottedSysctl(v.Name)] = v.Value
 		}
 	}
 	sec.Seccomp = &cri.SecurityProfile{ProfileType: cri.SecurityProfile_RuntimeDefault}

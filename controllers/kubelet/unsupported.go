@@ -19,7 +19,8 @@ func unsupported(pod *corev1.Pod, appArmor, strictGroups bool, sysctls ...string
 			return refusal("SupplementalGroupsPolicyNotSupported", fmt.Sprintf("SupplementalGroupsPolicy=%s is not supported in this node", *p))
 		}
 		for _, s := range sec.Sysctls {
-			if !slices.Contains(safeSysctls, s.Name) && !slices.ContainsFunc(sysctls, func(allowed string) bool { return matchesSysctl(allowed, s.Name) }) {
+			name := dottedSysctl(s.Name)
+			if !slices.Contains(safeSysctls, name) && !slices.ContainsFunc(sysctls, func(allowed string) bool { return matchesSysctl(dottedSysctl(allowed), name) }) {
 				return refusal("SysctlForbidden", fmt.Sprintf("forbidden sysctl: %q not allowlisted", s.Name))
 			}
 		}
@@ -77,6 +78,15 @@ func containersOf(pod *corev1.Pod) iter.Seq[*corev1.Container] {
 			}
 		}
 	}
+}
+
+// dottedSysctl returns the name of a kernel parameter with dots between its parts, which slashes may divide
+// too: then a dot is part of a word, and is written as a slash.
+func dottedSysctl(name string) string {
+	if i := strings.IndexAny(name, "./"); i < 0 || name[i] == '.' {
+		return name
+	}
+	return strings.NewReplacer("/", ".", ".", "/").Replace(name)
 }
 
 // matchesSysctl reports whether a pattern, which may end in *, allows a kernel parameter.

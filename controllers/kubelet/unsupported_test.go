@@ -31,6 +31,12 @@ func TestSecuritySettingsAreAppliedOrRefused(t *testing.T) {
 		"safe sysctl": {func(p *corev1.Pod) {
 			p.Spec.SecurityContext.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.tcp_syncookies", Value: "1"}}
 		}, ""},
+		"safe sysctl with slashes": {func(p *corev1.Pod) {
+			p.Spec.SecurityContext.Sysctls = []corev1.Sysctl{{Name: "net/ipv4/tcp_syncookies", Value: "1"}}
+		}, ""},
+		"unsafe sysctl with slashes": {func(p *corev1.Pod) {
+			p.Spec.SecurityContext.Sysctls = []corev1.Sysctl{{Name: "net/ipv4/conf/eth0.1/forwarding", Value: "1"}}
+		}, "SysctlForbidden"},
 		"AppArmor":                {func(p *corev1.Pod) { p.Spec.SecurityContext.AppArmorProfile = localhost }, "AppArmor"},
 		"AppArmor of a container": {container(func(c *corev1.Container) { c.SecurityContext = &corev1.SecurityContext{AppArmorProfile: localhost} }), "AppArmor"},
 		"no AppArmor": {func(p *corev1.Pod) {
@@ -103,4 +109,13 @@ func TestLabelsAndProfilesReachTheRuntime(t *testing.T) {
 	c.SecurityContext.AppArmorProfile.Type = "Other"
 	_, err = securityContext(pod, c, &cri.Image{}, "/root/seccomp", false)
 	require.ErrorContains(t, err, "unknown type")
+}
+
+func TestSysctlNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"kernel.shm_rmid_forced": "kernel.shm_rmid_forced", "kernel/shm_rmid_forced": "kernel.shm_rmid_forced",
+		"net/ipv4/conf/eno2.100/rp_filter": "net.ipv4.conf.eno2/100.rp_filter", "net.ipv4.conf.eno2/100.rp_filter": "net.ipv4.conf.eno2/100.rp_filter", "": "",
+	} {
+		require.Equal(t, want, dottedSysctl(name))
+	}
 }

@@ -170,7 +170,8 @@ func (c *Configuration) checkPods() error {
 		c.ConfigMapAndSecretChangeDetectionStrategy)
 	p.add(c.Logging.Format != "text" && c.Logging.Format != "json", "logging.format", "%q is neither text nor json", c.Logging.Format)
 	for _, s := range c.AllowedUnsafeSysctls {
-		p.add(!strings.HasPrefix(s, "kernel.shm") && !strings.HasPrefix(s, "kernel.msg") && s != "kernel.sem" && !strings.HasPrefix(s, "fs.mqueue.") && !strings.HasPrefix(s, "net."),
+		name := strings.ReplaceAll(s, "/", ".")
+		p.add(!strings.HasPrefix(name, "kernel.shm") && !strings.HasPrefix(name, "kernel.msg") && name != "kernel.sem" && !strings.HasPrefix(name, "fs.mqueue.") && !strings.HasPrefix(name, "net."),
 			"allowedUnsafeSysctls", "%s is not a sysctl of a namespace", s)
 	}
 	if _, err := c.eviction(); err != nil {
