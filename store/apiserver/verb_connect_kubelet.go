@@ -163,8 +163,8 @@ func (s *Server) kubeletOf(node *corev1.Node) (string, error) {
 	return "", apierrors.New(http.StatusInternalServerError, "", fmt.Sprintf("no preferred addresses found; known addresses: %v", known))
 }
 
-// forwardToNode sends the request to a kubelet. Kubelets refuse the WebSockets of pages of other hosts; the
-// origin has been checked here.
+// forwardToNode sends the request to a kubelet, without its origin: kubelets refuse the WebSockets of pages
+// of other hosts, and theirs is not the one that the client has.
 func (s *Server) forwardToNode(r *request, u *url.URL) {
 	r.Header.Del("Origin")
 	s.forward(r, s.nodes(r), u)

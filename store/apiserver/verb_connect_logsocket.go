@@ -46,9 +46,9 @@ func (s *Server) socketLog(r *request, u *url.URL) {
 		r.fail(logError(resp))
 		return
 	}
-	// A page of another host may read logs only if it may use the API.
-	c, err := websocket.Accept(r.w, r.Request, &websocket.AcceptOptions{Subprotocols: []string{binaryLog, base64Log},
-		InsecureSkipVerify: s.responseHeaders.allows(r.Header.Get("Origin"))})
+	// The origin is not compared with the host, as kube-apiserver does not: programs that use a library for
+	// browsers send any.
+	c, err := websocket.Accept(r.w, r.Request, &websocket.AcceptOptions{Subprotocols: []string{binaryLog, base64Log}, InsecureSkipVerify: true})
 	if err != nil {
 		return // the client has been answered
 	}

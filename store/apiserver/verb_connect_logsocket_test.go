@@ -34,7 +34,7 @@ func (l logs) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestLogsOverWebSockets(t *testing.T) {
 	text := logs(strings.Repeat("a line\n", 10_000))
-	s := start(t, apiserver.Options{Nodes: text, CORSOrigins: []string{`^https://dashboard\.test$`}})
+	s := start(t, apiserver.Options{Nodes: text})
 	front := httptest.NewServer(s)
 	t.Cleanup(front.Close)
 	s.do("POST", "/api/v1/nodes", `{"metadata":{"name":"n"},"status":{"addresses":[{"type":"InternalIP","address":"10.0.0.9"}]}}`).ok(201)
@@ -75,7 +75,7 @@ func TestLogsOverWebSockets(t *testing.T) {
 	for _, c := range []struct {
 		query, origin string
 		code          int
-	}{{"?tailLines=0", "", 400}, {"?container=absent", "", 400}, {"", "https://evil.test", 403}, {"", "https://dashboard.test", 101}} {
+	}{{"?tailLines=0", "", 400}, {"?container=absent", "", 400}, {"", "http://localhost", 101}} {
 		conn, resp, err := dial(c.query, c.origin)
 		require.Equal(t, c.code, resp.StatusCode, fmt.Sprint(c, err))
 		if conn != nil {
