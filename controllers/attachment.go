@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/informers"
@@ -16,7 +18,8 @@ type attachment struct {
 	queue      any                                               // a queue[K], K being the type of the keys
 	onEvent    func(controller string, req any, e manager.Event) // may be nil
 	waits      []func(context.Context) error
-	handlers   []*informers.Registration
+	mu         sync.Mutex
+	handlers   []*informers.Registration // guarded by mu
 	// releases are called by detach, for the informers and clusters that the sources have obtained.
 	releases []func()
 	runs     []func(context.Context) error // of channels, beside the controller
@@ -56,6 +59,25 @@ func (a *attachment) attachAll(m *manager.Manager, sources []Source) error {
 	return err
 }
 
+// addHandler adds a handler of an informer to those that detach removes.
+func (a *attachment) addHandler(h *informers.Registration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.handlers = append(a.handlers, h)
+}
+
+// resync has every object of the controller's sources mapped to keys again. It is called when events may have
+// been merged that a reconcile depends on: any key may be concerned, also one that no longer has objects in
+// the source that is behind.
+func (a *attachment) resync() {
+	a.mu.Lock()
+	handlers := slices.Clone(a.handlers)
+	a.mu.Unlock()
+	for _, h := range handlers {
+		h.Resync()
+	}
+}
+
 // wait waits until every source has synced.
 func (a *attachment) wait(ctx context.Context) error {
 	for _, wait := range a.waits {
@@ -69,7 +91,10 @@ func (a *attachment) wait(ctx context.Context) error {
 // detach is called once, after the last use of the attachment.
 func (a *attachment) detach() {
 	close(a.detached)
-	for _, h := range a.handlers {
+	a.mu.Lock()
+	handlers := a.handlers
+	a.mu.Unlock()
+	for _, h := range handlers {
 		h.Remove()
 	}
 	for _, release := range a.releases {

@@ -259,7 +259,7 @@ func feed[T metav1.Object, K comparable](a *attachment, inf *informers.Informer[
 			to.AddWith(req, opts)
 		}
 	}
-	opts := informers.HandlerOptions{Name: a.controller}
+	opts := informers.HandlerOptions{Name: a.controller, Missed: a.resync}
 	if undecodable != nil {
 		opts.Undecodable = func(u informers.Undecodable) {
 			enqueue(undecodable(u), manager.Event{Type: u.Type, Kind: kind, Key: u.Key, ResourceVersion: u.ResourceVersion}, u.Initial)
@@ -267,13 +267,13 @@ func feed[T metav1.Object, K comparable](a *attachment, inf *informers.Informer[
 	}
 	handler := inf.AddHandler(func(e informers.Event[T]) {
 		for _, p := range predicates {
-			if !p(e) {
+			if !e.Resync && !p(e) {
 				return
 			}
 		}
-		enqueue(mapTo(e), manager.Event{Type: e.Type, Kind: kind, Key: e.Key, ResourceVersion: e.ResourceVersion}, e.Initial)
+		enqueue(mapTo(e), manager.Event{Type: e.Type, Kind: kind, Key: e.Key, ResourceVersion: e.ResourceVersion}, e.Initial || e.Resync)
 	}, opts)
-	a.handlers = append(a.handlers, handler)
+	a.addHandler(handler)
 	a.waits = append(a.waits, inf.WaitForSyncOrAbsent)
 	return nil
 }

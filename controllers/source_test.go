@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -157,7 +158,53 @@ func TestFrom(t *testing.T) {
 	})
 }
 
-// Wrong calls are refused when the controller is added, with what to do instead.
+// Wrong calls are refused when the controller is added, with what to do instead. TestSourcesLookAgain blocks
+// a source while more happens than it can hold: afterwards it looks at all objects again, as do the other
+// sources of its controller, and no predicate keeps it from that.
+func TestSourcesLookAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{})
+		gate, busy := make(chan struct{}), make(chan struct{})
+		enter, leave := sync.OnceFunc(func() { close(busy) }), sync.OnceFunc(func() { close(gate) })
+		t.Cleanup(leave)
+		r := &seen{}
+		m := c.Manager("m", func(m *manager.Manager) error {
+			never := func(e informers.Event[*corev1.Namespace]) bool { return e.Initial }
+			_, err := controllers.Add(m, "looks", r, controllers.Options{}, controllers.For(never), controllers.Watches(func(e informers.Event[*corev1.ConfigMap]) []reconcile.Request {
+				if e.Key.Name == "changes" && e.Type == informers.Updated {
+					enter()
+					<-gate
+				}
+				return nil
+			}))
+			return err
+		})
+		c.Run(m)
+		maps := client.For[*corev1.ConfigMap](m.Conn())
+		changes, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "changes")})
+		require.NoError(t, err)
+		c.Settle()
+		require.Contains(t, r.take(), "/default", "initial objects")
+		for i := range 4200 {
+			changes.Data = map[string]string{"i": strconv.Itoa(i)}
+			changes, err = maps.Update(t.Context(), changes)
+			require.NoError(t, err)
+			if i == 0 {
+				<-busy
+			}
+			synctest.Wait() // the watch has delivered it
+			_, err := informers.For[*corev1.ConfigMap](m.Informers()).Lister().Get(metav1.KeyOf(changes))
+			require.NoError(t, err)
+		}
+		require.Empty(t, r.take())
+		leave()
+		c.Settle()
+		require.Contains(t, r.take(), "/default")
+		c.Sleep(time.Hour)
+		require.Empty(t, r.take(), "once")
+	})
+}
+
 func TestAddRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
@@ -37,6 +38,8 @@ type core[T metav1.Object] struct {
 	indexes  []*index[T]
 	indexing sync.Mutex
 	synced   bool
+	// creating is the number of creations of the set whose objects are not in the overlay yet.
+	creating atomic.Int64
 	// recentlyDeleted are incarnations whose deletion the watch has delivered.
 	recentlyDeleted deletedUIDs
 	// gate is closed and replaced whenever a version is reached.
@@ -171,6 +174,10 @@ func (c *core[T]) change(old, now *object[T], initial, unknown bool) {
 	var key types.NamespacedName
 	if now != nil {
 		key = now.key
+		if c.overlay.byKey[key] != nil || old == nil && c.creating.Load() > 0 {
+			// Readers may have got the state from the overlay, and who wrote it has it, or will have.
+			now.markRead()
+		}
 		c.putBase(now)
 	} else {
 		key = old.key

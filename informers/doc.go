@@ -23,7 +23,7 @@
 //	  |- overlay       own writes not yet delivered by the watch            overlay.go  <- Set.Conn (set.go)
 //	  |- indexes       keys by computed values                               index.go
 //	  |
-//	  |-> queue        one per handler, at most one change for each key      queue.go
+//	  |-> queue        one per handler, merges what was not read              queue.go
 //	  |     |
 //	  |   registration calls Handler with an Event                           registration.go, event.go
 //	  |
@@ -45,8 +45,8 @@
 //     last change the copy catches up, whatever fails in between: connections, the server, expired versions.
 //   - Every handler eventually receives the final state of every object. Events of one object come in order,
 //     each event's Old is the New of the one before, and none is delivered twice. A handler that is slower
-//     than the server gets fewer events, not older ones: its backlog is at most one deletion and one state
-//     for each object. The initial objects come in the order of the server's list.
+//     than the server gets fewer events, not older ones; see "What a handler sees". The initial objects come
+//     in the order of the server's list.
 //   - A handler is never called with an object that cannot be decoded: New, Old and Object are not nil where
 //     they have a meaning. For the handler an object keeps its last state until it can be decoded again;
 //     [HandlerOptions].Undecodable is called with such states.
@@ -67,13 +67,36 @@
 //     than of the name, that an object has entered or left the selection. [Lister.AtLeast] waits for them.
 //   - Run returns when its context has ended and every goroutine of the set has returned.
 //
+// # What a handler sees
+//
+// Listers are ahead of handlers: they have a change at once, a handler when it gets to it. Of the states that
+// an object passes through meanwhile a handler sees the last one, and each that could have decided something:
+//
+//   - A state that a lister, an index or a snapshot has returned, or with a selector has looked at, is
+//     delivered by itself, as New, and what followed it with it as Old. If the object was deleted, Added or
+//     Updated comes first and then Deleted, also if the handler had not seen the object before.
+//   - If an index has not returned an object because of its state then, and does before and after, the state
+//     is delivered too.
+//   - An object that the program has created through [Set.Conn] is delivered, and so are the states that it
+//     has written and a reader may have got before the watch delivered them, even if a second read of the
+//     collection has others in their place, or none.
+//   - An object that is visible again, because it was recreated while a deletion of the program hid the name,
+//     is repeated as Updated with Resync set.
+//
+// So a program that adds the keys of events to a queue, as the sources of package controllers do, and reads
+// listers when a key is due, gets a key again after each change of what it has read for it, however short the
+// life of an object was. Index.Len and Index.Values do not count as reads. Other states are merged: later
+// changes of an object into the waiting one, and an object that comes and goes leaves nothing.
+//
 // # Slow handlers
 //
 // A handler that is behind never blocks the watch, the listers or another handler, and never costs more
-// memory than one change for each object that exists or that it has seen: later changes of an object are
-// merged into the waiting one, and an object that was created and deleted before the handler got to it is
-// omitted. So there is no policy that drops changes and resyncs afterwards: merging does that, object by
-// object, and keeps deletions and Old.
+// memory than one change for each object that exists or that it has seen, and 4,096 states besides that were
+// read and have been replaced since. If more were read, the rest is merged as if it was not, and
+// [HandlerOptions].Missed is called behind those that wait. The sources of package controllers then look at
+// all objects again, so that a key is only missed if it depends on an object that came and went in this time.
+// So there is no policy that drops changes and resyncs afterwards: merging does that, object by object, and
+// keeps deletions and Old.
 //
 // The only choice is whether being behind is an error. [HandlerOptions].MaxBacklog is the number of objects
 // whose changes may wait; beyond it the handler is reported as a [*SlowHandlerError] and counted by

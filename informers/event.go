@@ -51,7 +51,8 @@ type Event[T metav1.Object] struct {
 	// StateUnknown is true for a deletion whose event was missed (client-go's DeletedFinalStateUnknown): Old
 	// is the last state known, which need not be the final one.
 	StateUnknown bool
-	// Resync is true for an Updated that only repeats the current state.
+	// Resync is true for an Updated that only repeats the current state: by HandlerOptions.Resync, by
+	// Registration.Resync, or because a deletion of this program no longer hides the object from readers.
 	Resync bool
 
 	old, new *object[T]

@@ -356,10 +356,26 @@ type follower struct {
 	known map[types.NamespacedName]*corev1.ConfigMap
 	calls int
 	slow  func() time.Duration
+	// added is true once the handler is; unseen are the states that readers have got since, and the handler
+	// has not.
+	added  bool
+	seen   map[string]bool
+	unseen map[string]bool
 }
 
 func newFollower(t *testing.T) *follower {
-	return &follower{t: t, known: map[types.NamespacedName]*corev1.ConfigMap{}}
+	return &follower{t: t, known: map[types.NamespacedName]*corev1.ConfigMap{}, seen: map[string]bool{}, unseen: map[string]bool{}}
+}
+
+// read is called with what a reader has got.
+func (f *follower) read(objs ...*corev1.ConfigMap) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, o := range objs {
+		if state := string(o.UID) + "@" + o.ResourceVersion; f.added && !f.seen[state] {
+			f.unseen[state] = true
+		}
+	}
 }
 
 func (f *follower) handle(ev Event[*corev1.ConfigMap]) {
@@ -369,6 +385,11 @@ func (f *follower) handle(ev Event[*corev1.ConfigMap]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls++
+	if ev.Type != Deleted {
+		state := string(ev.UID) + "@" + ev.ResourceVersion
+		f.seen[state] = true
+		delete(f.unseen, state)
+	}
 	old := f.known[ev.Key]
 	switch ev.Type {
 	case Added:
@@ -398,7 +419,8 @@ func num(v string) uint64 {
 }
 
 // TestRandomHistories runs an informer against a server that changes and fails at random. Handlers fast and
-// slow, early and late must each see a consistent sequence, and everything must agree in the end.
+// slow, early and late must each see a consistent sequence with every state that a reader has got, and
+// everything must agree in the end.
 func TestRandomHistories(t *testing.T) {
 	for _, seed := range seeds.Of(t, 300) {
 		ok := t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -445,6 +467,7 @@ func (h *history) run() {
 	ctx, cancel := context.WithCancel(backoff.WithJitter(h.t.Context(), func() float64 { return h.waits.For("wait").Float64() }))
 	done := make(chan struct{})
 	h.inf.AddHandler(h.fast.handle, HandlerOptions{})
+	h.fast.added, h.slow.added = true, true
 	h.regs = []*Registration{h.inf.AddHandler(h.slow.handle, HandlerOptions{Resync: time.Duration(h.rng.IntN(2)) * 7 * time.Second})}
 	go func() { defer close(done); _ = h.set.Run(ctx) }()
 	h.steps()
@@ -485,6 +508,14 @@ func (h *history) steps() {
 		}
 		if i == lateAt {
 			h.regs = append(h.regs, h.inf.AddHandler(h.late.handle, HandlerOptions{}))
+			h.late.added = true
+		}
+		if h.rng.IntN(3) == 0 {
+			// With an error, the list has what could be read.
+			objs, _ := h.inf.Lister().List(ListOptions{})
+			for _, f := range []*follower{h.fast, h.slow, h.late} {
+				f.read(objs...)
+			}
 		}
 		if h.rng.IntN(30) == 0 {
 			h.inf.core.sources[0].reflector.Relist("")
@@ -506,6 +537,7 @@ func (h *history) followersAgree(want, bad map[types.NamespacedName]*corev1.Conf
 			}
 		}
 		require.Equal(h.t, versions(want), versions(known))
+		require.Empty(h.t, f.unseen, "readers got these states")
 		f.mu.Unlock()
 	}
 	for _, r := range h.regs {

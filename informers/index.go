@@ -95,6 +95,26 @@ func (ix *index[T]) has(o *object[T]) bool {
 	return ok
 }
 
+// absentBetween reports whether an index has a value of two states that o, between them, has not: a reader
+// may have found that the object is not filed there.
+func (o *object[T]) absentBetween(before, after *object[T]) bool {
+	was, is, will := before.indexed.Load(), o.indexed.Load(), after.indexed.Load()
+	if was == nil || is == nil || will == nil {
+		return false
+	}
+	for ix, now := range is.of {
+		if slices.Equal(was.of[ix].values, now.values) {
+			continue
+		}
+		for _, v := range was.of[ix].values {
+			if !slices.Contains(now.values, v) && slices.Contains(will.of[ix].values, v) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // valuesOf calls an index function. A panic is reported and returned.
 func (c *core[T]) valuesOf(ix *index[T], obj T, key types.NamespacedName) (out computed) {
 	defer func() {
@@ -327,6 +347,9 @@ func (x Index[T]) Keys(value string) ([]types.NamespacedName, error) {
 	if b := x.ix.byValue[value]; b != nil {
 		fs = b.sorted()
 	}
+	for _, f := range fs {
+		f.obj.markRead()
+	}
 	c.mu.RUnlock()
 	if err != nil {
 		return nil, err
@@ -393,6 +416,7 @@ func (x Index[T]) under(value string) ([]*object[T], partial[T], error) {
 	objs := make([]*object[T], len(fs))
 	for i, f := range fs {
 		objs[i] = f.obj
+		f.obj.markRead()
 	}
 	return objs, left, nil
 }

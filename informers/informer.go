@@ -3,6 +3,7 @@ package informers
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -137,6 +138,7 @@ func (i *Informer[T]) status() InformerStatus {
 }
 
 func (i *Informer[T]) resource() client.Resource             { return i.core.client.Resource() }
+func (i *Informer[T]) creating() *atomic.Int64               { return &i.core.creating }
 func (i *Informer[T]) ready() error                          { return i.core.ready() }
 func (i *Informer[T]) catchUp(version string)                { i.core.catchUp(version) }
 func (i *Informer[T]) waitForSync(ctx context.Context) error { return i.core.waitForSync(ctx) }

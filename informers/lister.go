@@ -248,6 +248,9 @@ func (c *core[T]) find(key types.NamespacedName) (*object[T], error) {
 	c.mu.RLock()
 	left, err := c.beginRead()
 	o := c.get(key)
+	if o != nil {
+		o.markRead()
+	}
 	c.mu.RUnlock()
 	switch {
 	case err != nil:
@@ -302,6 +305,7 @@ func (c *core[T]) selectedLocked(opts ListOptions) []*object[T] {
 					continue
 				}
 			}
+			obj.markRead() // that it is not selected is a result too
 			if all || opts.LabelSelector.MatchesFunc(obj.label) {
 				out = append(out, obj)
 			}
@@ -318,7 +322,12 @@ func (c *core[T]) selectedLocked(opts ListOptions) []*object[T] {
 		if opts.Namespace != "" && opts.Namespace != key.Namespace {
 			continue
 		}
-		if obj := c.get(key); obj != nil && (all || opts.LabelSelector.MatchesFunc(obj.label)) {
+		obj := c.get(key)
+		if obj == nil {
+			continue
+		}
+		obj.markRead()
+		if all || opts.LabelSelector.MatchesFunc(obj.label) {
 			out = append(out, obj)
 		}
 	}

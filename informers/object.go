@@ -22,6 +22,7 @@ type object[T metav1.Object] struct {
 	decoded     atomic.Pointer[decoded[T]]
 	indexed     atomic.Pointer[indexed[T]]
 	reported    atomic.Bool // its decoding error has been reported
+	read        atomic.Bool // see markRead
 	finalizers  uint16
 	form        client.Form
 	terminating bool
@@ -63,6 +64,14 @@ func (o *object[T]) setLabels(labels []client.Label) {
 // labelList returns the labels, which must not be changed.
 func (o *object[T]) labelList() []client.Label {
 	return unsafe.Slice(o.labels, o.labelCount)
+}
+
+// markRead notes that a reader has got the state, or may have: handlers must get it too. core.mu is held, at
+// least for reading, so that the state is not replaced at the same time.
+func (o *object[T]) markRead() {
+	if !o.read.Load() { // most of what is read was read before
+		o.read.Store(true)
+	}
 }
 
 // failed marks o as an object that cannot be decoded, because of err.

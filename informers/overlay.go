@@ -118,34 +118,65 @@ func (v *overlay[T]) removeDeleted(key types.NamespacedName, uid types.UID) {
 }
 
 // drop removes the selected entries.
-func (v *overlay[T]) drop(selected func(*ownWrite[T]) bool, changed func(types.NamespacedName)) {
+func (v *overlay[T]) drop(selected func(*ownWrite[T]) bool, changed func(*ownWrite[T])) {
 	for _, e := range v.byKey {
 		if selected(e) {
 			v.remove(e)
-			changed(e.key)
+			changed(e)
 		}
 	}
 }
 
 // sweep removes the entries whose versions source s has reached.
-func (v *overlay[T]) sweep(s *source[T], changed func(types.NamespacedName)) {
+func (v *overlay[T]) sweep(s *source[T], changed func(*ownWrite[T])) {
 	pop := func(list []*ownWrite[T], done func(*ownWrite[T]) bool) []*ownWrite[T] {
-		for len(list) > 0 {
-			e := list[0]
-			if !e.removed {
-				if !done(e) {
-					return list
-				}
+		for len(list) > 0 && done(list[0]) {
+			if e := list[0]; !e.removed {
 				v.remove(e)
-				changed(e.key)
+				changed(e)
 			}
 			list[0] = nil
 			list = list[1:]
 		}
-		return nil
+		if len(list) == 0 {
+			return nil
+		}
+		return list
 	}
 	s.written = pop(s.written, func(e *ownWrite[T]) bool { return notBefore(s.version, e.version) })
-	v.deleted = pop(v.deleted, func(e *ownWrite[T]) bool { return time.Since(e.at) >= forgetDeleted })
+	v.deleted = pop(v.deleted, func(e *ownWrite[T]) bool { return e.removed || time.Since(e.at) >= forgetDeleted })
+}
+
+// uncovered is called when an entry was removed from the overlay. An object that a deletion has hidden until
+// now, and that is still there, is repeated to the handlers, since no event follows. The lock is held; the
+// handlers must be signalled without it.
+func (c *core[T]) uncovered(e *ownWrite[T]) {
+	c.reindex(e.key)
+	if b := c.base(e.key); b != nil && e.deleted {
+		for _, h := range c.handlers {
+			h.q.putResync(b)
+		}
+	}
+}
+
+// applyWritten changes the base to what s has written, before a collection that was read at version takes its
+// place; "" is after every version. The watch has not delivered these states and no longer will, but readers
+// may have got them, so handlers must too. next returns the state of a key in the collection. The lock is
+// held.
+func (c *core[T]) applyWritten(s *source[T], version string, next func(types.NamespacedName) *object[T]) {
+	for _, e := range s.written {
+		if e.obj == nil || notBefore(s.version, e.version) || version != "" && !notBefore(version, e.version) {
+			continue
+		}
+		if o := next(e.key); o != nil && o.uid == e.obj.uid && !after(o.version, e.version) {
+			// Then the handlers get it from there.
+			continue
+		}
+		if b := c.base(e.key); b == nil || after(e.version, b.version) {
+			e.obj.markRead()
+			c.change(b, e.obj, false, false)
+		}
+	}
 }
 
 // observe shows an own write to readers.

@@ -123,7 +123,8 @@ func (m *model) visible(key types.NamespacedName, v uint64, sel labels.Selector,
 }
 
 // TestOwnWritesAreNeverUnseen writes at random through a set, while others write too and the watch lags,
-// fails and stalls: no read is older than the last write through the set.
+// fails and stalls: no read is older than the last write through the set, and handlers see every state that
+// was read.
 func TestOwnWritesAreNeverUnseen(t *testing.T) {
 	for _, seed := range seeds.Of(t, 300) {
 		ok := t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -147,6 +148,8 @@ type ownWrites struct {
 	set  *Set
 	inf  *Informer[*corev1.ConfigMap]
 	byV  Index[*corev1.ConfigMap]
+
+	handlers []*follower
 }
 
 func newOwnWrites(t *testing.T, seed uint64) (h *ownWrites, rng *rand.Rand) {
@@ -159,6 +162,12 @@ func newOwnWrites(t *testing.T, seed uint64) (h *ownWrites, rng *rand.Rand) {
 	}
 	h.set, h.inf = modelInformer(h.m, SetOptions{}, Options[*corev1.ConfigMap]{LabelSelector: h.sel})
 	h.byV = h.inf.Index(DefineIndex("v", func(cm *corev1.ConfigMap) []string { return []string{cm.Data["v"]} }))
+	for i, most := range []int{1, 400} {
+		f, slow := newFollower(t), seeds.Stream(seed, uint64(20+i))
+		f.slow, f.added = func() time.Duration { return time.Duration(slow.IntN(most)) * time.Millisecond }, true
+		h.handlers = append(h.handlers, f)
+		h.inf.AddHandler(f.handle, HandlerOptions{})
+	}
 	return h, rng
 }
 
@@ -236,6 +245,10 @@ func (h *ownWrites) sees(key types.NamespacedName, since uint64) {
 	if err != nil {
 		require.True(t, apierrors.IsNotFound(err))
 		got = nil
+	} else {
+		for _, f := range h.handlers {
+			f.read(got)
+		}
 	}
 	require.True(t, h.m.visible(key, since, h.sel, got), "seed %d: after a write at %d of %s: %v", h.seed, since, key, got)
 	listed := 0
@@ -267,6 +280,12 @@ func (h *ownWrites) agrees() {
 		require.Contains(h.t, must(h.byV.Keys(cm.Data["v"])), cm.Key())
 	}
 	require.Equal(h.t, versions(want), versions(got))
+	for _, f := range h.handlers {
+		f.mu.Lock()
+		require.Equal(h.t, versions(want), versions(f.known))
+		require.Empty(h.t, f.unseen, "readers got these states")
+		f.mu.Unlock()
+	}
 }
 
 // last returns the version of the last write.
@@ -286,7 +305,36 @@ func TestAnOwnWriteDoesNotWaitForOtherNamespaces(t *testing.T) {
 	}
 	current.version = "12"
 	var changed []types.NamespacedName
-	v.sweep(current, func(key types.NamespacedName) { changed = append(changed, key) })
+	v.sweep(current, func(e *ownWrite[*corev1.ConfigMap]) { changed = append(changed, e.key) })
 	require.Equal(t, []types.NamespacedName{{Namespace: "b", Name: "x"}}, changed)
 	require.Len(t, v.byKey, 1)
+}
+
+// A deletion of which it is not known what it has deleted hides the name until the collection has been read
+// again. An object that is visible again then is repeated to handlers, for which nothing has changed.
+func TestAnObjectThatIsVisibleAgainIsRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newModel(1)
+		m.step()
+		set, inf := modelInformer(m, SetOptions{}, Options[*corev1.ConfigMap]{})
+		repeated := 0
+		inf.AddHandler(func(ev Event[*corev1.ConfigMap]) {
+			if ev.Resync {
+				repeated++
+			}
+		}, HandlerOptions{})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); _ = set.Run(ctx) }()
+		require.NoError(t, set.WaitForSync(ctx))
+		for key := range m.objs {
+			inf.observe(client.Write{Verb: "delete", Key: key, Removed: true})
+			require.False(t, must(inf.Lister().Has(key)))
+			time.Sleep(time.Minute)
+			require.True(t, must(inf.Lister().Has(key)))
+		}
+		require.Equal(t, 1, repeated)
+		cancel()
+		<-done
+	})
 }

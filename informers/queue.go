@@ -9,6 +9,7 @@ import (
 )
 
 // change is the pending notification of a handler about one key: a deletion, a state, or both in this order.
+// The last one of a key takes in what follows, unless its state has been read.
 type change[T metav1.Object] struct {
 	key types.NamespacedName
 	// deleted is the final state of a deleted incarnation that the handler has seen; unknown if the event of
@@ -19,15 +20,19 @@ type change[T metav1.Object] struct {
 	before, now *object[T]
 	initial     bool
 	resync      bool
-	// mark is set on the entry behind the objects of the informer's first sync. It has no key.
-	mark bool
+	// held is set if a later change of the key waits, because the state of this one has been read.
+	held bool
+	// mark is set on the entry behind the objects of the informer's first sync, and together with gap on the
+	// one behind states that were read and merged nevertheless. They have no key.
+	mark, gap bool
 	// dropped is set when there is nothing left to deliver.
 	dropped bool
 }
 
-// queue holds the pending changes of one handler, at most one per key, oldest first. An object that was
-// created and deleted before the handler got to it leaves no entry, so there is never more than one change
-// for each object that exists or that the handler has seen.
+// queue holds the pending changes of one handler, oldest first: one per key, and before it those whose states
+// a reader has got, maxHeld of them in all. An object that was created and deleted before the handler got to
+// it, and that no reader has got either, leaves no entry. So the number of changes is at most that of the
+// objects that exist or that the handler has seen, and 2*maxHeld.
 type queue[T metav1.Object] struct {
 	wake chan struct{} // capacity 1
 
@@ -35,7 +40,9 @@ type queue[T metav1.Object] struct {
 	waiting []change[T]
 	head    int                          // changes before it have been taken
 	dropped int                          // dropped ones after it
-	at      map[types.NamespacedName]int // index in waiting
+	held    int                          // held ones after it
+	gap     bool                         // an entry with gap waits
+	at      map[types.NamespacedName]int // index in waiting of the last change of a key
 	busy    bool                         // a change is being delivered
 	behind  time.Time                    // since when the queue has not been empty
 }
@@ -43,19 +50,46 @@ type queue[T metav1.Object] struct {
 // maxKept is the largest capacity, in changes, that a queue keeps when it becomes empty.
 const maxKept = 4096
 
+// maxHeld is how many changes a queue holds because their states have been read: enough for what happens in
+// some seconds, and no more than some MB of states that are gone.
+const maxHeld = 4096
+
 func newQueue[T metav1.Object]() *queue[T] {
 	return &queue[T]{wake: make(chan struct{}, 1), at: map[types.NamespacedName]int{}}
 }
 
-// slot returns the change of a key, adding one if there is none.
-func (q *queue[T]) slot(key types.NamespacedName) *change[T] {
+// slot returns the change that takes in the next state of a key, nil for its deletion. It adds one if there
+// is none.
+func (q *queue[T]) slot(key types.NamespacedName, next *object[T]) *change[T] {
 	if i, ok := q.at[key]; ok {
-		return &q.waiting[i]
+		switch s := &q.waiting[i]; {
+		case !s.read(next):
+			return s
+		case q.held == maxHeld:
+			q.putGap()
+			return &q.waiting[q.at[key]]
+		default:
+			s.held = true
+			q.held++
+		}
 	}
 	q.begin()
 	q.at[key] = len(q.waiting)
 	q.waiting = append(q.waiting, change[T]{key: key})
 	return &q.waiting[len(q.waiting)-1]
+}
+
+// read reports whether a reader may have got a result that is right for the state of the change only, and
+// neither for the one before it nor for next.
+func (c *change[T]) read(next *object[T]) bool {
+	switch {
+	case c.now == nil || c.resync:
+		// The handler has seen the state before.
+		return false
+	case c.now.read.Load():
+		return true
+	}
+	return c.before != nil && next != nil && c.now.absentBetween(c.before, next)
 }
 
 // begin is called before a change is added.
@@ -76,7 +110,7 @@ func (q *queue[T]) compact() {
 		if c.dropped {
 			continue
 		}
-		if !c.mark {
+		if !c.mark && !c.held {
 			q.at[c.key] = len(kept)
 		}
 		kept = append(kept, c)
@@ -92,7 +126,7 @@ func (q *queue[T]) put(old, now, final *object[T], initial, unknown bool) {
 	defer q.mu.Unlock()
 	switch {
 	case now == nil:
-		s := q.slot(old.key)
+		s := q.slot(old.key, nil)
 		if final == nil {
 			final = old
 		}
@@ -113,10 +147,10 @@ func (q *queue[T]) put(old, now, final *object[T], initial, unknown bool) {
 			q.dropped++
 		}
 	case old == nil:
-		s := q.slot(now.key)
+		s := q.slot(now.key, now)
 		s.before, s.now, s.initial = nil, now, initial
 	default:
-		s := q.slot(now.key)
+		s := q.slot(now.key, now)
 		if s.now == nil {
 			s.before = old
 		}
@@ -131,7 +165,7 @@ func (q *queue[T]) putResync(o *object[T]) {
 	if _, ok := q.at[o.key]; ok {
 		return
 	}
-	s := q.slot(o.key)
+	s := q.slot(o.key, o)
 	s.before, s.now, s.resync = o, o, true
 }
 
@@ -140,6 +174,15 @@ func (q *queue[T]) putMark() {
 	defer q.mu.Unlock()
 	q.begin()
 	q.waiting = append(q.waiting, change[T]{mark: true})
+}
+
+// putGap notes that a state which was read is merged. The lock is held.
+func (q *queue[T]) putGap() {
+	if !q.gap {
+		q.gap = true
+		q.begin()
+		q.waiting = append(q.waiting, change[T]{mark: true, gap: true})
+	}
 }
 
 // signal wakes the handler. It is called without locks.
@@ -162,7 +205,13 @@ func (q *queue[T]) take() (change[T], bool) {
 			q.dropped--
 			continue
 		}
-		if !c.mark {
+		switch {
+		case c.gap:
+			q.gap = false
+		case c.mark:
+		case c.held:
+			q.held--
+		default:
 			delete(q.at, c.key)
 		}
 		q.busy = true
@@ -179,7 +228,7 @@ func (q *queue[T]) empty() {
 		// A map never shrinks.
 		q.waiting, q.at = nil, map[types.NamespacedName]int{}
 	}
-	q.waiting, q.head, q.dropped = q.waiting[:0], 0, 0
+	q.waiting, q.head, q.dropped, q.held, q.gap = q.waiting[:0], 0, 0, 0, false
 }
 
 // drop removes all waiting changes.
@@ -191,7 +240,8 @@ func (q *queue[T]) drop() {
 	q.empty()
 }
 
-// depth returns the number of changes that wait or are being delivered, and for how long it has not been 0.
+// depth returns the number of objects whose changes wait or are being delivered, and for how long it has not
+// been 0.
 func (q *queue[T]) depth() (int, time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -204,7 +254,7 @@ func (q *queue[T]) depth() (int, time.Duration) {
 
 // length is depth without the time. The lock is held.
 func (q *queue[T]) length() int {
-	n := len(q.waiting) - q.head - q.dropped
+	n := len(q.waiting) - q.head - q.dropped - q.held
 	if q.busy {
 		n++
 	}

@@ -28,6 +28,9 @@ type HandlerOptions struct {
 	// Undecodable, if not nil, is called in place of the handler with changes to states that cannot be
 	// decoded.
 	Undecodable func(Undecodable)
+	// Missed, if not nil, is called between two calls of the handler after states were merged that readers
+	// have got, because too many waited; see "Slow handlers" in the package comment.
+	Missed func()
 	// EndSlow removes a handler that exceeds MaxBacklog, as Remove does, and drops its waiting changes.
 	EndSlow bool
 }
@@ -35,6 +38,7 @@ type HandlerOptions struct {
 // Registration is a handler of an informer.
 type Registration struct {
 	remove func()
+	resync func()
 	synced chan struct{}
 	done   chan struct{}
 	depth  func() (int, time.Duration)
@@ -57,6 +61,10 @@ func (r *Registration) Synced() <-chan struct{} { return r.synced }
 // Remove removes the handler: it is not called again, but a call in progress continues. Remove does not wait;
 // see Done.
 func (r *Registration) Remove() { r.remove() }
+
+// Resync repeats every object to the handler as an Updated event with Resync set, once, as
+// HandlerOptions.Resync does again and again. It does not wait.
+func (r *Registration) Resync() { r.resync() }
 
 // Done is closed when the last call of the handler has returned.
 func (r *Registration) Done() <-chan struct{} { return r.done }
@@ -130,6 +138,11 @@ func newRegistration[T metav1.Object](c *core[T], h Handler[T], opts HandlerOpti
 	r := &registration[T]{core: c, handler: h, opts: opts, q: newQueue[T](), stop: make(chan struct{})}
 	r.synced, r.done = make(chan struct{}), make(chan struct{})
 	r.depth = r.q.depth
+	r.resync = func() {
+		if !r.ended.Load() {
+			c.resync(r)
+		}
+	}
 	r.remove = func() {
 		r.once.Do(func() {
 			r.ended.Store(true)
@@ -211,7 +224,13 @@ func (r *registration[T]) measure() {
 // object keeps the last one that could, which is in r.known while it differs from the state that the queue
 // assumes the handler has seen.
 func (r *registration[T]) deliver(c *change[T]) {
-	if c.mark {
+	switch {
+	case c.gap:
+		if r.opts.Missed != nil {
+			r.opts.Missed()
+		}
+		return
+	case c.mark:
 		close(r.synced)
 		return
 	}

@@ -8,11 +8,13 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/fields"
 	"github.com/keelson-dev/keelson/apimachinery/labels"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/informers/reflector"
@@ -114,6 +116,7 @@ type member interface {
 	ready() error
 	catchUp(version string)
 	observe(w client.Write)
+	creating() *atomic.Int64
 	hasSynced() bool
 	status() InformerStatus
 }
@@ -135,7 +138,53 @@ func (s *Set) Observe(c client.Conn) client.Conn {
 	if s.opts.NoOverlay {
 		return c
 	}
-	return client.Observe(c, s.observe)
+	return ownConn{client.Observe(c, s.observe), s}
+}
+
+// ownConn is a connection of Observe.
+type ownConn struct {
+	client.Conn
+	set *Set
+}
+
+// Unwrap returns the wrapped connection.
+func (c ownConn) Unwrap() client.Conn { return c.Conn }
+
+// Do implements client.Conn. An object that is created may be gone before its creator has the reply, and the
+// set the write: until then every new object may be the one.
+func (c ownConn) Do(ctx context.Context, r *client.Request) (*client.Response, error) {
+	if r.Path == "" && r.Subresource == "" && r.Verb() == "create" {
+		defer c.set.creating(r.Resource)()
+	}
+	return c.Conn.Do(ctx, r)
+}
+
+// Upgrade implements client.Upgrader if the wrapped connection does.
+func (c ownConn) Upgrade(ctx context.Context, r *client.Request) (*client.Upgraded, error) {
+	if u, ok := c.Conn.(client.Upgrader); ok {
+		return u.Upgrade(ctx, r)
+	}
+	return nil, fmt.Errorf("informers: %T cannot upgrade requests: %w", c.Conn, errors.ErrUnsupported)
+}
+
+// creating notes that an object of a resource is being created, until done is called.
+func (s *Set) creating(resource schema.GroupVersionResource) (done func()) {
+	var counts []*atomic.Int64
+	s.mu.Lock()
+	for _, m := range s.order {
+		if m.resource().GVR == resource {
+			counts = append(counts, m.creating())
+		}
+	}
+	s.mu.Unlock()
+	for _, n := range counts {
+		n.Add(1)
+	}
+	return func() {
+		for _, n := range counts {
+			n.Add(-1)
+		}
+	}
 }
 
 // observe passes an own write to the informers of its resource.

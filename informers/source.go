@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/informers/reflector"
 )
@@ -84,9 +85,12 @@ func (s *source[T]) Apply(ev client.EncodedEvent) {
 
 // Progress implements reflector.Sink.
 func (s *source[T]) Progress(version string) {
-	s.core.mu.Lock()
-	s.core.advance(s, version)
-	s.core.mu.Unlock()
+	c := s.core
+	c.mu.Lock()
+	c.advance(s, version)
+	hs := c.handlers
+	c.mu.Unlock()
+	c.signal(hs)
 }
 
 // Missed implements reflector.Sink.
@@ -102,13 +106,14 @@ func (s *source[T]) Missed(err *client.DecodeError) {
 func (s *source[T]) NotServed() {
 	c := s.core
 	c.mu.Lock()
+	c.applyWritten(s, "", func(types.NamespacedName) *object[T] { return nil })
 	c.deleteAll(s, func(*object[T]) bool { return true })
-	s.unread = nil
+	s.unread, s.written = nil, nil
 	held := s.synced && !c.absent
 	c.absent = true
 	c.absentOnce.Do(func() { close(c.absentGate) })
 	c.wake()
-	c.overlay.drop(func(e *ownWrite[T]) bool { return s.covers(e.key.Namespace) }, c.reindex)
+	c.overlay.drop(func(e *ownWrite[T]) bool { return s.covers(e.key.Namespace) }, c.uncovered)
 	hs := slices.Clone(c.handlers)
 	delta := c.unsyncedDelta()
 	c.mu.Unlock()
@@ -145,7 +150,7 @@ func (c *core[T]) advance(s *source[T], version string) {
 		s.version = strings.Clone(version)
 	}
 	if len(c.overlay.byKey) > 0 {
-		c.overlay.sweep(s, c.reindex)
+		c.overlay.sweep(s, c.uncovered)
 	}
 	c.wake()
 }
@@ -194,8 +199,10 @@ func (n *incoming[T]) put(o *object[T]) {
 	n.order = append(n.order, o)
 }
 
-// has reports whether o is part of the collection.
-func (n *incoming[T]) has(o *object[T]) bool { return n.byNamespace[o.key.Namespace][o.key.Name] == o }
+// at returns the object of a key, nil if there is none.
+func (n *incoming[T]) at(key types.NamespacedName) *object[T] {
+	return n.byNamespace[key.Namespace][key.Name]
+}
 
 // Remove implements reflector.Copy.
 func (n *incoming[T]) Remove(e client.Encoded) { delete(n.byNamespace[e.Key.Namespace], e.Key.Name) }
@@ -203,13 +210,16 @@ func (n *incoming[T]) Remove(e client.Encoded) { delete(n.byNamespace[e.Key.Name
 // Commit implements reflector.Copy.
 func (n *incoming[T]) Commit(version string) {
 	s, c := n.s, n.s.core
-	n.order = slices.DeleteFunc(n.order, func(o *object[T]) bool { return !n.has(o) })
+	n.order = slices.DeleteFunc(n.order, func(o *object[T]) bool { return n.at(o.key) != o })
 	c.lockWith(n.order...)
 	first := !s.synced
 	var regressed error
 	if len(n.unread) == 0 {
 		// Otherwise a missing object may be among those that could not be read.
-		c.deleteAll(s, func(old *object[T]) bool { return n.byNamespace[old.key.Namespace][old.key.Name] == nil })
+		if !first && version != "" {
+			c.applyWritten(s, version, n.at)
+		}
+		c.deleteAll(s, func(old *object[T]) bool { return n.at(old.key) == nil })
 	}
 	for _, o := range n.order {
 		if old := c.base(o.key); old != o {
@@ -225,7 +235,7 @@ func (n *incoming[T]) Commit(version string) {
 	}
 	c.overlay.drop(func(e *ownWrite[T]) bool {
 		return s.covers(e.key.Namespace) && e.deleted && n.seq > e.begun
-	}, c.reindex)
+	}, c.uncovered)
 	c.advance(s, version)
 	if !c.synced && !slices.ContainsFunc(c.sources, func(s *source[T]) bool { return !s.synced }) {
 		c.synced = true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -19,6 +20,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/builtin/replicaset"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/informers"
 )
 
 func add(m *manager.Manager) error { return replicaset.Add(m, replicaset.Options{}) }
@@ -173,6 +175,49 @@ func TestEndedPodsAreReplaced(t *testing.T) {
 		c.Settle()
 		require.Len(t, pods(c), 3)
 		require.Equal(t, int32(2), get(c).Status.Replicas)
+	})
+}
+
+// A pod that is counted and deleted before the event of its creation has been handled is replaced all the
+// same: the handler of pods is kept busy while a pod comes, the set is scaled to that number, and the pod
+// goes.
+func TestAPodThatOnlyTheListerHasSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{})
+		gate, busy := make(chan struct{}), make(chan struct{})
+		enter, leave := sync.OnceFunc(func() { close(busy) }), sync.OnceFunc(func() { close(gate) })
+		t.Cleanup(leave)
+		m := manager.New(c.Conn(), manager.Options{OnEvent: func(_ string, _ any, e manager.Event) {
+			if e.Kind == "Pod" && e.Type == informers.Updated {
+				enter()
+				<-gate
+			}
+		}})
+		require.NoError(t, add(m))
+		c.Run(m)
+		rs := controllertest.Create(c, web(1))
+		pod := &corev1.Pod{ObjectMeta: controllertest.Name("other", "busy"), Spec: rs.Spec.Template.Spec}
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "other", UID: "other", Controller: new(true)}}
+		controllertest.Create(c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}})
+		controllertest.Create(c, pod)
+		synctest.Wait()
+		controllertest.Update(c, "other", "busy", func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} })
+		<-busy
+		pod = &corev1.Pod{ObjectMeta: controllertest.Name("default", "passing"), Spec: rs.Spec.Template.Spec}
+		pod.Labels = rs.Spec.Template.Labels
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: rs.Name, UID: rs.UID, Controller: new(true)}}
+		controllertest.Create(c, pod)
+		synctest.Wait()
+		scale(c, 2)
+		synctest.Wait()
+		require.Len(t, pods(c), 2, "the pod counts")
+		require.Equal(t, int32(2), get(c).Status.Replicas)
+		controllertest.Delete[*corev1.Pod](c, "default", "passing")
+		synctest.Wait()
+		leave()
+		synctest.Wait()
+		require.Len(t, pods(c), 2)
+		require.False(t, controllertest.Exists[*corev1.Pod](c, "default", "passing"))
 	})
 }
 
