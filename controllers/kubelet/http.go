@@ -87,8 +87,10 @@ func (k *Kubelet) handleReads(mux *http.ServeMux) {
 		s, err := k.stats.recent(r.Context())
 		if err != nil {
 			k.log.Info("measure pods failed", "err", err)
+			writeMetrics(w, resourceMetrics(nil, nil))
+			return
 		}
-		writeMetrics(w, resourceMetrics(s))
+		writeMetrics(w, resourceMetrics(s, k.groupStats(s)))
 	})
 	mux.HandleFunc("GET /metrics/cadvisor", func(w http.ResponseWriter, r *http.Request) {
 		s, err := k.stats.recent(r.Context())
@@ -96,7 +98,7 @@ func (k *Kubelet) handleReads(mux *http.ServeMux) {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		writeMetrics(w, containerMetrics(s, k.pressure(s), k.opts.Capacity))
+		writeMetrics(w, containerMetrics(s, k.groupStats(s), k.opts.Capacity))
 	})
 }
 
@@ -111,7 +113,7 @@ func (k *Kubelet) serveSummary(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	writeJSON(w, summarize(k.opts.NodeName, k.began, s, k.pressure(s), r.FormValue("only_cpu_and_memory") == "true"))
+	writeJSON(w, summarize(k.opts.NodeName, k.began, s, k.groupStats(s), r.FormValue("only_cpu_and_memory") == "true"))
 }
 
 // debuggingPaths are those that NoDebugging turns off.

@@ -15,7 +15,7 @@ import (
 
 // resourceMetrics writes what /metrics/resource serves, in the text format of Prometheus: the CPU time and
 // memory of the node, its pods and their containers. A nil sample is one that could not be taken.
-func resourceMetrics(s *usage.Sample) []byte {
+func resourceMetrics(s *usage.Sample, groups *groupStats) []byte {
 	w := &metricWriter{}
 	resourcemetrics.Family(w, resourcemetrics.ScrapeError)
 	if s == nil {
@@ -27,6 +27,10 @@ func resourceMetrics(s *usage.Sample) []byte {
 	w.value(resourcemetrics.NodeCPU, "", seconds9(s.CPU), s.At)
 	resourcemetrics.Family(w, resourcemetrics.NodeMemory)
 	w.value(resourcemetrics.NodeMemory, "", float64(s.Memory-min(s.MemoryAvailable, s.Memory)), s.At)
+	if s.Swap != nil {
+		resourcemetrics.Family(w, resourcemetrics.NodeSwap)
+		w.value(resourcemetrics.NodeSwap, "", float64(s.Swap.Used), s.At)
+	}
 
 	pods := make([]*usage.Pod, 0, len(s.Pods))
 	for _, p := range s.Pods {
@@ -45,13 +49,27 @@ func resourceMetrics(s *usage.Sample) []byte {
 		return float64(c.Created.UnixNano()) / 1e9, time.Time{}, !c.Created.IsZero()
 	})
 	w.containers(pods, resourcemetrics.ContainerSwap, func(c *usage.Container) (float64, time.Time, bool) {
-		if c.Swap == nil {
+		swap := groups.containers[c.ID].swap
+		if swap == nil {
 			return 0, time.Time{}, false
 		}
-		return float64(*c.Swap), s.At, true
+		return float64(swap.Used), s.At, true
+	})
+	w.containers(pods, resourcemetrics.ContainerSwapLimit, func(c *usage.Container) (float64, time.Time, bool) {
+		swap := groups.containers[c.ID].swap
+		if swap == nil || swap.Available == nil {
+			return 0, time.Time{}, false
+		}
+		return float64(swap.Used + *swap.Available), s.At, true
 	})
 	w.pods(pods, resourcemetrics.PodCPU, func(p *usage.Pod) (float64, time.Time) { n, at := p.CPU(); return seconds9(n), at })
 	w.pods(pods, resourcemetrics.PodMemory, func(p *usage.Pod) (float64, time.Time) { n, at := p.WorkingSet(); return float64(n), at })
+	w.pods(pods, resourcemetrics.PodSwap, func(p *usage.Pod) (float64, time.Time) {
+		if swap := groups.pods[p.UID].swap; swap != nil {
+			return float64(swap.Used), s.At
+		}
+		return 0, time.Time{}
+	})
 	return w.Bytes()
 }
 
@@ -108,7 +126,7 @@ func (w *metricWriter) pods(pods []*usage.Pod, name string, of func(*usage.Pod) 
 
 // containerMetrics writes what /metrics/cadvisor serves, with the names that cAdvisor gave the measurements.
 // Those that the container runtime does not measure are left out.
-func containerMetrics(s *usage.Sample, stalls *pressures, capacity corev1.ResourceList) []byte {
+func containerMetrics(s *usage.Sample, groups *groupStats, capacity corev1.ResourceList) []byte {
 	w := &metricWriter{}
 	plain := func(name, kind, help string, v float64) {
 		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
@@ -134,7 +152,8 @@ func containerMetrics(s *usage.Sample, stalls *pressures, capacity corev1.Resour
 			}
 		}
 	}
-	w.stalls(pods, stalls)
+	w.stalls(pods, groups)
+	w.swaps(pods, groups)
 	for _, m := range cadvisorNetworks {
 		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s counter\n", m.name, m.help, m.name)
 		for _, p := range pods {
@@ -147,7 +166,7 @@ func containerMetrics(s *usage.Sample, stalls *pressures, capacity corev1.Resour
 }
 
 // stalls writes how long containers had to wait, if that is known of any.
-func (w *metricWriter) stalls(pods []*usage.Pod, all *pressures) {
+func (w *metricWriter) stalls(pods []*usage.Pod, groups *groupStats) {
 	for _, m := range cadvisorStalls {
 		for i, kind := range []string{"stalled", "waiting"} {
 			name := fmt.Sprintf("container_pressure_%s_%s_seconds_total", m.resource, kind)
@@ -156,7 +175,7 @@ func (w *metricWriter) stalls(pods []*usage.Pod, all *pressures) {
 			for _, p := range pods {
 				for j := range p.Containers {
 					c := &p.Containers[j]
-					s := m.of(all.containers[c.ID])
+					s := m.of(groups.containers[c.ID].Pressure)
 					if s == nil {
 						continue
 					}
@@ -168,6 +187,26 @@ func (w *metricWriter) stalls(pods []*usage.Pod, all *pressures) {
 					w.value(name, fmt.Sprintf("container=%q,id=%q,namespace=%q,pod=%q", c.Name, c.ID, p.Namespace, p.Name), float64(total)/1e6, time.Time{})
 				}
 			}
+		}
+	}
+}
+
+// swaps writes how much swap containers use, if that is known of any.
+func (w *metricWriter) swaps(pods []*usage.Pod, groups *groupStats) {
+	const name = "container_memory_swap"
+	begun := false
+	for _, p := range pods {
+		for i := range p.Containers {
+			c := &p.Containers[i]
+			swap := groups.containers[c.ID].swap
+			if swap == nil {
+				continue
+			}
+			if !begun {
+				fmt.Fprintf(w, "# HELP %s Container swap usage in bytes.\n# TYPE %s gauge\n", name, name)
+				begun = true
+			}
+			w.value(name, fmt.Sprintf("container=%q,id=%q,namespace=%q,pod=%q", c.Name, c.ID, p.Namespace, p.Name), float64(swap.Used), c.MemoryAt)
 		}
 	}
 }

@@ -59,6 +59,7 @@ func (s *stats) node(ctx context.Context, now *usage.Sample) {
 	host := s.k.opts.Host
 	now.Memory, now.MemoryAvailable = host.Memory()
 	now.MostPIDs, now.PIDs = host.PIDs()
+	now.Swap = machineSwap()
 	if disk, err := host.Disk(s.k.opts.RootDir); err == nil {
 		now.Node, now.Image = filesystemOf(disk), filesystemOf(disk)
 	}
@@ -168,8 +169,11 @@ func containerUsage(st *cri.ContainerStats) usage.Container {
 		c.Layer = usage.Space{Bytes: w.GetUsedBytes().GetValue(), Inodes: w.GetInodesUsed().GetValue()}
 	}
 	c.Pressure = usage.Pressure{CPU: stallsOf(st.GetCpu().GetPsi()), Memory: stallsOf(st.GetMemory().GetPsi()), IO: stallsOf(st.GetIo().GetPsi())}
-	if swap := st.GetSwap().GetSwapUsageBytes(); swap != nil {
-		c.Swap = &swap.Value
+	if used := st.GetSwap().GetSwapUsageBytes(); used != nil {
+		c.Swap = &usage.Swap{Used: used.Value}
+		if available := st.GetSwap().GetSwapAvailableBytes(); available != nil {
+			c.Swap.Available = &available.Value
+		}
 	}
 	return c
 }

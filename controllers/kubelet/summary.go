@@ -25,6 +25,7 @@ type nodeUsage struct {
 	Fs      *fsUsage      `json:"fs,omitempty"`
 	Runtime *runtimeUsage `json:"runtime,omitempty"`
 	Rlimit  *rlimitUsage  `json:"rlimit,omitempty"`
+	Swap    *swapUsage    `json:"swap,omitempty"`
 	IO      *ioUsage      `json:"io,omitempty"`
 }
 
@@ -112,8 +113,9 @@ type stallTimes struct {
 }
 
 type swapUsage struct {
-	Time  metav1.Time `json:"time"`
-	Usage uint64      `json:"swapUsageBytes"`
+	Time      metav1.Time `json:"time"`
+	Available *uint64     `json:"swapAvailableBytes,omitempty"`
+	Usage     uint64      `json:"swapUsageBytes"`
 }
 
 type networkUsage struct {
@@ -152,22 +154,23 @@ type claimReference struct {
 }
 
 // summarize puts a sample into the form of /stats/summary. With basic it holds CPU and memory only.
-func summarize(name string, started time.Time, s *usage.Sample, stalls *pressures, basic bool) *summary {
+func summarize(name string, started time.Time, s *usage.Sample, groups *groupStats, basic bool) *summary {
 	at := metav1.NewTime(s.At)
 	out := &summary{Node: nodeUsage{Name: name, Started: metav1.NewTime(started)}, Pods: []podUsage{}}
 	out.Node.CPU = &cpuUsage{Time: at, NanoCores: s.CPURate, Nanos: s.CPU}
 	used := s.Memory - min(s.MemoryAvailable, s.Memory)
 	out.Node.Memory = &memoryUsage{Time: at, Available: s.MemoryAvailable, Usage: used, WorkingSet: used}
-	out.Node.CPU.Pressure, out.Node.Memory.Pressure = stallsUsage(stalls.node.CPU), stallsUsage(stalls.node.Memory)
+	out.Node.CPU.Pressure, out.Node.Memory.Pressure = stallsUsage(groups.node.CPU), stallsUsage(groups.node.Memory)
+	out.Node.Swap = swapOf(at, s.Swap)
 	if !basic {
-		out.Node.IO = waiting(at, stalls.node.IO)
+		out.Node.IO = waiting(at, groups.node.IO)
 		out.Node.Fs = filesystemUsage(at, &s.Node, usage.Space{Bytes: s.Node.Used(), Inodes: s.Node.UsedInodes()})
 		images := filesystemUsage(at, &s.Image, s.Images)
 		out.Node.Runtime = &runtimeUsage{ImageFs: images, ContainerFs: images}
 		out.Node.Rlimit = &rlimitUsage{at, s.MostPIDs, s.PIDs}
 	}
 	for _, p := range s.Pods {
-		out.Pods = append(out.Pods, summarizePod(s, p, stalls, basic))
+		out.Pods = append(out.Pods, summarizePod(s, p, groups, basic))
 	}
 	slices.SortFunc(out.Pods, func(a, b podUsage) int {
 		return cmp.Or(cmp.Compare(a.Ref.Namespace, b.Ref.Namespace), cmp.Compare(a.Ref.Name, b.Ref.Name), cmp.Compare(a.Ref.UID, b.Ref.UID))
@@ -187,6 +190,13 @@ func stallsUsage(s *usage.Stalls) *stallUsage {
 	return &stallUsage{Full: stallTimes(s.Full), Some: stallTimes(s.Some)}
 }
 
+func swapOf(at metav1.Time, s *usage.Swap) *swapUsage {
+	if s == nil {
+		return nil
+	}
+	return &swapUsage{at, s.Available, s.Used}
+}
+
 func waiting(at metav1.Time, s *usage.Stalls) *ioUsage {
 	if s == nil {
 		return nil
@@ -194,38 +204,33 @@ func waiting(at metav1.Time, s *usage.Stalls) *ioUsage {
 	return &ioUsage{at, stallsUsage(s)}
 }
 
-func summarizePod(s *usage.Sample, p *usage.Pod, stalls *pressures, basic bool) podUsage {
+func summarizePod(s *usage.Sample, p *usage.Pod, groups *groupStats, basic bool) podUsage {
 	out := podUsage{Ref: podReference{p.Name, p.Namespace, string(p.UID)}, Started: metav1.NewTime(p.Started), Containers: []containerStats{}}
-	at := metav1.NewTime(s.At)
+	at, group := metav1.NewTime(s.At), groups.pods[p.UID]
 	if n, when := p.CPU(); !when.IsZero() {
-		out.CPU = &cpuUsage{Time: metav1.NewTime(when), Nanos: n, Pressure: stallsUsage(stalls.pods[p.UID].CPU)}
+		out.CPU = &cpuUsage{Time: metav1.NewTime(when), Nanos: n, Pressure: stallsUsage(group.CPU)}
 	}
 	if n, when := p.WorkingSet(); !when.IsZero() {
-		out.Memory = &memoryUsage{Time: metav1.NewTime(when), WorkingSet: n, Pressure: stallsUsage(stalls.pods[p.UID].Memory)}
+		out.Memory = &memoryUsage{Time: metav1.NewTime(when), WorkingSet: n, Pressure: stallsUsage(group.Memory)}
 	}
+	out.Swap = swapOf(at, group.swap)
 	for i := range p.Containers {
 		c := &p.Containers[i]
 		one := containerStats{Name: c.Name, Started: metav1.NewTime(c.Created)}
-		waits := stalls.containers[c.ID]
+		own := groups.containers[c.ID]
+		one.Swap = swapOf(at, own.swap)
 		if !c.CPUAt.IsZero() {
-			one.CPU = &cpuUsage{Time: metav1.NewTime(c.CPUAt), NanoCores: c.CPURate, Nanos: c.CPU, Pressure: stallsUsage(waits.CPU)}
+			one.CPU = &cpuUsage{Time: metav1.NewTime(c.CPUAt), NanoCores: c.CPURate, Nanos: c.CPU, Pressure: stallsUsage(own.CPU)}
 			out.CPU.NanoCores += c.CPURate
 		}
 		if !c.MemoryAt.IsZero() {
 			one.Memory = &memoryUsage{Time: metav1.NewTime(c.MemoryAt), Available: c.MemoryAvailable, Usage: c.MemoryUsage, WorkingSet: c.WorkingSet, RSS: c.RSS,
-				Faults: c.PageFaults, MajorFaults: c.MajorPageFaults, Pressure: stallsUsage(waits.Memory)}
+				Faults: c.PageFaults, MajorFaults: c.MajorPageFaults, Pressure: stallsUsage(own.Memory)}
 			out.Memory.Usage += c.MemoryUsage
 			out.Memory.RSS += c.RSS
 		}
-		if c.Swap != nil {
-			one.Swap = &swapUsage{at, *c.Swap}
-			if out.Swap == nil {
-				out.Swap = &swapUsage{Time: at}
-			}
-			out.Swap.Usage += *c.Swap
-		}
 		if !basic {
-			one.IO = waiting(at, waits.IO)
+			one.IO = waiting(at, own.IO)
 			one.Rootfs, one.Logs = filesystemUsage(at, &s.Image, c.Layer), filesystemUsage(at, &s.Node, c.Logs)
 		}
 		out.Containers = append(out.Containers, one)
@@ -246,7 +251,7 @@ func summarizePod(s *usage.Sample, p *usage.Pod, stalls *pressures, basic bool) 
 		out.Volumes = append(out.Volumes, one)
 	}
 	out.Ephemeral = filesystemUsage(at, &s.Node, p.Ephemeral())
-	out.IO = waiting(at, stalls.pods[p.UID].IO)
+	out.IO = waiting(at, group.IO)
 	if n := p.Network; n != nil {
 		one := interfaceUsage{n.Interface, n.RxBytes, n.RxErrors, n.TxBytes, n.TxErrors}
 		out.Network = &networkUsage{Time: metav1.NewTime(n.At), interfaceUsage: one, Interfaces: []interfaceUsage{one}}

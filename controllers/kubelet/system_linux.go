@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/usage"
 )
 
 // memInfo is /proc/meminfo in bytes.
@@ -36,6 +37,14 @@ func memInfo() map[string]int64 {
 // swapTotal is the machine's swap, in bytes.
 func swapTotal() int64 { return memInfo()["SwapTotal"] }
 
+// machineSwap is how much of the machine's swap is in use.
+func machineSwap() *usage.Swap {
+	m := memInfo()
+	total, free := uint64(max(m["SwapTotal"], 0)), uint64(max(m["SwapFree"], 0))
+	free = min(free, total)
+	return &usage.Swap{Used: total - free, Available: &free}
+}
+
 func systemInfo() corev1.NodeSystemInfo {
 	var info corev1.NodeSystemInfo
 	read := func(path string) string {
@@ -48,6 +57,9 @@ func systemInfo() corev1.NodeSystemInfo {
 		info.SystemUUID = info.MachineID
 	}
 	info.KernelVersion = read("/proc/sys/kernel/osrelease")
+	if swap := swapTotal(); swap > 0 {
+		info.Swap = &corev1.NodeSwapStatus{Capacity: &swap}
+	}
 	info.OSImage = "Linux"
 	for line := range strings.Lines(read("/etc/os-release")) {
 		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "PRETTY_NAME="); ok {

@@ -9,9 +9,12 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/controllers/kubelet/internal/usage"
 )
 
 func swapTotal() int64 { return 0 }
+
+func machineSwap() *usage.Swap { return nil }
 
 func systemInfo() corev1.NodeSystemInfo { return corev1.NodeSystemInfo{OSImage: goruntime.GOOS} }
 

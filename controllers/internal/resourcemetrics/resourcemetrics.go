@@ -9,27 +9,33 @@ import (
 
 // The metrics.
 const (
-	ScrapeError     = "resource_scrape_error"
-	NodeCPU         = "node_cpu_usage_seconds_total"
-	NodeMemory      = "node_memory_working_set_bytes"
-	ContainerCPU    = "container_cpu_usage_seconds_total"
-	ContainerMemory = "container_memory_working_set_bytes"
-	ContainerStart  = "container_start_time_seconds"
-	ContainerSwap   = "container_swap_usage_bytes"
-	PodCPU          = "pod_cpu_usage_seconds_total"
-	PodMemory       = "pod_memory_working_set_bytes"
+	ScrapeError        = "resource_scrape_error"
+	NodeCPU            = "node_cpu_usage_seconds_total"
+	NodeMemory         = "node_memory_working_set_bytes"
+	NodeSwap           = "node_swap_usage_bytes"
+	ContainerCPU       = "container_cpu_usage_seconds_total"
+	ContainerMemory    = "container_memory_working_set_bytes"
+	ContainerStart     = "container_start_time_seconds"
+	ContainerSwap      = "container_swap_usage_bytes"
+	ContainerSwapLimit = "container_swap_limit_bytes"
+	PodCPU             = "pod_cpu_usage_seconds_total"
+	PodMemory          = "pod_memory_working_set_bytes"
+	PodSwap            = "pod_swap_usage_bytes"
 )
 
 var families = map[string]struct{ kind, stability, help string }{
-	ScrapeError:     {"gauge", "STABLE", "1 if there was an error while getting container metrics, 0 otherwise"},
-	NodeCPU:         {"counter", "STABLE", "Cumulative cpu time consumed by the node in core-seconds"},
-	NodeMemory:      {"gauge", "STABLE", "Current working set of the node in bytes"},
-	ContainerCPU:    {"counter", "STABLE", "Cumulative cpu time consumed by the container in core-seconds"},
-	ContainerMemory: {"gauge", "STABLE", "Current working set of the container in bytes"},
-	ContainerStart:  {"gauge", "STABLE", "Start time of the container since unix epoch in seconds"},
-	ContainerSwap:   {"gauge", "ALPHA", "Current amount of the container swap usage in bytes. Reported only on non-windows systems"},
-	PodCPU:          {"counter", "STABLE", "Cumulative cpu time consumed by the pod in core-seconds"},
-	PodMemory:       {"gauge", "STABLE", "Current working set of the pod in bytes"},
+	ScrapeError:        {"gauge", "STABLE", "1 if there was an error while getting container metrics, 0 otherwise"},
+	NodeCPU:            {"counter", "STABLE", "Cumulative cpu time consumed by the node in core-seconds"},
+	NodeMemory:         {"gauge", "STABLE", "Current working set of the node in bytes"},
+	ContainerCPU:       {"counter", "STABLE", "Cumulative cpu time consumed by the container in core-seconds"},
+	ContainerMemory:    {"gauge", "STABLE", "Current working set of the container in bytes"},
+	ContainerStart:     {"gauge", "STABLE", "Start time of the container since unix epoch in seconds"},
+	ContainerSwap:      {"gauge", "ALPHA", "Current amount of the container swap usage in bytes. Reported only on non-windows systems"},
+	ContainerSwapLimit: {"gauge", "ALPHA", "Current amount of the container swap limit in bytes. Reported only on non-windows systems"},
+	NodeSwap:           {"gauge", "ALPHA", "Current swap usage of the node in bytes. Reported only on non-windows systems"},
+	PodSwap:            {"gauge", "ALPHA", "Current amount of the pod swap usage in bytes. Reported only on non-windows systems"},
+	PodCPU:             {"counter", "STABLE", "Cumulative cpu time consumed by the pod in core-seconds"},
+	PodMemory:          {"gauge", "STABLE", "Current working set of the pod in bytes"},
 }
 
 // Family writes what comes before the values of a metric in the text format of Prometheus, to a buffer.

@@ -12,7 +12,8 @@ import (
 func TestFamilies(t *testing.T) {
 	for _, name := range []string{
 		resourcemetrics.ScrapeError, resourcemetrics.NodeCPU, resourcemetrics.NodeMemory, resourcemetrics.ContainerCPU, resourcemetrics.ContainerMemory,
-		resourcemetrics.ContainerStart, resourcemetrics.ContainerSwap, resourcemetrics.PodCPU, resourcemetrics.PodMemory,
+		resourcemetrics.ContainerStart, resourcemetrics.ContainerSwap, resourcemetrics.ContainerSwapLimit,
+		resourcemetrics.NodeSwap, resourcemetrics.PodCPU, resourcemetrics.PodMemory, resourcemetrics.PodSwap,
 	} {
 		var b strings.Builder
 		resourcemetrics.Family(&b, name)

@@ -17,6 +17,8 @@ type Sample struct {
 	CPU, CPURate uint64
 	// Memory is the node's memory, and MemoryAvailable what is available of it, in bytes.
 	Memory, MemoryAvailable uint64
+	// Swap is the node's; nil if unknown.
+	Swap *Swap
 	// MostPIDs is how many processes and threads the node may have; 0 if unknown.
 	MostPIDs, PIDs uint64
 	// Node is the file system of the kubelet's directory, Image that of the runtime's images.
@@ -77,12 +79,17 @@ type Container struct {
 	WorkingSet, MemoryUsage, RSS, MemoryAvailable uint64
 	PageFaults, MajorPageFaults                   uint64
 	MemoryAt                                      time.Time
-	// Swap is the swap it uses, in bytes; nil if unknown.
-	Swap *uint64
-	// Pressure is what the runtime says of it.
+	// Swap and Pressure are what the runtime says of it; nil if unknown.
+	Swap     *Swap
 	Pressure Pressure
 	// Layer is what it has written to its own layer, Logs what its log files hold.
 	Layer, Logs Space
+}
+
+// Swap is the use of swap, in bytes. Available is how much more may be used; nil if that is not limited.
+type Swap struct {
+	Used      uint64
+	Available *uint64
 }
 
 // Pressure is how long processes of a group had to wait for CPU time, memory and disks; nil if unknown.

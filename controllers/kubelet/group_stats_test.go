@@ -47,7 +47,7 @@ func TestPressure(t *testing.T) {
 	}}
 	sample.Pods["u"].Containers[2].Pressure = usage.Pressure{CPU: stallsOf(&cri.PsiStats{Some: &cri.PsiData{Total: 77, Avg300: 9}})}
 	g.run("u", "500m")
-	require.Nil(t, g.pressure(sample).node.CPU, "a kernel without")
+	require.Nil(t, g.groupStats(sample).node.CPU, "a kernel without")
 
 	write("100")
 	pod := []string{"kubepods", "burstable", "podu"}
@@ -58,7 +58,7 @@ func TestPressure(t *testing.T) {
 	write("600", append(pod, "broken-id")...)
 	require.NoError(t, os.WriteFile(filepath.Join(append(append([]string{g.cgroups.tree.Mount}, pod...), "broken-id", "memory.pressure")...), []byte("some"), 0o600))
 
-	p := g.pressure(sample)
+	p := g.groupStats(sample)
 	var got struct {
 		Node nodeUsage
 		Pods []podUsage
@@ -103,8 +103,86 @@ func TestPressure(t *testing.T) {
 	require.NotContains(t, text, `container="gone",id="gone-id",namespace="default",pod="web"} 0`+"\n# HELP container_pressure")
 
 	g.cgroups.tree.V2 = false
-	require.NotContains(t, string(containerMetrics(sample, g.pressure(sample), corev1.ResourceList{})), "pressure")
-	b, err = json.Marshal(summarize("n", now, sample, g.pressure(sample), false))
+	require.NotContains(t, string(containerMetrics(sample, g.groupStats(sample), corev1.ResourceList{})), "pressure")
+	b, err = json.Marshal(summarize("n", now, sample, g.groupStats(sample), false))
 	require.NoError(t, err)
 	require.NotContains(t, string(b), "psi")
+}
+
+// The swap of groups is that of their files, or what the runtime says, in the summary and the metrics.
+func TestSwapOfGroups(t *testing.T) {
+	g := newGroupTree(t, true)
+	write := func(used, most string, parts ...string) {
+		dir := filepath.Join(append([]string{g.cgroups.tree.Mount, "kubepods", "burstable", "podu"}, parts...)...)
+		require.NoError(t, os.MkdirAll(dir, 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "memory.swap.current"), []byte(used+"\n"), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "memory.swap.max"), []byte(most+"\n"), 0o600))
+	}
+	now := time.Now()
+	container := func(name string) usage.Container {
+		return usage.Container{Name: name, ID: name + "-id", CPUAt: now, MemoryAt: now, Created: now}
+	}
+	sample := &usage.Sample{At: now, Swap: &usage.Swap{Used: 1, Available: new(uint64(9))}, Pods: map[types.UID]*usage.Pod{
+		"u":      {Namespace: "default", Name: "web", UID: "u", Containers: []usage.Container{container("bound"), container("free"), container("said"), container("bad")}},
+		"orphan": {Namespace: "default", Name: "orphan", UID: "orphan", Containers: []usage.Container{container("a"), container("b")}},
+	}}
+	said := containerUsage(&cri.ContainerStats{Swap: &cri.SwapUsage{SwapUsageBytes: &cri.UInt64Value{Value: 5}, SwapAvailableBytes: &cri.UInt64Value{Value: 6}}}).Swap
+	sample.Pods["u"].Containers[2].Swap = said
+	sample.Pods["orphan"].Containers[0].Swap, sample.Pods["orphan"].Containers[1].Swap = said, said
+	g.run("u", "500m")
+	write("700", "max")
+	write("300", "1000", "bound-id")
+	write("2000", "1000", "full-id")
+	write("400", "max", "cri-containerd-free-id.scope")
+	write("1", "1", "said-id")
+	write("some", "1", "bad-id")
+	sample.Pods["u"].Containers = append(sample.Pods["u"].Containers, container("full"))
+
+	groups := g.groupStats(sample)
+	b, err := json.Marshal(summarize("n", now, sample, groups, true))
+	require.NoError(t, err)
+	var got struct {
+		Node nodeUsage
+		Pods []podUsage
+	}
+	require.NoError(t, json.Unmarshal(b, &got))
+	swap := func(s *swapUsage) []uint64 {
+		switch {
+		case s == nil:
+			return nil
+		case s.Available == nil:
+			return []uint64{s.Usage}
+		}
+		return []uint64{s.Usage, *s.Available}
+	}
+	require.Equal(t, []uint64{1, 9}, swap(got.Node.Swap))
+	require.Equal(t, []uint64{10, 12}, swap(got.Pods[0].Swap), "a pod without a group")
+	require.Equal(t, []uint64{700}, swap(got.Pods[1].Swap))
+	by := map[string][]uint64{}
+	for _, c := range got.Pods[1].Containers {
+		by[c.Name] = swap(c.Swap)
+	}
+	require.Equal(t, map[string][]uint64{"bound": {300, 700}, "full": {2000, 0}, "free": {400}, "said": {5, 6}, "bad": nil}, by)
+
+	text := string(resourceMetrics(sample, groups)) + string(containerMetrics(sample, groups, corev1.ResourceList{}))
+	for _, line := range []string{
+		`node_swap_usage_bytes 1 `,
+		`container_swap_usage_bytes{container="bound",namespace="default",pod="web"} 300 `,
+		`container_swap_limit_bytes{container="bound",namespace="default",pod="web"} 1000 `,
+		`container_swap_usage_bytes{container="free",namespace="default",pod="web"} 400 `,
+		`pod_swap_usage_bytes{namespace="default",pod="web"} 700 `,
+		`pod_swap_usage_bytes{namespace="default",pod="orphan"} 10 `,
+		`container_memory_swap{container="said",id="said-id",namespace="default",pod="web"} 5 `,
+	} {
+		require.Contains(t, text, "\n"+line)
+	}
+	require.NotContains(t, text, `container_swap_limit_bytes{container="free"`)
+	require.NotContains(t, text, `_swap_usage_bytes{container="bad"`)
+
+	g.cgroups.tree.V2, sample.Swap = false, nil
+	sample.Pods["u"].Containers[2].Swap, sample.Pods["orphan"].Containers[0].Swap, sample.Pods["orphan"].Containers[1].Swap = nil, nil, nil
+	groups = g.groupStats(sample)
+	b, err = json.Marshal(summarize("n", now, sample, groups, false))
+	require.NoError(t, err)
+	require.NotContains(t, string(b)+string(resourceMetrics(sample, groups))+string(containerMetrics(sample, groups, corev1.ResourceList{})), "swap")
 }
