@@ -51,7 +51,6 @@ func containerdConfig(p paths, cniBin, snapshotter string, restrictOOM, systemd 
 	f(`  stream_server_address = "127.0.0.1"`)
 	f(`  stream_server_port = "0"`)
 	f("  netns_mounts_under_state_dir = true")
-	f("  disable_apparmor = true")
 	f(`[plugins."io.containerd.grpc.v1.cri".cni]`)
 	f("  bin_dir = %q", cniBin)
 	f("  conf_dir = %q", p.cni)
