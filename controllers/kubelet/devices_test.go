@@ -56,7 +56,7 @@ func (s *sockets) options() *kubelet.PluginOptions {
 
 // plugin is a device plugin for tests.
 type plugin struct {
-	t       *testing.T
+	t       testing.TB
 	sockets *sockets
 	name    string
 	host    string // the folder of the node that containers get

@@ -108,9 +108,28 @@ func (n *realNode) testTop() {
 
 // startUpstream starts the kubelet of Kubernetes on the node, with the settings of startKubelet.
 func (n *realNode) startUpstream() (stop func()) {
+	return n.startProgram(seeds.Peer(n.t, "kubelet"), "node1", n.runtime.Endpoint(), "syncFrequency: 2s\n"+n.ofUpstream()).stop
+}
+
+// ofUpstream are the settings that only the kubelet of Kubernetes needs: it reads plugins for volumes, which
+// this one does not support, outside of the folder of the node otherwise.
+func (n *realNode) ofUpstream() string {
+	return "volumePluginDir: " + filepath.Join(n.dir, "volume-plugins") + "\n"
+}
+
+// kubeletProgram is a kubelet that runs as a process of its own.
+type kubeletProgram struct {
+	pid, port int
+	stop      func() // may be called more than once
+}
+
+// startProgram starts a kubelet, of Kubernetes or of this project, with the settings of startKubelet and
+// more.
+func (n *realNode) startProgram(program, node, runtime, settings string) kubeletProgram {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(n.t, err)
 	require.NoError(n.t, l.Close())
+	port := l.Addr().(*net.TCPAddr).Port
 	file := func(name string, b []byte) string {
 		path := filepath.Join(n.dir, name)
 		require.NoError(n.t, os.WriteFile(path, b, 0o600))
@@ -129,7 +148,6 @@ clusterDNS: [10.96.0.10]
 clusterDomain: cluster.local
 podLogsDir: %s
 podPidsLimit: %d
-syncFrequency: 2s
 evictionHard: {memory.available: 0%%, nodefs.available: 0%%, imagefs.available: 0%%, nodefs.inodesFree: 0%%}
 imageGCHighThresholdPercent: 100
 address: 127.0.0.1
@@ -137,19 +155,18 @@ port: %d
 healthzPort: 0
 tlsCertFile: %s
 tlsPrivateKeyFile: %s
-volumePluginDir: %s
 authentication: {anonymous: {enabled: false}, webhook: {enabled: false}, x509: {clientCAFile: %s}}
 authorization: {mode: AlwaysAllow}
-`, n.static, n.cgroup(), n.runtime.Endpoint(), filepath.Join(n.dir, "logs"), realPIDs, l.Addr().(*net.TCPAddr).Port, file("node.crt", n.pki.node.CertPEM()),
-		file("node.key", n.pki.node.KeyPEM()), filepath.Join(n.dir, "volume-plugins"), filepath.Join(n.dir, "ca.crt")))
-	log, err := os.Create(filepath.Join(n.dir, "upstream.log"))
+%s`, n.static, n.cgroup(), runtime, filepath.Join(n.dir, "logs"), realPIDs, port, file("node.crt", n.pki.node.CertPEM()),
+		file("node.key", n.pki.node.KeyPEM()), filepath.Join(n.dir, "ca.crt"), settings))
+	log, err := os.Create(filepath.Join(n.dir, "program.log"))
 	require.NoError(n.t, err)
-	cmd := exec.Command(seeds.Peer(n.t, "kubelet"), "--config="+config, "--kubeconfig="+n.kubeconfig, "--root-dir="+filepath.Join(n.dir, "kubelet"),
-		"--hostname-override=node1", "--node-ip=127.0.0.1", "--cert-dir="+filepath.Join(n.dir, "pki"), "-v=2")
+	cmd := exec.Command(program, "--config="+config, "--kubeconfig="+n.kubeconfig, "--root-dir="+filepath.Join(n.dir, "kubelet"),
+		"--hostname-override="+node, "--node-ip=127.0.0.1", "--cert-dir="+filepath.Join(n.dir, "pki"), "-v=2")
 	cmd.Stdout, cmd.Stderr = log, log
 	require.NoError(n.t, cmd.Start())
 	stopped := false
-	return func() {
+	return kubeletProgram{pid: cmd.Process.Pid, port: port, stop: func() {
 		if stopped {
 			return
 		}
@@ -159,9 +176,9 @@ authorization: {mode: AlwaysAllow}
 		_ = log.Close()
 		if n.t.Failed() {
 			text, _ := os.ReadFile(log.Name())
-			n.t.Logf("the kubelet of Kubernetes: %s", text[max(0, len(text)-20000):])
+			n.t.Logf("%s: %s", program, text[max(0, len(text)-20000):])
 		}
-	}
+	}}
 }
 
 // unmountAll takes away what is mounted in the folder of the node.

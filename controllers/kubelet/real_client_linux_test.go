@@ -67,9 +67,13 @@ spec:
   volumes: [{name: shared, emptyDir: {}}]
 `
 
-// applyClientPods starts the pods of clientManifest. They come to their ends while other tests run.
+// applyClientPods starts the pods of clientManifest, once.
 func (n *realNode) applyClientPods(t *testing.T) {
 	n.t = t
+	if n.hasClients {
+		return
+	}
+	n.hasClients = true
 	dir := os.Getenv("KEELSON_AGENT") // where it was built before, on a machine without Go
 	if dir == "" {
 		dir = filepath.Join(n.dir, "agent")
@@ -89,7 +93,7 @@ var servedPod = types.NamespacedName{Namespace: "default", Name: "served"}
 
 // testClientStreams uses package client/stream on real containers.
 func (n *realNode) testClientStreams(t *testing.T) {
-	n.t = t
+	n.applyClientPods(t)
 	n.until("the files", has("files are made"), "logs", "served", "-c", "files")
 	for name, protocol := range bothProtocols {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +172,7 @@ func (n *realNode) testTenDownloads(t *testing.T, ctx context.Context, f *stream
 
 // testClientLogs reads what containers have written, in every way.
 func (n *realNode) testClientLogs(t *testing.T) {
-	n.t = t
+	n.applyClientPods(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	n.until("the second run", is("1"), "get", "pod", "served", "-o", `jsonpath={.status.containerStatuses[?(@.name=="lines")].restartCount}`)
@@ -230,7 +234,7 @@ func (n *realNode) testClientLogs(t *testing.T) {
 // testInCluster restarts the kubelet, which gives pods new tokens, under a program that talks to the server
 // from its pod.
 func (n *realNode) testInCluster(t *testing.T) {
-	n.t = t
+	n.applyClientPods(t)
 	said := func(times int) func(string) bool {
 		return func(log string) bool { return strings.Count(log, "system:serviceaccount:default:default[") == times }
 	}

@@ -44,9 +44,9 @@ import (
 // TestReal runs the kubelet on a real containerd.
 func TestReal(t *testing.T) { inNamespace(t, testReal) }
 
-// inNamespace runs a test in a network namespace of its own, in a second run of this test binary, so that pod
-// and service addresses never meet those of the host.
-func inNamespace(t *testing.T, test func(*testing.T)) {
+// inNamespace runs a test or benchmark in a network namespace of its own, in a second run of this test
+// binary, so that pod and service addresses never meet those of the host.
+func inNamespace[T testing.TB](t T, test func(T)) {
 	skip := func(why string) {
 		if os.Getenv("CI") == "true" {
 			t.Fatalf("CI must run this: %s", why)
@@ -76,11 +76,16 @@ func inNamespace(t *testing.T, test func(*testing.T)) {
 	defer func() { _ = exec.Command("ip", "netns", "delete", name).Run() }()
 	out, err = exec.Command("ip", "-n", name, "link", "set", "lo", "up").CombinedOutput()
 	require.NoError(t, err, string(out))
+	which, timeout, others := "test.run", 10*time.Minute*slowness(), []string{}
+	if _, ok := any(t).(*testing.B); ok {
+		which, timeout, others = "test.bench", time.Hour, []string{"-test.run=^$", "-test.benchtime=1x"}
+	}
 	only := "^" + t.Name() + "$"
-	if _, parts, ok := strings.Cut(flag.Lookup("test.run").Value.String(), "/"); ok {
+	if _, parts, ok := strings.Cut(flag.Lookup(which).Value.String(), "/"); ok {
 		only += "/" + parts
 	}
-	cmd := exec.CommandContext(t.Context(), "nsenter", "--net=/run/netns/"+name, os.Args[0], "-test.run="+only, "-test.v", "-test.timeout="+(10*time.Minute*slowness()).String())
+	args := append([]string{"--net=/run/netns/" + name, os.Args[0], "-test.v", "-test.timeout=" + timeout.String(), "-" + which + "=" + only}, others...)
+	cmd := exec.CommandContext(t.Context(), "nsenter", args...)
 	cmd.Env = append(os.Environ(), "KEELSON_TEST_NETNS="+name)
 	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
 	require.NoError(t, cmd.Run(), "in the namespace")
@@ -88,18 +93,21 @@ func inNamespace(t *testing.T, test func(*testing.T)) {
 
 // realNode is a control plane, a containerd and a kubelet.
 type realNode struct {
-	t          *testing.T
+	t          testing.TB
 	dir        string
 	kubeconfig string
 	runtime    *noderuntime.Runtime
 	conn       *rest.Conn
 	pki        realPKI
 	static     string
-	shutdown   *kubelet.ShutdownPolicy
 	// ips are the addresses of the node, pods6 is the range of its pods of IPv6, if it has that.
 	ips   []netip.Addr
 	pods6 netip.Prefix
-	stop  func()
+	// change, if not nil, changes the options of the next kubelet.
+	change func(*kubelet.Options)
+	stop   func()
+	// hasClients is true when the pods of our client have been made.
+	hasClients bool
 	// gate is on the kubelet's way to containerd. endRuntime ends a containerd that took the place of
 	// runtime's.
 	gate       gate
@@ -111,7 +119,7 @@ type realPKI struct {
 	pool                              *x509.CertPool
 }
 
-func startReal(t *testing.T, edit ...func(*realNode)) *realNode {
+func startReal(t testing.TB, edit ...func(*realNode)) *realNode {
 	dir, err := os.MkdirTemp("", "keelson-node-")
 	require.NoError(t, err)
 	require.NoError(t, os.Chmod(dir, 0o711)) // for pods with users of their own
@@ -188,11 +196,11 @@ users: [{name: u, user: {client-certificate: %s, client-key: %s}}]
 	return n
 }
 
-func (n *realNode) startKubelet(stopPods bool) (stop func()) {
+func (n *realNode) newKubelet(stopPods bool) *kubelet.Kubelet {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(n.t, err)
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
-	k, err := kubelet.New(n.conn, kubelet.Options{
+	opts := kubelet.Options{
 		NodeName: "node1", NodeIPs: n.ips, RootDir: filepath.Join(n.dir, "kubelet"), LogDir: filepath.Join(n.dir, "logs"),
 		RuntimeEndpoint: n.runtime.Endpoint(), RuntimeDial: n.gate.dial, Plugins: &kubelet.PluginOptions{}, StaticPodDir: n.static, ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: "cluster.local",
 		CgroupRoot: n.cgroup(), SystemdCgroups: systemdCgroups, SharedRoot: true, PodPIDs: realPIDs, PullFallback: true, Listener: l, TLS: &tls.Config{Certificates: []tls.Certificate{n.pki.node.TLS()}, ClientCAs: n.pki.pool},
@@ -200,9 +208,18 @@ func (n *realNode) startKubelet(stopPods bool) (stop func()) {
 		Placement: kubelet.PlacementPolicy{StaticCPUs: true, ReservedCPUs: "0"}, IPTables: kubelet.SystemIPTables{},
 		// The machine may be short of anything.
 		Eviction: kubelet.EvictionPolicy{Hard: map[string]string{}}, ImageGC: kubelet.ImageGCPolicy{HighPercent: 100},
-		Logs: kubelet.LogPolicy{MaxSize: 256 << 10, MaxFiles: 3, Interval: time.Second}, Shutdown: n.shutdown,
-	})
+		Logs: kubelet.LogPolicy{MaxSize: 256 << 10, MaxFiles: 3, Interval: time.Second},
+	}
+	if n.change != nil {
+		n.change(&opts)
+	}
+	k, err := kubelet.New(n.conn, opts)
 	require.NoError(n.t, err)
+	return k
+}
+
+func (n *realNode) startKubelet(stopPods bool) (stop func()) {
+	k := n.newKubelet(stopPods)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- k.Run(ctx) }()
@@ -301,7 +318,6 @@ func testReal(t *testing.T) {
 	n.until("pod ready", is("True"), "get", "pod", "web", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`)
 	t.Logf("pod ready after %v", time.Since(began))
 
-	n.applyClientPods(t)
 	t.Run("exec", func(t *testing.T) { n.testExec(t) })
 	t.Run("logs", func(t *testing.T) { n.testLogs(t) })
 	t.Run("port-forward", func(t *testing.T) { n.testPortForward(t) })
@@ -322,6 +338,10 @@ func testReal(t *testing.T) {
 	t.Run("dynamic resources", func(t *testing.T) { n.t = t; n.testDynamicResources() })
 	t.Run("fork bomb", func(t *testing.T) { n.t = t; n.testForkBomb() })
 	t.Run("features of pods", func(t *testing.T) { n.t = t; n.testPodFeatures() })
+	t.Run("swap of the machine", func(t *testing.T) { n.t = t; n.testMachineSwap() })
+	t.Run("pressure", func(t *testing.T) { n.t = t; n.testPressure() })
+	t.Run("AppArmor", func(t *testing.T) { n.t = t; n.testAppArmor() })
+	t.Run("events of the runtime", func(t *testing.T) { n.t = t; n.testEvents() })
 	t.Run("restarts", func(t *testing.T) { n.testRestarts(t) })
 	t.Run("restart of all containers", func(t *testing.T) { n.t = t; n.testRestartAll() })
 	t.Run("images", func(t *testing.T) { n.testImages(t) })

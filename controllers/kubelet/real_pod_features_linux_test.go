@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -63,7 +64,7 @@ spec:
 	require.NoError(n.t, err)
 	if n.isModern() {
 		n.until("the pod runs", is("true"), "get", "pod", "dynamic", "-o", "jsonpath={.status.containerStatuses[0].ready}")
-		require.Equal(n.t, "first", strings.TrimSpace(n.kubectl("exec", "dynamic", "--", "printenv", "GPU")))
+		require.Equal(n.t, "first", strings.TrimSpace(n.kubectl("exec", "dynamic", "--", "sh", "-c", "echo $GPU")))
 	} else {
 		n.until("the device is refused", has("does not support CDI devices, such as gpus.example.com/device=gpu"), "get", "pod", "dynamic", "-o", "jsonpath={.status.containerStatuses[0].state.waiting}")
 	}
@@ -112,9 +113,14 @@ metadata: {name: own-users}
 spec:
   nodeName: node1
   hostUsers: false
-  automountServiceAccountToken: false # kernels before 6.3 do not map the ids of a tmpfs
   terminationGracePeriodSeconds: 0
-  containers: [{name: c, image: busybox, imagePullPolicy: Never, command: [sleep, "1000"]}]
+  volumes: [{name: scratch, emptyDir: {}}, {name: settings, configMap: {name: settings}}, {name: memory, emptyDir: {medium: Memory}}]
+  containers:
+  - name: c
+    image: busybox
+    imagePullPolicy: Never
+    command: [sleep, "1000"]
+    volumeMounts: [{name: scratch, mountPath: /scratch}, {name: settings, mountPath: /settings}, {name: memory, mountPath: /memory}]
 ---
 apiVersion: v1
 kind: Pod
@@ -197,6 +203,14 @@ func (n *realNode) checkModernFeatures() {
 	first, err := strconv.Atoi(ids[1])
 	require.NoError(n.t, err)
 	require.GreaterOrEqual(n.t, first, 65536, "root of the pod is nobody on the node")
+	// Volumes, those in memory too, which needs Linux 6.3, belong to the pod's root, and on the node to root.
+	require.Equal(n.t, "0", strings.TrimSpace(exec("own-users", "sh", "-c", "touch /scratch/file /memory/file && stat -c %u /scratch/file /memory/file | uniq")))
+	uid := n.kubectl("get", "pod", "own-users", "-o", "jsonpath={.metadata.uid}")
+	info, err := os.Stat(filepath.Join(n.dir, "kubelet", "pods", uid, "volumes", "kubernetes.io~empty-dir", "scratch", "file"))
+	require.NoError(n.t, err)
+	require.Zero(n.t, info.Sys().(*syscall.Stat_t).Uid)
+	require.Contains(n.t, []string{"blue", "red"}, exec("own-users", "cat", "/settings/color"))
+	require.NotEmpty(n.t, exec("own-users", "cat", "/var/run/secrets/kubernetes.io/serviceaccount/token"))
 	require.Contains(n.t, exec("image-volume", "ls", "/data/bin"), "busybox")
 	_, complaint, err := n.try("exec", "image-volume", "--", "touch", "/data/file")
 	require.Error(n.t, err)

@@ -80,11 +80,12 @@ func (n *realNode) testCritical() {
 func (n *realNode) testShutdown() {
 	address := fakelogind.Bus(n.t)
 	m := fakelogind.Start(n.t, address)
-	n.shutdown = &kubelet.ShutdownPolicy{Periods: kubelet.ShutdownPeriods(60*time.Second, 20*time.Second),
+	policy := &kubelet.ShutdownPolicy{Periods: kubelet.ShutdownPeriods(60*time.Second, 20*time.Second),
 		Connect: func(ctx context.Context) (kubelet.Login, error) {
 			return logind.Dial(ctx, logind.Options{Address: address, ConfigDir: filepath.Join(m.Dir, "sub")})
 		}}
-	defer func() { n.shutdown = nil }()
+	n.change = func(opts *kubelet.Options) { opts.Shutdown = policy }
+	defer func() { n.change = nil }()
 	n.stop()
 	n.stop = n.startKubelet(false)
 	require.Eventually(n.t, func() bool { return len(m.Inhibitors()) == 1 }, patience, 50*time.Millisecond)
