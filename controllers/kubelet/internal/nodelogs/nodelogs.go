@@ -78,8 +78,8 @@ type query struct {
 func parse(values url.Values) (*query, validation.ErrorList) {
 	q := &query{pattern: values.Get("pattern")}
 	var errs validation.ErrorList
-	asked, ok := values["query"]
-	for _, s := range asked {
+	names, ok := values["query"]
+	for _, s := range names {
 		if strings.ContainsAny(s, `/\`) {
 			q.files = append(q.files, s)
 		} else if strings.TrimSpace(s) != "" {
@@ -87,7 +87,7 @@ func parse(values url.Values) (*query, validation.ErrorList) {
 		}
 	}
 	if ok && len(q.files)+len(q.services) == 0 {
-		errs = append(errs, validation.Invalid(validation.NewPath("query"), asked, "may not be empty"))
+		errs = append(errs, validation.Invalid(validation.NewPath("query"), names, "may not be empty"))
 	}
 	moment := func(name string) *time.Time {
 		v := values.Get(name)
@@ -118,7 +118,7 @@ func parse(values url.Values) (*query, validation.ErrorList) {
 	return q, errs
 }
 
-// narrowed reports whether not the whole log is asked for.
+// narrowed reports whether the request is for a part of the log.
 func (q *query) narrowed() bool {
 	return q.since != nil || q.until != nil || q.lines != nil || q.boot != nil || q.pattern != ""
 }
