@@ -254,12 +254,13 @@ func TestOpenWatches(t *testing.T) {
 func TestLeastRules(t *testing.T) {
 	run := func(t *testing.T, rules []rbacv1.PolicyRule) (calls []controllertest.Call, pods int) {
 		synctest.Test(t, func(t *testing.T) {
-			o := controllertest.Options{As: client.User{Name: "operator"}, Controllers: []controllertest.Adder{addReplicaSets}}
+			o := controllertest.Options{As: client.User{Name: "operator"}}
 			if rules == nil {
 				o.As.Groups = []string{"system:masters"}
 			}
 			c := controllertest.Start(t, o)
 			recording := c.Record(controllertest.Requests{User: "operator"})
+			c.Run(c.Manager("operator", addReplicaSets)) // after the recording has begun
 			if rules != nil {
 				role := &rbacv1.ClusterRole{ObjectMeta: controllertest.Name("", "operator"), Rules: rules}
 				controllertest.Create(c, role)
