@@ -57,8 +57,12 @@ func config(args []string) (*embed.Config, error) {
 	for name, to := range map[string]*[]url.URL{
 		"listen-client-urls": &cfg.ListenClientUrls, "advertise-client-urls": &cfg.AdvertiseClientUrls,
 		"listen-peer-urls": &cfg.ListenPeerUrls, "initial-advertise-peer-urls": &cfg.AdvertisePeerUrls,
+		"listen-metrics-urls": &cfg.ListenMetricsUrls,
 	} {
 		*to = nil
+		if f.Lookup(name).Value.String() == "" {
+			continue
+		}
 		for text := range strings.SplitSeq(f.Lookup(name).Value.String(), ",") {
 			u, err := url.Parse(text)
 			if err != nil {
