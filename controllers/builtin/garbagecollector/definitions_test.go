@@ -2,7 +2,6 @@ package garbagecollector_test
 
 import (
 	"testing"
-	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -12,26 +11,16 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/controllers/builtin/garbagecollector"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
+	"github.com/keelson-dev/keelson/controllers/internal/things"
 	"github.com/keelson-dev/keelson/controllers/manager"
 )
-
-const things = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: things.a.test}
-spec:
-  group: a.test
-  scope: Namespaced
-  names: {plural: things, kind: Thing}
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
-`
 
 // TestADeletedDefinitionHoldsUpNothing: once a resource is not served any more, owners of other kinds are
 // deleted as before, and not when the collector has given up the resource.
 func TestADeletedDefinitionHoldsUpNothing(t *testing.T) {
 	for _, p := range []metav1.DeletionPropagation{metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
 		synctest.Test(t, func(t *testing.T) {
-			c := controllertest.Start(t, controllertest.Options{CRDs: fstest.MapFS{"things.yaml": {Data: []byte(things)}}, Controllers: []controllertest.Adder{
+			c := controllertest.Start(t, controllertest.Options{CRDs: things.CRDs(), Controllers: []controllertest.Adder{
 				func(m *manager.Manager) error { return garbagecollector.Add(m, garbagecollector.Options{}) }}})
 			configMap(c, "child", configMap(c, "ownera"))
 			c.Sleep(time.Minute)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
-	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -12,11 +11,11 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/builtin/namespace"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
+	"github.com/keelson-dev/keelson/controllers/internal/things"
 	"github.com/keelson-dev/keelson/controllers/manager"
 )
 
@@ -91,24 +90,13 @@ func TestFinalizersHoldIt(t *testing.T) {
 	})
 }
 
-const things = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: things.a.test}
-spec:
-  group: a.test
-  scope: Namespaced
-  names: {plural: things, kind: Thing}
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
-`
-
 // Custom resources are deleted too, and reported if something holds them.
 func TestCustomResourcesGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := controllertest.Start(t, controllertest.Options{CRDs: fstest.MapFS{"things.yaml": {Data: []byte(things)}}, Controllers: []controllertest.Adder{
+		c := controllertest.Start(t, controllertest.Options{CRDs: things.CRDs(), Controllers: []controllertest.Adder{
 			func(m *manager.Manager) error { return namespace.Add(m, namespace.Options{}) }}})
 		controllertest.Create(c, &corev1.Namespace{ObjectMeta: controllertest.Name("", "ns")})
-		api := client.ForResource[*metav1.Unstructured](c.Admin(), client.Resource{GVR: schema.GroupVersionResource{Group: "a.test", Version: "v1", Resource: "things"}, Namespaced: true})
+		api := client.ForResource[*metav1.Unstructured](c.Admin(), things.Resource)
 		for _, name := range []string{"free", "held"} {
 			thing := &metav1.Unstructured{TypeMeta: metav1.TypeMeta{APIVersion: "a.test/v1", Kind: "Thing"}, ObjectMeta: controllertest.Name("ns", name)}
 			if name == "held" {

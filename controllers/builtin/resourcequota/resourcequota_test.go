@@ -3,7 +3,6 @@ package resourcequota_test
 import (
 	"fmt"
 	"testing"
-	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -14,11 +13,11 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
-	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/builtin/resourcequota"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
+	"github.com/keelson-dev/keelson/controllers/internal/things"
 	"github.com/keelson-dev/keelson/controllers/manager"
 )
 
@@ -79,23 +78,12 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-const things = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: things.a.test}
-spec:
-  group: a.test
-  scope: Namespaced
-  names: {plural: things, kind: Thing}
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
-`
-
 // Custom resources are counted, and given back when they are gone.
 func TestQuotaOfCustomResources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := controllertest.Start(t, controllertest.Options{CRDs: fstest.MapFS{"things.yaml": {Data: []byte(things)}}, Controllers: []controllertest.Adder{
+		c := controllertest.Start(t, controllertest.Options{CRDs: things.CRDs(), Controllers: []controllertest.Adder{
 			func(m *manager.Manager) error { return resourcequota.Add(m, resourcequota.Options{}) }}})
-		api := client.ForResource[*metav1.Unstructured](c.Admin(), client.Resource{GVR: schema.GroupVersionResource{Group: "a.test", Version: "v1", Resource: "things"}, Namespaced: true})
+		api := client.ForResource[*metav1.Unstructured](c.Admin(), things.Resource)
 		create := func(name string) error {
 			_, err := api.Create(t.Context(), &metav1.Unstructured{TypeMeta: metav1.TypeMeta{APIVersion: "a.test/v1", Kind: "Thing"}, ObjectMeta: controllertest.Name("default", name)})
 			return err
