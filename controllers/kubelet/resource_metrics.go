@@ -224,16 +224,16 @@ var cadvisorContainers = []struct {
 	name, kind, help string
 	of               func(c *usage.Container) (float64, time.Time)
 }{
-	{"container_cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed in seconds.", func(c *usage.Container) (float64, time.Time) { return seconds9(c.CPU), c.CPUAt }},
-	{"container_memory_working_set_bytes", "gauge", "Current working set in bytes.", func(c *usage.Container) (float64, time.Time) { return float64(c.WorkingSet), c.MemoryAt }},
-	{"container_memory_usage_bytes", "gauge", "Current memory usage in bytes, including all memory regardless of when it was accessed", func(c *usage.Container) (float64, time.Time) {
+	{"container_cpu_usage_seconds_total", "counter", "CPU time that the container has used, in core-seconds.", func(c *usage.Container) (float64, time.Time) { return seconds9(c.CPU), c.CPUAt }},
+	{"container_memory_working_set_bytes", "gauge", "Working set of the container, in bytes.", func(c *usage.Container) (float64, time.Time) { return float64(c.WorkingSet), c.MemoryAt }},
+	{"container_memory_usage_bytes", "gauge", "Memory of the container, in bytes, with caches that could be given back.", func(c *usage.Container) (float64, time.Time) {
 		return float64(c.MemoryUsage), c.MemoryAt
 	}},
-	{"container_memory_rss", "gauge", "Size of RSS in bytes.", func(c *usage.Container) (float64, time.Time) { return float64(c.RSS), c.MemoryAt }},
-	{"container_fs_usage_bytes", "gauge", "Number of bytes that are consumed by the container on this filesystem.", func(c *usage.Container) (float64, time.Time) {
+	{"container_memory_rss", "gauge", "Memory of the processes of the container that is no file, in bytes.", func(c *usage.Container) (float64, time.Time) { return float64(c.RSS), c.MemoryAt }},
+	{"container_fs_usage_bytes", "gauge", "Bytes of the container's writable layer and logs.", func(c *usage.Container) (float64, time.Time) {
 		return float64(c.Layer.Bytes + c.Logs.Bytes), time.Time{}
 	}},
-	{"container_start_time_seconds", "gauge", "Start time of the container since unix epoch in seconds.", func(c *usage.Container) (float64, time.Time) {
+	{"container_start_time_seconds", "gauge", "When the container was made, in seconds since 1970.", func(c *usage.Container) (float64, time.Time) {
 		return float64(c.Created.Unix()), time.Time{}
 	}},
 }
@@ -242,8 +242,8 @@ var cadvisorNetworks = []struct {
 	name, help string
 	of         func(n *usage.Network) uint64
 }{
-	{"container_network_receive_bytes_total", "Cumulative count of bytes received", func(n *usage.Network) uint64 { return n.RxBytes }},
-	{"container_network_receive_errors_total", "Cumulative count of errors encountered while receiving", func(n *usage.Network) uint64 { return n.RxErrors }},
-	{"container_network_transmit_bytes_total", "Cumulative count of bytes transmitted", func(n *usage.Network) uint64 { return n.TxBytes }},
-	{"container_network_transmit_errors_total", "Cumulative count of errors encountered while transmitting", func(n *usage.Network) uint64 { return n.TxErrors }},
+	{"container_network_receive_bytes_total", "Bytes that the pod has received.", func(n *usage.Network) uint64 { return n.RxBytes }},
+	{"container_network_receive_errors_total", "Errors of the pod's interface while receiving.", func(n *usage.Network) uint64 { return n.RxErrors }},
+	{"container_network_transmit_bytes_total", "Bytes that the pod has sent.", func(n *usage.Network) uint64 { return n.TxBytes }},
+	{"container_network_transmit_errors_total", "Errors of the pod's interface while sending.", func(n *usage.Network) uint64 { return n.TxErrors }},
 }

@@ -24,18 +24,18 @@ const (
 )
 
 var families = map[string]struct{ kind, stability, help string }{
-	ScrapeError:        {"gauge", "STABLE", "1 if there was an error while getting container metrics, 0 otherwise"},
-	NodeCPU:            {"counter", "STABLE", "Cumulative cpu time consumed by the node in core-seconds"},
-	NodeMemory:         {"gauge", "STABLE", "Current working set of the node in bytes"},
-	ContainerCPU:       {"counter", "STABLE", "Cumulative cpu time consumed by the container in core-seconds"},
-	ContainerMemory:    {"gauge", "STABLE", "Current working set of the container in bytes"},
-	ContainerStart:     {"gauge", "STABLE", "Start time of the container since unix epoch in seconds"},
-	ContainerSwap:      {"gauge", "ALPHA", "Current amount of the container swap usage in bytes. Reported only on non-windows systems"},
-	ContainerSwapLimit: {"gauge", "ALPHA", "Current amount of the container swap limit in bytes. Reported only on non-windows systems"},
-	NodeSwap:           {"gauge", "ALPHA", "Current swap usage of the node in bytes. Reported only on non-windows systems"},
-	PodSwap:            {"gauge", "ALPHA", "Current amount of the pod swap usage in bytes. Reported only on non-windows systems"},
-	PodCPU:             {"counter", "STABLE", "Cumulative cpu time consumed by the pod in core-seconds"},
-	PodMemory:          {"gauge", "STABLE", "Current working set of the pod in bytes"},
+	ScrapeError:        {"gauge", "STABLE", "1 if a statistic could not be read, else 0."},
+	NodeCPU:            {"counter", "STABLE", "CPU time that the node has used, in core-seconds."},
+	NodeMemory:         {"gauge", "STABLE", "Working set of the node, in bytes."},
+	ContainerCPU:       {"counter", "STABLE", "CPU time that the container has used, in core-seconds."},
+	ContainerMemory:    {"gauge", "STABLE", "Working set of the container, in bytes."},
+	ContainerStart:     {"gauge", "STABLE", "When the container was started, in seconds since 1970."},
+	ContainerSwap:      {"gauge", "ALPHA", "Swap that the container uses, in bytes."},
+	ContainerSwapLimit: {"gauge", "ALPHA", "Swap that the container may use, in bytes."},
+	NodeSwap:           {"gauge", "ALPHA", "Swap that the node uses, in bytes."},
+	PodSwap:            {"gauge", "ALPHA", "Swap that the pod uses, in bytes."},
+	PodCPU:             {"counter", "STABLE", "CPU time that the pod has used, in core-seconds."},
+	PodMemory:          {"gauge", "STABLE", "Working set of the pod, in bytes."},
 }
 
 // Family writes what comes before the values of a metric in the text format of Prometheus, to a buffer.
