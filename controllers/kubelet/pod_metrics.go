@@ -131,10 +131,17 @@ func (m *podMetrics) ended(before, after *corev1.PodStatus) {
 	each("ephemeral_container", before.EphemeralContainerStatuses, after.EphemeralContainerStatuses)
 }
 
-// usersFailed counts a sync that made the sandbox of a pod with a user namespace, if anything failed in it.
-func (m *podMetrics) usersFailed(ctx context.Context, err error, waiting map[string]corev1.ContainerStateWaiting) {
-	if ctx.Err() == nil && (err != nil || len(waiting) > 0) {
-		m.usersErrors.Inc()
+// countUsers counts a sync that makes a sandbox, if the pod has a user namespace. The function that it
+// returns is called at the end of the sync, and counts whether anything failed in it.
+func (w *worker) countUsers(ctx context.Context, pod *corev1.Pod, err *error) (end func()) {
+	if !ownUsers(pod) {
+		return func() {}
+	}
+	w.k.metrics.startedUsers.Inc()
+	return func() {
+		if ctx.Err() == nil && (*err != nil || len(w.waiting) > 0) {
+			w.k.metrics.usersErrors.Inc()
+		}
 	}
 }
 

@@ -34,20 +34,7 @@ func TestRealBeside(t *testing.T) {
 	})
 }
 
-const topManifest = `
-apiVersion: v1
-kind: Pod
-metadata: {name: busy}
-spec:
-  nodeName: node1
-  terminationGracePeriodSeconds: 0
-  containers:
-  - name: main
-    image: busybox
-    imagePullPolicy: IfNotPresent
-    command: [sh, -c, "until [ -e /go ]; do sleep 1; done; while :; do :; done"]
-    resources: {limits: {cpu: 300m, memory: 32Mi}}
----
+var topManifest = runs("busy", `sh, -c, "until [ -e /go ]; do sleep 1; done; while :; do :; done"`, "limits: {cpu: 300m, memory: 32Mi}") + `---
 apiVersion: v1
 kind: Service
 metadata: {name: metrics-server, namespace: kube-system}

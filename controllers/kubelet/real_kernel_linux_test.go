@@ -113,20 +113,8 @@ func (n *realNode) testMachineSwap() {
 	}
 	defer n.changed(limited)()
 	// Memory of zeros is given back instead of swapped.
-	n.apply(fmt.Sprintf(`
-apiVersion: v1
-kind: Pod
-metadata: {name: swaps}
-spec:
-  nodeName: node1
-  terminationGracePeriodSeconds: 0
-  containers:
-  - name: main
-    image: busybox
-    imagePullPolicy: IfNotPresent
-    command: [sh, -c, "yes | head -c %[1]d | tail -c %[1]d | sleep 1000000"]
-    resources: {limits: {memory: %[2]d}, requests: {memory: %[3]d}}
-`, use, limit, request) + "---" + sleeper("sure", "limits: {memory: 32Mi, cpu: 100m}") + "---" + sleeper("poor", ""))
+	n.apply(runs("swaps", fmt.Sprintf(`sh, -c, "yes | head -c %[1]d | tail -c %[1]d | sleep 1000000"`, use), fmt.Sprintf("limits: {memory: %d}, requests: {memory: %d}", limit, request)) +
+		"---" + sleeper("sure", "limits: {memory: 32Mi, cpu: 100m}") + "---" + sleeper("poor", ""))
 	for _, pod := range []string{"swaps", "sure", "poor"} {
 		n.running(pod)
 	}

@@ -375,7 +375,10 @@ func testReal(t *testing.T) {
 }
 
 // sleeper is a pod whose container has resources and only sleeps.
-func sleeper(name, resources string) string {
+func sleeper(name, resources string) string { return runs(name, `sleep, "1000000"`, resources) }
+
+// runs is a pod of one container with a command, the items of a list, and resources.
+func runs(name, command, resources string) string {
 	return `
 apiVersion: v1
 kind: Pod
@@ -387,7 +390,7 @@ spec:
   - name: main
     image: busybox
     imagePullPolicy: IfNotPresent
-    command: [sleep, "1000000"]
+    command: [` + command + `]
     resources: {` + resources + `}
 `
 }

@@ -36,20 +36,7 @@ func (n *realNode) testFilter() {
 
 // testOutOfMemory lets a container use more memory than its limit.
 func (n *realNode) testOutOfMemory() {
-	n.apply(`
-apiVersion: v1
-kind: Pod
-metadata: {name: eater}
-spec:
-  nodeName: node1
-  terminationGracePeriodSeconds: 0
-  containers:
-  - name: main
-    image: busybox
-    imagePullPolicy: IfNotPresent
-    command: [sh, -c, "tail /dev/zero"]
-    resources: {limits: {memory: 24Mi}}
-`)
+	n.apply(runs("eater", `sh, -c, "tail /dev/zero"`, "limits: {memory: 24Mi}"))
 	n.until("the container was killed", is("OOMKilled 137"), "get", "pod", "eater", "-o",
 		"jsonpath={.status.containerStatuses[0].lastState.terminated.reason} {.status.containerStatuses[0].lastState.terminated.exitCode}")
 	n.kubectl("delete", "pod", "eater")

@@ -56,10 +56,7 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (after time
 	}
 	box := v.current()
 	if plan.sandbox {
-		if ownUsers(pod) {
-			w.k.metrics.startedUsers.Inc()
-			defer func() { w.k.metrics.usersFailed(ctx, err, w.waiting) }()
-		}
+		defer w.countUsers(ctx, pod, &err)()
 		if v, err = w.startSandbox(ctx, pod, v); err != nil {
 			return 0, err
 		}
