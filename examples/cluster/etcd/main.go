@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"reflect"
 	"strings"
 	"syscall"
 
@@ -46,7 +47,8 @@ func run(args []string) error {
 	}
 }
 
-// config reads etcd's flags. etcd declares the flags of addresses, but its program must read them.
+// config reads etcd's flags. etcd declares the flags of addresses and of other lists, but its program must
+// read them: this one reads the addresses that tests need and refuses the others.
 func config(args []string) (*embed.Config, error) {
 	cfg := embed.NewConfig()
 	f := flag.NewFlagSet("etcd", flag.ContinueOnError)
@@ -54,11 +56,21 @@ func config(args []string) (*embed.Config, error) {
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
-	for name, to := range map[string]*[]url.URL{
+	addresses := map[string]*[]url.URL{
 		"listen-client-urls": &cfg.ListenClientUrls, "advertise-client-urls": &cfg.AdvertiseClientUrls,
 		"listen-peer-urls": &cfg.ListenPeerUrls, "initial-advertise-peer-urls": &cfg.AdvertisePeerUrls,
 		"listen-metrics-urls": &cfg.ListenMetricsUrls,
-	} {
+	}
+	var unread error
+	f.Visit(func(given *flag.Flag) {
+		if t := reflect.TypeOf(given.Value); addresses[given.Name] == nil && strings.HasSuffix(t.Elem().PkgPath(), "/etcd/pkg/v3/flags") {
+			unread = fmt.Errorf("--%s has no effect here: etcd leaves it to its program", given.Name)
+		}
+	})
+	if unread != nil {
+		return nil, unread
+	}
+	for name, to := range addresses {
 		*to = nil
 		if f.Lookup(name).Value.String() == "" {
 			continue
