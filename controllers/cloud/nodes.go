@@ -50,8 +50,8 @@ func (o NodeOptions) controller() controllers.Options {
 }
 
 // AddNodes adds the controller that initializes nodes, keeps their addresses, and keeps the stable labels of
-// their type, zone and region as the beta labels. It needs the rights to
-// update nodes and to patch their status.
+// their type, zone and region as the beta labels. It needs the rights to update nodes and to patch their
+// status.
 func AddNodes(m *manager.Manager, in Instances, opts NodeOptions) error {
 	n := &nodes{in: in, list: informers.For[*corev1.Node](m.Informers()).Lister(), api: client.For[*corev1.Node](m.Conn()),
 		recorder: m.Recorder("cloud-node-controller"), period: cmp.Or(opts.AddressPeriod, 5*time.Minute)}
