@@ -146,6 +146,14 @@ func (c *Cluster) open(ctx context.Context, from Snapshot) (err error) {
 		return err
 	}
 	c.draws = newDraws(seed, c.bubble)
+	if c.bubble {
+		if c.gate.order, err = newOrder(); err != nil {
+			return err
+		}
+		if c.gate.order != 0 {
+			c.guard.instant = time.Second // watches take some time
+		}
+	}
 	if err := from.usable(c.bubble); err != nil {
 		return err
 	}

@@ -38,6 +38,13 @@
 // replays it: in a bubble the same requests come in the same order with the same names. Outside a bubble the
 // order of goroutines still depends on chance.
 //
+// A watch delivers its events in order, but which of two watches delivers first depends on chance too. With
+//
+//	KEELSON_ORDER=7 go test ./...
+//
+// each event in a bubble is up to eight microseconds late, by other amounts for each number: a test that
+// depends on the order of two watches then fails with about every tenth number or more often.
+//
 // # Faults and rights
 //
 // [Cluster.Inject] makes requests of any client fail, lose their reply or wait, and watches lag, chosen by

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
@@ -383,6 +384,8 @@ type gate struct {
 	injected   []*Injected // all that there have been
 	recordings []*Recording
 	watches    map[*openWatch]bool
+	order      order        // set before the first request
+	pending    atomic.Int64 // deliveries that are late because of it
 }
 
 type openWatch struct {
@@ -487,6 +490,9 @@ func (g *gate) intercept(inner func(http.ResponseWriter, *http.Request, http.Han
 				f.fault.Effect(w, r, serve)
 				return
 			}
+		}
+		if a.Verb == "watch" {
+			serve = g.order.late(&a, r.UserAgent(), &g.pending, serve)
 		}
 		serve(w, r)
 	}

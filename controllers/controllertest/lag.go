@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,9 +13,16 @@ import (
 // writes it: a client that watches is d behind, but loses nothing. [Cluster.Settle] counts what is on its way
 // as delivered.
 func Lag(d time.Duration) Effect {
+	return lag(func() time.Duration { return d }, new(atomic.Int64))
+}
+
+// lag is [Lag] with the delay of each call of the ResponseWriter, and counts in pending what is on its way.
+func lag(delay func() time.Duration, pending *atomic.Int64) Effect {
 	return func(w http.ResponseWriter, r *http.Request, next http.HandlerFunc) {
 		ctx, drop := context.WithCancel(r.Context())
-		late := &lateReply{header: http.Header{}, delay: d, end: ctx.Done(), ready: make(chan lateStep), sent: make(chan struct{})}
+		late := &lateReply{
+			header: http.Header{}, delay: delay, pending: pending, end: ctx.Done(), ready: make(chan lateStep), sent: make(chan struct{}),
+		}
 		go late.deliver(w)
 		complete := false
 		defer func() {
@@ -32,11 +40,12 @@ func Lag(d time.Duration) Effect {
 
 // lateReply is a response that is delivered later.
 type lateReply struct {
-	header http.Header
-	delay  time.Duration
-	end    <-chan struct{} // closed when nothing more arrives
-	ready  chan lateStep
-	sent   chan struct{} // closed when no more is delivered
+	header  http.Header
+	delay   func() time.Duration
+	pending *atomic.Int64   // steps that are waiting
+	end     <-chan struct{} // closed when nothing more arrives
+	ready   chan lateStep
+	sent    chan struct{} // closed when no more is delivered
 }
 
 // lateStep is a call of the ResponseWriter that is due at a time.
@@ -49,6 +58,7 @@ type lateStep struct {
 func (l *lateReply) deliver(w http.ResponseWriter) {
 	defer close(l.sent)
 	var waiting []lateStep
+	defer func() { l.pending.Add(-int64(len(waiting))) }()
 	more := true // until the handler has returned
 	for ready := l.ready; more || len(waiting) > 0; {
 		var due <-chan time.Time
@@ -62,9 +72,11 @@ func (l *lateReply) deliver(w http.ResponseWriter) {
 				continue
 			}
 			waiting = append(waiting, step)
+			l.pending.Add(1)
 		case <-due:
 			waiting[0].do(w)
 			waiting = waiting[1:]
+			l.pending.Add(-1)
 		case <-l.end:
 			for more { // the handler may still write
 				_, more = <-ready
@@ -75,7 +87,7 @@ func (l *lateReply) deliver(w http.ResponseWriter) {
 }
 
 func (l *lateReply) later(do func(w http.ResponseWriter)) {
-	l.ready <- lateStep{time.Now().Add(l.delay), do}
+	l.ready <- lateStep{time.Now().Add(l.delay()), do}
 }
 
 func (l *lateReply) Header() http.Header { return l.header }

@@ -76,9 +76,10 @@ type activity struct {
 	messages int64 // requests in process, and bytes carried by the network
 }
 
-// idle waits as the function does, and until all requests of a seeded cluster have had their turn.
+// idle waits as the function does, and until all requests of a seeded cluster have had their turn and all
+// watches that KEELSON_ORDER makes late have delivered.
 func (c *cluster) idle() {
-	for idle(); c.direct.Busy(); idle() {
+	for idle(); c.direct.Busy() || c.gate.pending.Load() > 0; idle() {
 		if c.guard.problem() != "" {
 			return
 		}

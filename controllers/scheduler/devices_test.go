@@ -181,6 +181,7 @@ func TestAlternativesAdminAccessAndTaints(t *testing.T) {
 		controllertest.Create(c, resourceSlice("c", gpu("0", "newest", "8Gi", func(d *resourcev1.Device) {
 			d.Taints = []resourcev1.DeviceTaint{{Key: "broken", Effect: resourcev1.DeviceTaintEffectNoSchedule}}
 		})))
+		c.Settle()
 		model := func(of string) resourcev1.DeviceSubRequest {
 			return resourcev1.DeviceSubRequest{Name: of, DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1,
 				Selectors: []resourcev1.DeviceSelector{selects(`device.attributes["gpu.example.com"].model == "` + of + `"`)}}
@@ -519,6 +520,7 @@ func TestPodsWithoutTheirClaimsAreGated(t *testing.T) {
 		ending.Finalizers = []string{"example.com/keep"}
 		controllertest.Create(c, ending)
 		controllertest.Delete[*resourcev1.ResourceClaim](c, "default", "ending")
+		c.Settle() // pods may be seen before claims
 		create(c, "late", "1", usesDevices("ending"))
 		c.Sleep(time.Minute)
 		require.Equal(t, scheduler.PendingPods{Gated: 1}, s.Pending())

@@ -203,7 +203,8 @@ func TestAGroupStaysInOneDomain(t *testing.T) {
 		g := newGroup("g", 2)
 		g.Spec.SchedulingConstraints = &schedulingv1alpha2.PodGroupSchedulingConstraints{Topology: []schedulingv1alpha2.TopologyConstraint{{Key: "rack"}}}
 		createMembers(c, "g", 3, "1")
-		controllertest.Create(c, g) // last, so that all are tried together
+		c.Settle()                  // nodes and members come by other watches than the group,
+		controllertest.Create(c, g) // which is the last, so that all are tried together
 		c.Settle()
 		racks := func() (out []string) {
 			for _, p := range controllertest.List[*corev1.Pod](c, "default") {

@@ -16,7 +16,7 @@ import (
 )
 
 // A pod whose back-off is not over is tried at once when a node comes, because no other pod is active
-// (SchedulerPopFromBackoffQ): no time passes here. One whose attempt failed, rather than being refused,
+// (SchedulerPopFromBackoffQ): no second passes here. One whose attempt failed, rather than being refused,
 // waits.
 func TestANodeSchedulesAWaitingPodAtOnce(t *testing.T) {
 	e := &everywhere{}
@@ -31,7 +31,7 @@ func TestANodeSchedulesAWaitingPodAtOnce(t *testing.T) {
 			addNode(c, name, "10", "10")
 			c.Settle()
 			require.Equal(t, name, get(c, "p").Spec.NodeName)
-			require.Zero(t, time.Since(began))
+			require.Less(t, time.Since(began), time.Second)
 			deleteNow(c, "p")
 			controllertest.Delete[*corev1.Node](c, "", name)
 			c.Settle()

@@ -87,7 +87,8 @@ func TestAPodThatFitsNowhereSaysWhyAndWaits(t *testing.T) {
 		c.Settle()
 		require.Equal(t, "no nodes available to schedule pods", scheduled(get(c, "p")).Message)
 		addNode(c, "small", "1", "10")
-		create(c, "occupant", "2", func(p *corev1.Pod) { p.Spec.NodeName = "busy" }) // before the node
+		create(c, "occupant", "2", func(p *corev1.Pod) { p.Spec.NodeName = "busy" })
+		c.Settle() // before the node
 		addNode(c, "busy", "3", "10")
 		c.Sleep(20 * time.Second)
 		controllertest.Update(c, "", "small", func(n *corev1.Node) { n.Labels["x"] = "y" })
