@@ -25,6 +25,18 @@ const (
 	maxExecOutput = 1 << 20
 )
 
+// expiryMargin is how long before its expiry a credential is replaced.
+const expiryMargin = 10 * time.Second
+
+// fetched returns a credential that ends at a time, or never if that is zero.
+func fetched(cred *rest.Credential, end time.Time) rest.Fetched {
+	f := rest.Fetched{Credential: cred, Expires: end}
+	if !end.IsZero() {
+		f.RenewAt = end.Add(-expiryMargin)
+	}
+	return f
+}
+
 // execCredential is the input of a program (spec) and its output (status).
 type execCredential struct {
 	Kind       string      `json:"kind"`
@@ -94,13 +106,13 @@ func newExecSource(e *Exec, field string, cluster *Cluster, allow func(string) e
 	if err != nil {
 		return nil, &Error{Field: field, Err: err}
 	}
-	return &credentialCache{fetch: func(ctx context.Context, _ bool) (*rest.Credential, time.Time, error) {
+	return rest.CacheCredentials(func(ctx context.Context, _ *rest.Credential) (rest.Fetched, error) {
 		cred, end, err := e.run(ctx, command, info)
 		if err != nil {
-			return nil, end, &Error{Field: field, Err: err}
+			return rest.Fetched{}, &Error{Field: field, Err: err}
 		}
-		return cred, end, nil
-	}}, nil
+		return fetched(cred, end), nil
+	}), nil
 }
 
 func execInfo(e *Exec, cluster *Cluster) ([]byte, error) {

@@ -45,37 +45,37 @@ func newOIDC(config map[string]string, field string, persist func(map[string]str
 		return nil, wrong(field+".config."+oidcClientID, "is empty")
 	}
 	o := &oidc{config: maps.Clone(config), field: field, persist: persist}
-	return &credentialCache{fetch: o.fetch}, nil
+	return rest.CacheCredentials(o.fetch), nil
 }
 
 func (o *oidc) fail(format string, args ...any) error {
 	return &Error{Field: o.field, Err: fmt.Errorf(format, args...)}
 }
 
-// fetch implements cached.fetch; cached calls it from one goroutine at a time.
-func (o *oidc) fetch(ctx context.Context, rejected bool) (*rest.Credential, time.Time, error) {
-	if token := o.config[oidcIDToken]; token != "" && !rejected {
+// fetch returns the id token, a new one if the server has refused a credential; there is one call at a time.
+func (o *oidc) fetch(ctx context.Context, rejected *rest.Credential) (rest.Fetched, error) {
+	if token := o.config[oidcIDToken]; token != "" && rejected == nil {
 		if end, ok := tokenExpiry(token); ok && time.Until(end) > expiryMargin {
-			return &rest.Credential{Token: token}, end, nil
+			return fetched(&rest.Credential{Token: token}, end), nil
 		}
 	}
 	refresh := o.config[oidcRefreshToken]
 	if refresh == "" {
-		return nil, time.Time{}, o.fail("the id token has expired and there is no refresh token")
+		return rest.Fetched{}, o.fail("the id token has expired and there is no refresh token")
 	}
 	hc, err := o.httpClient()
 	if err != nil {
-		return nil, time.Time{}, err
+		return rest.Fetched{}, err
 	}
 	defer hc.CloseIdleConnections()
 	endpoint, err := o.tokenEndpoint(ctx, hc)
 	if err != nil {
-		return nil, time.Time{}, err
+		return rest.Fetched{}, err
 	}
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh}, "client_id": {o.config[oidcClientID]}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
 	if err != nil {
-		return nil, time.Time{}, o.fail("the issuer's token endpoint is not a URL")
+		return rest.Fetched{}, o.fail("the issuer's token endpoint is not a URL")
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if secret := o.config[oidcClientSecret]; secret != "" {
@@ -86,20 +86,20 @@ func (o *oidc) fetch(ctx context.Context, rejected bool) (*rest.Credential, time
 		RefreshToken string `json:"refresh_token"`
 	}
 	if err := o.postForm(hc, req, &answer); err != nil {
-		return nil, time.Time{}, o.fail("refresh the id token: %w", err)
+		return rest.Fetched{}, o.fail("refresh the id token: %w", err)
 	}
 	if answer.IDToken == "" {
-		return nil, time.Time{}, o.fail("the issuer's answer holds no id token")
+		return rest.Fetched{}, o.fail("the issuer's answer holds no id token")
 	}
 	o.config[oidcIDToken] = answer.IDToken
 	if answer.RefreshToken != "" {
 		o.config[oidcRefreshToken] = answer.RefreshToken
 	}
 	if err := o.persist(maps.Clone(o.config)); err != nil {
-		return nil, time.Time{}, o.fail("keep the refreshed token: %w", err)
+		return rest.Fetched{}, o.fail("keep the refreshed token: %w", err)
 	}
 	end, _ := tokenExpiry(answer.IDToken)
-	return &rest.Credential{Token: answer.IDToken}, end, nil
+	return fetched(&rest.Credential{Token: answer.IDToken}, end), nil
 }
 
 func (o *oidc) httpClient() (*http.Client, error) {

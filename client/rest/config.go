@@ -96,8 +96,8 @@ type Credential struct {
 }
 
 // CredentialSource returns the credential of a request. It is called for every request, concurrently, and
-// should cache its result. rejected is not nil after the server has refused that credential (401): the source
-// should not return it again.
+// should cache its result, for which CacheCredentials is. rejected is not nil after the server has refused
+// that credential (401): the source should not return it again.
 type CredentialSource interface {
 	Credential(ctx context.Context, rejected *Credential) (*Credential, error)
 }

@@ -49,7 +49,7 @@ func (a *Accounts) Conn(name string) (client.Conn, error) {
 	}
 	cfg := a.cfg
 	cfg.UserAgent = a.cfg.UserAgent + "/" + name
-	cfg.Credentials = &account{key: types.NamespacedName{Namespace: accountNamespace, Name: name}, accounts: client.For[*corev1.ServiceAccount](a.root)}
+	cfg.Credentials = newAccount(a.root, name)
 	c, err := rest.New(cfg, rest.Options{Logger: a.log, Warnings: rest.NoWarnings})
 	if err != nil {
 		return nil, fmt.Errorf("connect as service account %s: %w", name, err)
@@ -71,43 +71,62 @@ func (a *Accounts) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// account is the source of one service account's tokens.
+// minLifetime is how long a token is used at least. Servers issue none for less, so a shorter one is only the
+// difference of two clocks.
+const minLifetime = 10 * time.Minute
+
+// account fetches the tokens of one service account.
 type account struct {
 	key      types.NamespacedName
 	accounts *client.Client[*corev1.ServiceAccount]
-
-	mu      sync.Mutex
-	token   *rest.Credential
-	renewAt time.Time
+	found    bool // or created
 }
 
-// Credential implements rest.CredentialSource.
-func (a *account) Credential(ctx context.Context, rejected *rest.Credential) (*rest.Credential, error) {
-	a.mu.Lock()
-	have, renewAt := a.token, a.renewAt
-	a.mu.Unlock()
-	if have != nil && time.Now().Before(renewAt) && (rejected == nil || rejected.Token != have.Token) {
-		return have, nil
-	}
-	r, err := a.request(ctx)
-	if apierrors.IsNotFound(err) {
-		_, err = a.accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: a.key.Namespace, Name: a.key.Name}})
-		if err == nil || apierrors.IsAlreadyExists(err) {
-			r, err = a.request(ctx)
-		}
-	}
+// newAccount returns an account with its tokens, which all users of the account share.
+func newAccount(root client.Conn, name string) rest.CredentialSource {
+	a := &account{key: types.NamespacedName{Namespace: accountNamespace, Name: name}, accounts: client.For[*corev1.ServiceAccount](root)}
+	return rest.CacheCredentials(a.fetch)
+}
+
+// fetch returns a new token of the account, which is created if it does not exist. There is one call at a
+// time.
+func (a *account) fetch(ctx context.Context, _ *rest.Credential) (rest.Fetched, error) {
+	t, err := a.issue(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("token of service account %s: %w", a.key, err)
+		return rest.Fetched{}, fmt.Errorf("token of service account %s: %w", a.key, err)
 	}
 	now := time.Now()
-	c := &rest.Credential{Token: r.Status.Token}
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	life := max(t.Status.ExpirationTimestamp.Sub(now), minLifetime)
 	// The last fifth of its lifetime is left for attempts to get the next one.
-	a.token, a.renewAt = c, now.Add(r.Status.ExpirationTimestamp.Sub(now)*4/5)
-	return c, nil
+	return rest.Fetched{Credential: &rest.Credential{Token: t.Status.Token}, RenewAt: now.Add(life * 4 / 5), Expires: now.Add(life)}, nil
 }
 
-func (a *account) request(ctx context.Context) (*authenticationv1.TokenRequest, error) {
-	return client.Subresource[*authenticationv1.TokenRequest](a.accounts, "token").Create(ctx, a.key, &authenticationv1.TokenRequest{})
+// issue requests a token once the account exists, and again if it was deleted since it was found.
+func (a *account) issue(ctx context.Context) (*authenticationv1.TokenRequest, error) {
+	for {
+		before := a.found
+		if err := a.ensure(ctx); err != nil {
+			return nil, err
+		}
+		t, err := client.Subresource[*authenticationv1.TokenRequest](a.accounts, "token").Create(ctx, a.key, &authenticationv1.TokenRequest{})
+		a.found = !apierrors.IsNotFound(err)
+		if a.found || !before {
+			return t, err
+		}
+	}
+}
+
+// ensure finds or creates the account, unless it has been found before.
+func (a *account) ensure(ctx context.Context) error {
+	if a.found {
+		return nil
+	}
+	_, err := a.accounts.Get(ctx, a.key)
+	if apierrors.IsNotFound(err) {
+		_, err = a.accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: a.key.Namespace, Name: a.key.Name}})
+	}
+	if apierrors.IsAlreadyExists(err) { // another process has created it
+		return nil
+	}
+	return err
 }
