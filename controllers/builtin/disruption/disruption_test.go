@@ -260,6 +260,65 @@ func TestCustomScale(t *testing.T) {
 	})
 }
 
+// owned returns the reference of an object that is controlled by another.
+func owned(by metav1.Object, apiVersion, kind string) []metav1.OwnerReference {
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		panic(err)
+	}
+	return []metav1.OwnerReference{metav1.NewControllerRef(by, gv.WithKind(kind))}
+}
+
+// A pod whose controller the informers do not have yet is counted by the controller that the server has, and
+// nothing is reported.
+func TestPodsBeforeTheirControllers(t *testing.T) {
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: app.MatchLabels}}
+	template.Spec.Containers = []corev1.Container{{Name: "main", Image: "image"}}
+	set := func(c *controllertest.Cluster, owners []metav1.OwnerReference) []metav1.OwnerReference {
+		rs := &appsv1.ReplicaSet{ObjectMeta: controllertest.Name("default", "web-1"), Spec: appsv1.ReplicaSetSpec{Replicas: new(int32(4)), Selector: app, Template: template}}
+		rs.OwnerReferences = owners
+		return owned(controllertest.Create(c, rs), "apps/v1", "ReplicaSet")
+	}
+	for late, create := range map[string]func(c *controllertest.Cluster) []metav1.OwnerReference{
+		"replicasets": func(c *controllertest.Cluster) []metav1.OwnerReference { return set(c, nil) },
+		"deployments": func(c *controllertest.Cluster) []metav1.OwnerReference {
+			return set(c, owned(controllertest.Create(c, web(4)), "apps/v1", "Deployment"))
+		},
+		"statefulsets": func(c *controllertest.Cluster) []metav1.OwnerReference {
+			s := &appsv1.StatefulSet{ObjectMeta: controllertest.Name("default", "web"), Spec: appsv1.StatefulSetSpec{Replicas: new(int32(4)), Selector: app, Template: template}}
+			return owned(controllertest.Create(c, s), "apps/v1", "StatefulSet")
+		},
+		"replicationcontrollers": func(c *controllertest.Cluster) []metav1.OwnerReference {
+			rc := &corev1.ReplicationController{ObjectMeta: controllertest.Name("default", "web"),
+				Spec: corev1.ReplicationControllerSpec{Replicas: new(int32(4)), Selector: app.MatchLabels, Template: &template}}
+			return owned(controllertest.Create(c, rc), "v1", "ReplicationController")
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := controllertest.Start(t, controllertest.Options{})
+			c.Inject(controllertest.Fault{Requests: controllertest.Requests{Verbs: []string{"watch"}, Resource: late}, Effect: controllertest.Lag(5 * time.Second)})
+			c.Run(c.Manager("disruption", func(m *manager.Manager) error { return disruption.Add(m, disruption.Options{}) }))
+			controllertest.Create(c, budget(least("50%")))
+			time.Sleep(time.Minute) // all has been read once
+			owners := create(c)
+			for i := range 3 {
+				p := &corev1.Pod{ObjectMeta: controllertest.Name("default", fmt.Sprint("p", i)), Spec: template.Spec}
+				p.Labels, p.OwnerReferences = app.MatchLabels, owners
+				controllertest.Create(c, p)
+				setReady(c, p.Name, true)
+			}
+			for range 2 {
+				time.Sleep(time.Second)
+				require.Equal(t, [4]int32{1, 3, 2, 4}, numbers(c), late)
+				for _, e := range controllertest.List[*corev1.Event](c, "default") {
+					require.NotEqual(t, "CalculateExpectedPodCountFailed", e.Reason, late)
+				}
+				time.Sleep(time.Minute)
+			}
+		})
+	}
+}
+
 // When the number cannot be known, nothing may be evicted.
 func TestUnknownNumbersAllowNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {

@@ -63,21 +63,31 @@ func (o *owners) expected(ctx context.Context, namespace string, pods []*corev1.
 	return total, unmanaged, nil
 }
 
-// scaleOf returns the scale of a pod's controller, or nil if that is gone.
+// scaleOf returns the scale of a pod's controller, or nil if that is gone. One that the informers do not have
+// is read from the server: a pod may come before its controller.
 func (o *owners) scaleOf(ctx context.Context, namespace string, ref *metav1.OwnerReference) (*scale, error) {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
 		return nil, err
 	}
-	key := types.NamespacedName{Namespace: namespace, Name: ref.Name}
-	switch gk := (schema.GroupKind{Group: gv.Group, Kind: ref.Kind}); gk {
+	key, gk := types.NamespacedName{Namespace: namespace, Name: ref.Name}, schema.GroupKind{Group: gv.Group, Kind: ref.Kind}
+	if s, err := o.listed(key, gk, ref.UID); s != nil || err != nil {
+		return s, err
+	}
+	return o.ask(ctx, key, gk, gv.Version, ref.UID)
+}
+
+// listed returns the scale that the informers have of a pod's controller, nil if they do not have it. That of
+// a ReplicaSet of a Deployment is the Deployment's.
+func (o *owners) listed(key types.NamespacedName, gk schema.GroupKind, uid types.UID) (*scale, error) {
+	switch gk {
 	case schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}:
 		rs, err := o.sets.Get(key)
-		if err != nil || rs.UID != ref.UID {
+		if err != nil || rs.UID != uid {
 			return nil, apierrors.IgnoreNotFound(err)
 		}
 		if by := metav1.ControllerOf(rs); by != nil && by.Kind == "Deployment" && strings.HasPrefix(by.APIVersion, "apps/") {
-			d, err := o.deployments.Get(types.NamespacedName{Namespace: namespace, Name: by.Name})
+			d, err := o.deployments.Get(types.NamespacedName{Namespace: key.Namespace, Name: by.Name})
 			if err != nil || d.UID != by.UID {
 				return nil, apierrors.IgnoreNotFound(err)
 			}
@@ -86,19 +96,18 @@ func (o *owners) scaleOf(ctx context.Context, namespace string, ref *metav1.Owne
 		return scaled(rs.UID, rs.Spec.Replicas), nil
 	case schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
 		s, err := o.stateful.Get(key)
-		if err != nil || s.UID != ref.UID {
+		if err != nil || s.UID != uid {
 			return nil, apierrors.IgnoreNotFound(err)
 		}
 		return scaled(s.UID, s.Spec.Replicas), nil
 	case schema.GroupKind{Kind: "ReplicationController"}:
 		rc, err := o.controllers.Get(key)
-		if err != nil || rc.UID != ref.UID {
+		if err != nil || rc.UID != uid {
 			return nil, apierrors.IgnoreNotFound(err)
 		}
 		return scaled(rc.UID, rc.Spec.Replicas), nil
-	default:
-		return o.ask(ctx, key, gk, gv.Version, ref.UID)
 	}
+	return nil, nil
 }
 
 // ask reads the scale subresource of a controller of any kind.
