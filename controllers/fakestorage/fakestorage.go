@@ -8,8 +8,11 @@
 //	allowVolumeExpansion: true
 //
 // A claim that the controller of claims hands to it gets a volume of the requested size, which is deleted
-// after the claim unless the class retains it. A VolumeAttachment is attached at once, and a claim that asks
-// for more gets it. Nodes of package fakenode mount nothing, so that pods with such volumes run there.
+// after the claim unless the class retains it. A VolumeAttachment is attached at once. Nodes of package
+// fakenode mount nothing, so that pods with such volumes run there.
+//
+// The volume of a claim that requests more grows at once, and its file system when a pod runs that uses it:
+// without one the claim has the condition FileSystemResizePending. Volumes with volumeMode Block do not wait.
 //
 // It uses only the API and package time, and nothing is remembered but in the API.
 package fakestorage
@@ -17,7 +20,6 @@ package fakestorage
 import (
 	"cmp"
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -63,7 +65,9 @@ type driver struct {
 	attached    informers.Index[*storagev1.VolumeAttachment]
 	attachments informers.Lister[*storagev1.VolumeAttachment]
 	attachAPI   *client.Client[*storagev1.VolumeAttachment]
+	users       informers.Index[*corev1.Pod]
 	recorder    *events.Recorder
+	kubelet     *events.Recorder // of what kubelets report
 }
 
 // byVolume files attachments under their volumes.
@@ -93,10 +97,12 @@ func Add(m *manager.Manager, opts Options) error {
 		classes:  informers.For[*storagev1.StorageClass](set).Lister(),
 		attached: attachments.Index(byVolume), attachments: attachments.Lister(), attachAPI: client.For[*storagev1.VolumeAttachment](m.Conn()),
 	}
-	d.recorder = m.Recorder(d.name)
+	d.users = informers.For[*corev1.Pod](set).Index(byUser)
+	d.recorder, d.kubelet = m.Recorder(d.name), m.Recorder("kubelet")
 	options := controllers.Options{Options: controller.Options{Concurrency: cmp.Or(opts.Concurrency, 5)}}
 	_, err := controllers.Add(m, "fake-claims", reconcile.Func(d.reconcileClaim), options,
-		controllers.For(controllers.Matching(d.concerns)), controllers.Watches(d.claimsOfClass))
+		controllers.For(controllers.Matching(d.concerns)), controllers.Watches(d.claimsOfClass), controllers.Watches(claimsOfPod),
+		controllers.Watches(claimOfVolume))
 	if err != nil {
 		return err
 	}
@@ -192,47 +198,6 @@ func (d *driver) volumeFor(c *corev1.PersistentVolumeClaim, class *storagev1.Sto
 	v.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "kubernetes.io/hostname", Operator: corev1.NodeSelectorOpIn, Values: []string{node}}}}}}}
 	return v, ""
-}
-
-// grow makes the volume of a bound claim as large as the claim requests, and reports it in its status.
-// Whether a class lets its claims grow was decided when the claim was updated.
-func (d *driver) grow(ctx context.Context, c *corev1.PersistentVolumeClaim) error {
-	want, have := c.Spec.Resources.Requests[corev1.ResourceStorage], c.Status.Capacity[corev1.ResourceStorage]
-	if c.Status.Phase != corev1.ClaimBound || want.Cmp(have) <= 0 {
-		return nil
-	}
-	v, err := d.volumes.Get(types.NamespacedName{Name: c.Spec.VolumeName})
-	if err != nil || v.Spec.CSI == nil || v.Spec.CSI.Driver != d.name {
-		return apierrors.IgnoreNotFound(err)
-	}
-	if !slices.ContainsFunc(c.Status.Conditions, resizing) {
-		now := metav1.Now()
-		c.Status.Conditions = append(c.Status.Conditions, corev1.PersistentVolumeClaimCondition{Type: corev1.PersistentVolumeClaimResizing, Status: corev1.ConditionTrue, LastTransitionTime: now})
-		if c, err = d.claimsAPI.UpdateStatus(ctx, c); err != nil {
-			return apierrors.IgnoreNotFound(err)
-		}
-	}
-	if size := v.Spec.Capacity[corev1.ResourceStorage]; size.Cmp(want) < 0 {
-		v.Spec.Capacity[corev1.ResourceStorage] = want
-		if _, err := d.volumesAPI.Update(ctx, v); err != nil {
-			return apierrors.IgnoreNotFound(err)
-		}
-	}
-	if c.Status.Capacity == nil {
-		c.Status.Capacity = corev1.ResourceList{}
-	}
-	c.Status.Capacity[corev1.ResourceStorage] = want
-	c.Status.Conditions = slices.DeleteFunc(c.Status.Conditions, resizing)
-	delete(c.Status.AllocatedResourceStatuses, corev1.ResourceStorage)
-	if _, err := d.claimsAPI.UpdateStatus(ctx, c); err != nil {
-		return apierrors.IgnoreNotFound(err)
-	}
-	d.recorder.Event(c, corev1.EventTypeNormal, "VolumeResizeSuccessful", "Resize volume succeeded")
-	return nil
-}
-
-func resizing(c corev1.PersistentVolumeClaimCondition) bool {
-	return c.Type == corev1.PersistentVolumeClaimResizing
 }
 
 // reconcileVolume deletes a volume whose claim is gone and that no node uses.

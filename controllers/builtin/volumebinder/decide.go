@@ -2,12 +2,14 @@ package volumebinder
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/controllers/internal/volumematch"
 )
 
@@ -234,6 +236,18 @@ func annotated(m map[string]string, key string) map[string]string {
 	return m
 }
 
+// capacity returns what a claim shows that becomes bound to a volume: if the file system is to grow yet, what
+// it was before.
+func capacity(v *corev1.PersistentVolume) corev1.ResourceList {
+	before, err := resource.Parse(v.Annotations[volumematch.PreResize])
+	if err != nil {
+		return v.Spec.Capacity
+	}
+	out := maps.Clone(v.Spec.Capacity)
+	out[corev1.ResourceStorage] = before
+	return out
+}
+
 // statusOf returns the status of a claim in a phase. v is its volume if the phase is Bound. What a bound
 // claim says of its volume is left to the controllers that change that.
 func statusOf(c *corev1.PersistentVolumeClaim, phase corev1.PersistentVolumeClaimPhase, v *corev1.PersistentVolume) corev1.PersistentVolumeClaimStatus {
@@ -248,7 +262,7 @@ func statusOf(c *corev1.PersistentVolumeClaim, phase corev1.PersistentVolumeClai
 		status.AccessModes = v.Spec.AccessModes
 	}
 	if _, known := status.Capacity[corev1.ResourceStorage]; becomes || !known {
-		status.Capacity = v.Spec.Capacity
+		status.Capacity = capacity(v)
 	}
 	if becomes {
 		status.CurrentVolumeAttributesClassName = v.Spec.VolumeAttributesClassName

@@ -110,6 +110,20 @@ func Example() {
 	// Bound data
 }
 
+// A claim that becomes bound to a volume whose file system is to grow yet shows what that has.
+func TestBindingDuringAnExpansion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := start(t)
+		controllertest.Create(c, volume("grown", "", 9, func(v *corev1.PersistentVolume) {
+			v.Annotations = map[string]string{volumematch.PreResize: "5Gi"}
+		}))
+		controllertest.Create(c, claim("data", new(""), 8))
+		c.Settle()
+		require.Equal(t, "Bound grown", text(c, "data"))
+		require.Equal(t, "5Gi", size(controllertest.Get[*corev1.PersistentVolumeClaim](c, "default", "data").Status.Capacity))
+	})
+}
+
 func TestBinding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := start(t)

@@ -52,16 +52,30 @@ func ask(c *controllertest.Cluster, size string) {
 	c.Settle()
 }
 
-// A claim grows, by its driver.
+// runPod creates a pod with the claim, as it is when it runs.
+func runPod(c *controllertest.Cluster) {
+	p := &corev1.Pod{ObjectMeta: controllertest.Name("default", "user")}
+	p.Spec.NodeName = "node-0"
+	p.Spec.Containers = []corev1.Container{{Name: "main", Image: "app:1"}}
+	p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+	controllertest.Create(c, p)
+	controllertest.UpdateStatus(c, "default", "user", func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning })
+	c.Settle()
+}
+
+// A claim grows, by its driver, and shows its size when a pod uses it.
 func Example() {
 	synctest.Test(new(testing.T), func(t *testing.T) { // in a test: its own t
 		c, _ := start(t)
 		fmt.Println(capacity(c))
 		ask(c, "5Gi")
+		fmt.Println(capacity(c), controllertest.Get[*corev1.PersistentVolumeClaim](c, "default", "data").Status.Conditions[0].Type)
+		runPod(c)
 		fmt.Println(capacity(c))
 	})
 	// Output:
 	// 1Gi
+	// 1Gi FileSystemResizePending
 	// 5Gi
 }
 
@@ -76,6 +90,9 @@ func TestExpansion(t *testing.T) {
 			for _, cond := range e.Object.Status.Conditions {
 				text += " " + string(cond.Type)
 			}
+			if s, ok := e.Object.Status.AllocatedResourceStatuses[corev1.ResourceStorage]; ok {
+				text += " " + string(s)
+			}
 			if len(seen) == 0 || seen[len(seen)-1] != text {
 				seen = append(seen, text)
 			}
@@ -87,9 +104,12 @@ func TestExpansion(t *testing.T) {
 		}))
 		c.Run(driver(c))
 		c.Settle()
-		require.Equal(t, []string{"1Gi", "1Gi Resizing", "5Gi"}, seen)
+		require.Equal(t, []string{"1Gi", "1Gi Resizing ControllerResizeInProgress", "1Gi FileSystemResizePending NodeResizePending"}, seen)
 		v := controllertest.List[*corev1.PersistentVolume](c, "")[0]
 		q := v.Spec.Capacity[corev1.ResourceStorage]
 		require.Equal(t, "5Gi", q.String())
+		seen = nil
+		runPod(c)
+		require.Equal(t, []string{"1Gi FileSystemResizePending NodeResizeInProgress", "5Gi"}, seen)
 	})
 }

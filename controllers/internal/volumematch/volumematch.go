@@ -31,6 +31,8 @@ const (
 	// name, which some provisioners read.
 	Provisioner     = "volume.kubernetes.io/storage-provisioner"
 	BetaProvisioner = "volume.beta.kubernetes.io/storage-provisioner"
+	// PreResize is on a volume that has grown while its file system has not: the size that its claim shows.
+	PreResize = "volume.alpha.kubernetes.io/pre-resize-capacity"
 )
 
 // NoProvisioner is the provisioner of a StorageClass whose volumes are made by hand.
