@@ -77,9 +77,11 @@
 //     Updated comes first and then Deleted, also if the handler had not seen the object before.
 //   - If an index has not returned an object because of its state then, and does before and after, the state
 //     is delivered too.
-//   - An object that the program has created through [Set.Conn] is delivered, and so are the states that it
-//     has written and a reader may have got before the watch delivered them, even if a second read of the
-//     collection has others in their place, or none.
+//   - An object that the program has created through [Set.Conn] with a create request is delivered, and so
+//     are the states that it has written and a reader may have got before the watch delivered them, even if a
+//     second read of the collection has others in their place, or none. There is one exception: an object
+//     that was created and deleted between the watch and such a read is delivered when the response to its
+//     creation arrives, unless another object has its name by then.
 //   - An object that is visible again, because it was recreated while a deletion of the program hid the name,
 //     is repeated as Updated with Resync set.
 //

@@ -42,7 +42,8 @@ type model struct {
 	faulty  bool
 	noWL    bool
 	spoils  bool
-	leaves  bool // the resource is removed and comes back
+	late    *rand.Rand // of the times by which responses are late, used with mu held; nil: they are not
+	leaves  bool       // the resource is removed and comes back
 	missing bool
 	lists   int
 	watches int
@@ -341,7 +342,7 @@ func (s *modelStream) selected(e modelEvent) *client.EncodedEvent {
 
 // modelInformer is an informer fed by a model.
 func modelInformer(m *model, o SetOptions, opts Options[*corev1.ConfigMap]) (*Set, *Informer[*corev1.ConfigMap]) {
-	s := NewSet(schemeConn{do: m.serve}, o)
+	s := NewSet(schemeConn{do: m.answer}, o)
 	i := For(s, opts)
 	for _, src := range i.core.sources {
 		src.reflector = reflector.New(m, src, reflector.Options{NoWatchList: o.NoWatchList, OnError: src.failed, List: client.ListOptions{LabelSelector: opts.LabelSelector}})

@@ -207,11 +207,33 @@ func (i *Informer[T]) observe(w client.Write) {
 		e.key = e.obj.key
 		c.lockWith(e.obj)
 	}
+	var hs []*registration[T]
+	if w.Verb == "create" && c.deliverMissed(e) {
+		hs = c.handlers
+	}
 	ambiguous := c.overlayWrite(e)
 	c.mu.Unlock()
+	c.signal(hs)
 	if ambiguous != nil {
 		ambiguous.reflector.Relist("")
 	}
+}
+
+// deliverMissed delivers an object that the program has created, and that a read did not have because it was
+// deleted in the same gap: the watch delivers neither, but who has created it waits for its deletion. It
+// reports whether it has. The lock is held; the handlers must be signalled without it.
+func (c *core[T]) deliverMissed(e *ownWrite[T]) bool {
+	s := c.sourceOf(e.key.Namespace)
+	if s == nil || !s.skipped(e.version) || c.base(e.key) != nil || !c.opts.LabelSelector.MatchesFunc(e.obj.label) || !c.fieldsMatch(e.key) {
+		return false
+	}
+	if _, delivered := c.recentlyDeleted.has[e.uid]; delivered { // the read had a later state
+		return false
+	}
+	e.obj.markRead()
+	c.notify(nil, e.obj, nil, false, false)
+	c.notify(e.obj, nil, nil, false, true)
+	return true
 }
 
 // overlayWrite adds an own write to the overlay. It returns the source that must be read again if only that

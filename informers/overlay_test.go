@@ -3,8 +3,10 @@ package informers
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -95,6 +97,48 @@ func (m *model) serve(r *client.Request) (*client.Response, error) {
 	return reply(old)
 }
 
+// answer is serve, with responses that are late. An object may be created and deleted while no watch works.
+func (m *model) answer(r *client.Request) (*client.Response, error) {
+	vanishes := r.Method == "POST" && m.delay() > time.Second
+	if vanishes {
+		m.breakStreams()
+	}
+	resp, err := m.serve(r)
+	if vanishes && err == nil {
+		m.vanish()
+	}
+	time.Sleep(m.delay())
+	return resp, err
+}
+
+// breakStreams ends all watches.
+func (m *model) breakStreams() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for s := range m.streams {
+		s.fail(io.EOF)
+	}
+}
+
+// vanish deletes the object that was written last, and compacts all versions.
+func (m *model) vanish() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if last := m.log[len(m.log)-1]; last.typ == client.Added {
+		m.write(client.Deleted, codec.DeepCopy(last.obj))
+		m.floor = m.rev
+	}
+}
+
+func (m *model) delay() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.late == nil {
+		return 0
+	}
+	return time.Duration(m.late.IntN(2e9))
+}
+
 // visible reports whether a reader may see got of key after the state at version v: whether it is that state,
 // or a later one that existed.
 func (m *model) visible(key types.NamespacedName, v uint64, sel labels.Selector, got *corev1.ConfigMap) bool {
@@ -122,9 +166,9 @@ func (m *model) visible(key types.NamespacedName, v uint64, sel labels.Selector,
 	return got == nil
 }
 
-// TestOwnWritesAreNeverUnseen writes at random through a set, while others write too and the watch lags,
-// fails and stalls: no read is older than the last write through the set, and handlers see every state that
-// was read.
+// TestOwnWritesAreNeverUnseen writes at random through a set, while others write too, responses are late and
+// the watch lags, fails and stalls: no read is older than the last write through the set, and handlers see
+// every state that was read and every object that was created.
 func TestOwnWritesAreNeverUnseen(t *testing.T) {
 	for _, seed := range seeds.Of(t, 300) {
 		ok := t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -150,6 +194,9 @@ type ownWrites struct {
 	byV  Index[*corev1.ConfigMap]
 
 	handlers []*follower
+
+	mu   sync.Mutex
+	made []types.UID
 }
 
 func newOwnWrites(t *testing.T, seed uint64) (h *ownWrites, rng *rand.Rand) {
@@ -157,6 +204,9 @@ func newOwnWrites(t *testing.T, seed uint64) (h *ownWrites, rng *rand.Rand) {
 	h = &ownWrites{t: t, seed: seed, m: newModel(seed)}
 	h.m.faulty = true
 	h.m.noWL = rng.IntN(2) == 0
+	if rng.IntN(2) == 0 {
+		h.m.late = seeds.Stream(seed, 6)
+	}
 	if rng.IntN(2) == 0 {
 		h.sel = labels.SelectorFromSet(labels.Set{"parity": "0"})
 	}
@@ -222,7 +272,9 @@ func (h *ownWrites) writer(ctx context.Context, w int) {
 		before := h.m.last()
 		switch rng.IntN(3) {
 		case 0:
-			made, err = cms.Create(ctx, cm)
+			if made, err = cms.Create(ctx, cm); err == nil {
+				h.created(made)
+			}
 		case 1:
 			made, err = cms.Update(ctx, cm)
 		case 2:
@@ -236,6 +288,21 @@ func (h *ownWrites) writer(ctx context.Context, w int) {
 			h.sees(key, before+1)
 		}
 	}
+}
+
+// created notes that the handlers must see an object that the set has created, unless another one has its
+// name.
+func (h *ownWrites) created(cm *corev1.ConfigMap) {
+	c := h.inf.core
+	c.mu.RLock()
+	b := c.base(cm.Key())
+	c.mu.RUnlock()
+	if !h.sel.Matches(cm.Labels) || b != nil && b.uid != cm.UID {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.made = append(h.made, cm.UID)
 }
 
 // sees checks that no read of a key is older than a write at version since.
@@ -284,6 +351,14 @@ func (h *ownWrites) agrees() {
 		f.mu.Lock()
 		require.Equal(h.t, versions(want), versions(f.known))
 		require.Empty(h.t, f.unseen, "readers got these states")
+		seen := map[types.UID]bool{}
+		for state := range f.seen {
+			uid, _, _ := strings.Cut(state, "@")
+			seen[types.UID(uid)] = true
+		}
+		for _, uid := range h.made {
+			require.True(h.t, seen[uid], "seed %d: %s was created", h.seed, uid)
+		}
 		f.mu.Unlock()
 	}
 }

@@ -32,9 +32,18 @@ type source[T metav1.Object] struct {
 	// written holds the entries of the overlay with a version in order of arrival: the versions are nearly in
 	// order. The list is not shared with other sources, whose versions may lag.
 	written []*ownWrite[T]
+	// gaps are the latest ones, while the set creates objects that may have come and gone in them.
+	gaps []gap
 	// unread is what could not be read at all: items of the latest read, and events since.
 	unread []*client.DecodeError
 }
+
+// gap is a range of versions, after from and up to to, which a read has replaced: handlers have got the
+// difference of its ends, and none of the states between them.
+type gap struct{ from, to string }
+
+// maxGaps is how many gaps a source keeps: no creation takes as long as that many reads.
+const maxGaps = 16
 
 // maxUnread limits how many missed events are kept: one is enough to know that the copy may be wrong.
 const maxUnread = 100
@@ -45,6 +54,21 @@ func (s *source[T]) Begin() reflector.Copy {
 	defer s.core.mu.Unlock()
 	s.begun++
 	return &incoming[T]{s: s, seq: s.begun, start: time.Now(), byNamespace: map[string]map[string]*object[T]{}}
+}
+
+// addGap notes that a read has taken the place of what followed s.version. The lock is held.
+func (s *source[T]) addGap(to string) {
+	switch {
+	case s.core.creating.Load() == 0:
+		s.gaps = nil
+	case to != "" && after(to, s.version):
+		s.gaps = append(s.gaps[max(0, len(s.gaps)-maxGaps+1):], gap{s.version, strings.Clone(to)})
+	}
+}
+
+// skipped reports whether a version is in a gap. The lock is held.
+func (s *source[T]) skipped(version string) bool {
+	return slices.ContainsFunc(s.gaps, func(g gap) bool { return after(version, g.from) && notBefore(g.to, version) })
 }
 
 // Apply implements reflector.Sink.
@@ -226,6 +250,7 @@ func (n *incoming[T]) Commit(version string) {
 			c.change(old, o, first, false)
 		}
 	}
+	s.addGap(version)
 	s.committed, s.unread = n.seq, n.unread
 	s.synced, c.absent = true, false
 	if after(s.version, version) && version != "" {

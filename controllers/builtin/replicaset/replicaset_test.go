@@ -3,6 +3,9 @@ package replicaset_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -218,6 +221,40 @@ func TestAPodThatOnlyTheListerHasSeen(t *testing.T) {
 		synctest.Wait()
 		require.Len(t, pods(c), 2)
 		require.False(t, controllertest.Exists[*corev1.Pod](c, "default", "passing"))
+	})
+}
+
+// A pod that is deleted before the response to its creation arrives is replaced, also if the watch of pods
+// delivers nothing of it, because the pods were read again meanwhile.
+func TestAPodThatOnlyItsCreatorHasSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{add}})
+		controllertest.Create(c, web(1))
+		c.Settle()
+		gate, watches := make(chan struct{}), controllertest.Requests{Verbs: []string{"watch"}, Resource: "pods"}
+		var apart *controllertest.Injected
+		c.Inject(controllertest.Fault{Requests: controllertest.Requests{Verbs: []string{"create"}, Resource: "pods"}, Times: 1,
+			Effect: func(w http.ResponseWriter, r *http.Request, next http.HandlerFunc) {
+				apart = c.Partition(watches)
+				c.Inject(controllertest.Fault{Requests: watches, Times: 1, Effect: controllertest.Expired()})
+				response := httptest.NewRecorder()
+				next(response, r)
+				<-gate
+				maps.Copy(w.Header(), response.Header())
+				w.WriteHeader(response.Code)
+				_, _ = w.Write(response.Body.Bytes())
+			}})
+		controllertest.Delete[*corev1.Pod](c, "default", pods(c)[0].Name)
+		time.Sleep(5 * time.Second) // from now on only a read of all pods can succeed
+		first := pods(c)
+		require.Len(t, first, 1, "the next one, of which no watch has delivered anything")
+		controllertest.Delete[*corev1.Pod](c, "default", first[0].Name)
+		apart.Remove()
+		time.Sleep(40 * time.Second)
+		close(gate)
+		c.Settle()
+		require.Len(t, pods(c), 1)
+		require.NotEqual(t, first[0].UID, pods(c)[0].UID)
 	})
 }
 
