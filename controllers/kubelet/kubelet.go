@@ -320,6 +320,7 @@ func (k *Kubelet) startLoops(ctx context.Context, loops *sync.WaitGroup, fail co
 	if !k.alone {
 		loops.Go(func() { k.node.run(ctx) })
 	}
+	k.checkResolvConf()
 	loops.Go(func() { k.pleg.run(ctx) })
 	loops.Go(func() { k.openLedger(ctx) })
 	loops.Go(func() { k.housekeeping(ctx) })

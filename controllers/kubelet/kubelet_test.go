@@ -50,7 +50,7 @@ func seeded(t *testing.T, seed uint64, prepare func(*rig), f func(*rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{t: t, c: controllertest.Start(t, controllertest.Options{Seed: seed}), rt: fakecri.New("img"), host: &host{}}
 		dir := t.TempDir()
-		r.opts = kubelet.Options{NodeName: "n1", RootDir: filepath.Join(dir, "kubelet"), LogDir: filepath.Join(dir, "logs"), NoCgroups: true, StopPods: true, DiskForMemory: true, Host: r.host,
+		r.opts = kubelet.Options{NodeName: "n1", ClusterDNS: []string{"10.96.0.10"}, RootDir: filepath.Join(dir, "kubelet"), LogDir: filepath.Join(dir, "logs"), NoCgroups: true, StopPods: true, DiskForMemory: true, Host: r.host,
 			StaticPodInterval: 2 * time.Second,
 			Capacity:          corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi")}}
 		if prepare != nil {
