@@ -326,6 +326,19 @@ func TestCSIAcrossRestarts(t *testing.T) {
 	}
 }
 
+// operations is how many operations on volumes of the driver the kubelet's metrics show with a status.
+func (x *disks) operations(name, status string) (n int) {
+	x.t.Helper()
+	series := fmt.Sprintf("storage_operation_duration_seconds_count{migrated=\"false\",operation_name=%q,status=%q,volume_plugin=\"kubernetes.io/csi:%s\"} ", name, status, diskDriver)
+	for line := range strings.Lines(x.metrics()) {
+		if count, ok := strings.CutPrefix(line, series); ok {
+			_, err := fmt.Sscan(count, &n)
+			require.NoError(x.t, err)
+		}
+	}
+	return n
+}
+
 // A volume that has to be attached is made after its attachment, and is in use until it is unstaged.
 func TestCSIAttachment(t *testing.T) {
 	withDisks(t, fakecsi.Options{}, storagev1.CSIDriverSpec{AttachRequired: new(true)}, func(t *testing.T, x *disks) {
@@ -343,6 +356,9 @@ func TestCSIAttachment(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		require.Zero(t, x.d.Calls("NodeStageVolume"))
 		require.Contains(t, strings.Join(x.events("p"), "\n"), "volume pv-a is not attached to the node")
+		failed := x.operations("verify_controller_attached_volume", "fail-unknown")
+		require.Positive(t, failed)
+		require.Zero(t, x.operations("verify_controller_attached_volume", "success"))
 		controllertest.UpdateStatus(x.c, "", a.Name, func(a *storagev1.VolumeAttachment) {
 			a.Status = storagev1.VolumeAttachmentStatus{Attached: true, AttachmentMetadata: map[string]string{"lun": "3"}}
 		})
@@ -350,6 +366,8 @@ func TestCSIAttachment(t *testing.T) {
 		require.True(t, ready(x.get("p")))
 		require.Equal(t, "3", x.d.Last("NodeStageVolume").(*csi.NodeStageVolumeRequest).PublishContext["lun"])
 		require.Equal(t, "3", x.d.Last("NodePublishVolume").(*csi.NodePublishVolumeRequest).PublishContext["lun"])
+		require.Equal(t, 1, x.operations("verify_controller_attached_volume", "success"))
+		require.Equal(t, failed, x.operations("verify_controller_attached_volume", "fail-unknown"))
 		x.set("NodeUnstageVolume", fakecri.Before)
 		x.delete("p", 1)
 		time.Sleep(5 * time.Second)
@@ -381,6 +399,8 @@ func TestCSIBlock(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, filepath.Join(x.opts.RootDir, "plugins/kubernetes.io/csi/volumeDevices/publish/pv-a", uid), at)
 		require.NotNil(t, x.d.Last("NodeStageVolume").(*csi.NodeStageVolumeRequest).VolumeCapability.GetBlock())
+		require.Equal(t, 1, x.operations("map_volume", "success"))
+		require.Zero(t, x.operations("volume_mount", "success"))
 		require.False(t, ready(x.get("wrong")))
 		require.Contains(t, strings.Join(x.events("wrong"), "\n"), "volumeMode Block, but is specified in volumeMounts")
 		x.delete("wrong", 1)
@@ -389,6 +409,7 @@ func TestCSIBlock(t *testing.T) {
 		require.Empty(t, x.d.Published())
 		require.Empty(t, x.d.Staged())
 		require.Empty(t, x.left())
+		require.Equal(t, []int{1, 1, 1}, []int{x.operations("map_volume", "success"), x.operations("unmap_volume", "success"), x.operations("unmap_device", "success")})
 	})
 }
 
@@ -442,6 +463,9 @@ func TestCSIExpansion(t *testing.T) {
 		time.Sleep(90 * time.Second)
 		require.True(t, ready(x.get("p")))
 		require.Contains(t, strings.Join(x.events("p"), "\n"), "VolumeResizeFailed")
+		failed := x.d.Calls("NodeExpandVolume")
+		require.Positive(t, failed)
+		require.Equal(t, []int{failed, 0}, []int{x.operations("volume_fs_resize", "fail-unknown"), x.operations("volume_fs_resize", "success")})
 		x.set()
 		time.Sleep(2 * time.Minute)
 		require.EqualValues(t, 2<<30, x.d.Size("disk-a"))
@@ -452,6 +476,7 @@ func TestCSIExpansion(t *testing.T) {
 		n := x.d.Calls("NodeExpandVolume")
 		time.Sleep(5 * time.Minute)
 		require.Equal(t, n, x.d.Calls("NodeExpandVolume"))
+		require.Equal(t, []int{n - 1, 1}, []int{x.operations("volume_fs_resize", "fail-unknown"), x.operations("volume_fs_resize", "success")})
 	})
 }
 

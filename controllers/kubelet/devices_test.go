@@ -390,5 +390,10 @@ func TestPodResources(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, web.Containers[1].Devices, all.Devices, "but the unhealthy one")
 		require.Empty(t, all.CPUs)
+		const endpoint, version = "kubelet_pod_resources_endpoint_", `{server_api_version="v1"} `
+		r.shows(endpoint+"requests_total"+version+"4", endpoint+"requests_list"+version+"1", endpoint+"requests_get"+version+"2",
+			endpoint+"requests_get_allocatable"+version+"1", endpoint+"errors_get"+version+"1")
+		require.NotContains(t, r.metrics(), endpoint+"errors_list{")
+		require.NotContains(t, r.metrics(), endpoint+"errors_get_allocatable{")
 	})
 }

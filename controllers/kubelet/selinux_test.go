@@ -1,6 +1,7 @@
 package kubelet_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
+	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/kubelet"
 	"github.com/keelson-dev/keelson/controllers/kubelet/fakecsi"
 )
@@ -106,11 +108,21 @@ func TestVolumesAreMountedWithALabel(t *testing.T) {
 			x.claim("a", c.volume)
 			x.pod("p", func(p *corev1.Pod) { c.pod(p); uses("a")(p) }, "c")
 			time.Sleep(5 * time.Second)
+			const mislabelled = "volume_manager_selinux_pod_context_mismatch_errors_total"
 			if c.fails != "" {
+				attempts := int32(0)
+				for _, e := range controllertest.List[*corev1.Event](x.c, "default") {
+					if e.Reason == "FailedMount" {
+						attempts += e.Count
+					}
+				}
+				require.Positive(t, attempts)
+				x.shows(fmt.Sprintf(`%s{access_mode="RWOP"} %d`, mislabelled, attempts))
 				require.Contains(t, x.events("p"), "FailedMount: MountVolume.SetUp failed for volume \"data\" : "+c.fails)
 				return
 			}
 			require.True(t, ready(x.get("p")), name)
+			require.NotContains(t, x.metrics(), mislabelled+"{")
 			stage := x.d.Last("NodeStageVolume").(*csi.NodeStageVolumeRequest).VolumeCapability.GetMount().MountFlags
 			require.Equal(t, c.want, stage, name)
 			require.Equal(t, c.want, x.d.Last("NodePublishVolume").(*csi.NodePublishVolumeRequest).VolumeCapability.GetMount().MountFlags, name)
