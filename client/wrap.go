@@ -228,11 +228,14 @@ func writeOf(r *Request, resp *Response) (Write, bool) {
 		e.Body = nil
 	}
 	w.Key, w.UID, w.Object = e.Key, e.UID, &e
-	// A deletion that is not pending is complete, and the reply is the final state.
-	if w.Verb == "delete" {
-		w.Removed = !e.Terminating && e.Finalizers == 0
-	} else {
-		w.Removed = e.Terminating && e.Finalizers == 0 && w.Resource.GroupResource() != namespacesResource && !hasGracePeriod(form, body)
+	// The reply to a write that completes a deletion is the final state, which is terminating if the deletion
+	// was pending before: a kubelet's last deletion of a pod has no grace period left.
+	switch {
+	case e.Finalizers > 0:
+	case !e.Terminating:
+		w.Removed = w.Verb == "delete"
+	default:
+		w.Removed = w.Resource.GroupResource() != namespacesResource && !hasGracePeriod(form, body)
 	}
 	return w, true
 }

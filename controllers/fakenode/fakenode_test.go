@@ -49,6 +49,23 @@ func condition(p *corev1.Pod, t corev1.PodConditionType) corev1.ConditionStatus 
 	return ""
 }
 
+// The last deletion of a pod, which has no grace period left, is made once: it is visible before its event.
+func TestAPodIsRemovedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{Seed: 1, Controllers: []controllertest.Adder{add}})
+		c.Sleep(time.Second)
+		c.Inject(controllertest.Fault{Requests: controllertest.Requests{Verbs: []string{"watch"}, Resource: "pods"}, Effect: controllertest.Lag(time.Second)})
+		c.Break(controllertest.Requests{Verbs: []string{"watch"}, Resource: "pods"})
+		create(c, corev1.RestartPolicyAlways, nil)
+		c.Sleep(time.Minute)
+		deleted := c.Record(controllertest.Requests{Verbs: []string{"delete"}, Resource: "pods"})
+		controllertest.Delete[*corev1.Pod](c, "default", "p")
+		c.Sleep(time.Minute)
+		require.Len(t, deleted.Calls(), 2, "by the test, with a grace period, and by the node")
+		require.False(t, controllertest.Exists[*corev1.Pod](c, "default", "p"))
+	})
+}
+
 func TestNodesRenewTheirLeases(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
 		c.Settle()
