@@ -28,6 +28,9 @@ type plan struct {
 	delete []*corev1.Pod
 }
 
+// writes reports whether p changes pods.
+func (p *plan) writes() bool { return p.create > 0 || len(p.delete) > 0 }
+
 // stateOf sorts the pods of a set.
 func stateOf(rs *appsv1.ReplicaSet, pods []*corev1.Pod, now time.Time) *state {
 	s := &state{rs: rs, now: now}

@@ -80,7 +80,11 @@ func (r *sets[T]) reconcile(ctx context.Context, req reconcile.Request) (reconci
 				return reconcile.Result{}, err
 			}
 		}
-		workErr = r.apply(ctx, set, s, decide(s))
+		p := decide(s)
+		workErr = r.apply(ctx, set, s, p)
+		if p.writes() {
+			set = r.latest(set)
+		}
 	}
 	status, again := statusOf(s, workErr)
 	if r.setStatus(set, &status) {
@@ -92,6 +96,17 @@ func (r *sets[T]) reconcile(ctx context.Context, req reconcile.Request) (reconci
 		return reconcile.Result{}, workErr
 	}
 	return reconcile.Result{RequeueAfter: again}, claimErr
+}
+
+// latest returns a set as it is after pods were written, which takes time: its Deployment may have scaled it
+// meanwhile, and a status for the version before would be refused. The status still is of the generation that
+// was acted on.
+func (r *sets[T]) latest(set T) T {
+	now, err := r.List.Get(metav1.KeyOf(set))
+	if err != nil || metav1.MetaOf(now).UID != metav1.MetaOf(set).UID {
+		return set
+	}
+	return now
 }
 
 // relatedByNode counts, per node, the active pods of all sets with the same controller as rs, such as

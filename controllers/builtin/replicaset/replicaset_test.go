@@ -258,6 +258,37 @@ func TestAPodThatOnlyItsCreatorHasSeen(t *testing.T) {
 	})
 }
 
+// A set that its Deployment scales while its pods are created gets a status that is not refused: of the
+// generation that was acted on, and then of the next one.
+func TestStatusOfASetThatIsScaledMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{})
+		var conn client.Conn
+		c.Run(c.Manager("controllers", add, func(m *manager.Manager) error {
+			conn = m.Conn()
+			return nil
+		}))
+		c.Settle()
+		c.Inject(controllertest.Fault{Requests: controllertest.Requests{Verbs: []string{"create"}, Resource: "pods"}, Effect: controllertest.Delay(time.Second)})
+		written := c.Record(controllertest.Requests{Resource: "replicasets/status"})
+		var seen []string
+		controllertest.Watch(c, "default", func(e client.Event[*appsv1.ReplicaSet]) {
+			s := e.Object.Status
+			seen = append(seen, fmt.Sprintf("generation %d: %d of %d", e.Object.Generation, s.Replicas, s.ObservedGeneration))
+		})
+		rs := controllertest.Create(c, web(1))
+		time.Sleep(time.Second / 2)
+		rs.Spec.Replicas = new(int32(2))
+		_, err := client.For[*appsv1.ReplicaSet](conn).Update(t.Context(), rs)
+		require.NoError(t, err)
+		c.Sleep(10 * time.Second)
+		require.Equal(t, []string{"generation 1: 0 of 0", "generation 2: 0 of 0", "generation 2: 1 of 1", "generation 2: 2 of 2"}, seen)
+		for _, call := range written.Calls() {
+			require.Equal(t, http.StatusOK, call.Code)
+		}
+	})
+}
+
 // counting counts requests by method and path ending.
 type counting struct {
 	client.Conn
