@@ -80,8 +80,8 @@ func TestMissingClusterDNS(t *testing.T) {
 	}
 }
 
-// What is beyond the limits of resolvers is left out, with an event of the pod; a node whose own file is beyond
-// them has one too.
+// What is beyond the limits of resolvers is left out, with an event of the pod; a node whose own file is
+// beyond them has one too.
 func TestLimitsOfDNS(t *testing.T) {
 	names := func(n, length int) (list []string) {
 		for i := range n {
@@ -97,11 +97,12 @@ func TestLimitsOfDNS(t *testing.T) {
 		kept   []string
 		node   string // FILE is the path of the node's file
 	}{
-		"few":         {names(29, 4), names(29, 4), ""},
-		"more":        {names(30, 4), names(30, 4), "Resolv.conf file 'FILE' contains search line consisting of more than 29 domains!"},
-		"too many":    {names(33, 4), names(32, 4), "Resolv.conf file 'FILE' contains search line consisting of more than 29 domains!"},
-		"long name":   {[]string{"a", long, "b"}, []string{"a", "b"}, `Resolv.conf file "FILE" contains a search path which length is more than allowed 253 chars!`},
-		"line fits":   {append(names(8, 204), names(2, 203)...), append(names(8, 204), names(2, 203)...), ""}, // 2,047 bytes
+		"few":       {names(29, 4), names(29, 4), ""},
+		"more":      {names(30, 4), names(30, 4), "Resolv.conf file 'FILE' contains search line consisting of more than 29 domains!"},
+		"too many":  {names(33, 4), names(32, 4), "Resolv.conf file 'FILE' contains search line consisting of more than 29 domains!"},
+		"long name": {[]string{"a", long, "b"}, []string{"a", "b"}, `Resolv.conf file "FILE" contains a search path which length is more than allowed 253 chars!`},
+		// 2,047 bytes
+		"line fits":   {append(names(8, 204), names(2, 203)...), append(names(8, 204), names(2, 203)...), ""},
 		"line":        {append(names(9, 204), strings.Repeat("b", 203)), append(names(9, 204), strings.Repeat("b", 203)), ""},
 		"longer line": {append(names(9, 204), strings.Repeat("b", 204)), names(9, 204), "Resolv.conf file 'FILE' contains search line which length is more than allowed 2048 chars!"},
 	} {

@@ -101,7 +101,7 @@ func TestStarts(t *testing.T) {
 		s := get(c).Status
 		require.Len(t, s.Active, 1)
 		require.Equal(t, job.UID, s.Active[0].UID)
-		require.True(t, s.LastScheduleTime.Time.Equal(time.Now()))
+		require.True(t, s.LastScheduleTime.Time.Equal(time.Now().Truncate(time.Second)))
 		require.Nil(t, s.LastSuccessfulTime)
 		c.Sleep(time.Minute)
 		require.Len(t, jobs(c), 2, "Allow starts the next one beside it")

@@ -152,6 +152,7 @@ func TestAdoptionAndRelease(t *testing.T) {
 		other.Name, other.ResourceVersion, other.UID = "other", "", ""
 		other.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x", Controller: new(true)}}
 		controllertest.Create(c, other)
+		c.Settle() // pods may be seen after sets
 		rs := controllertest.Create(c, web(2))
 		c.Settle()
 		require.Len(t, pods(c), 3, "one adopted, one made, one of another owner")
@@ -187,6 +188,10 @@ func TestEndedPodsAreReplaced(t *testing.T) {
 func TestAPodThatOnlyTheListerHasSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
+		wait := func() { // Settle would find the handler blocked
+			time.Sleep(time.Millisecond)
+			synctest.Wait()
+		}
 		gate, busy := make(chan struct{}), make(chan struct{})
 		enter, leave := sync.OnceFunc(func() { close(busy) }), sync.OnceFunc(func() { close(gate) })
 		t.Cleanup(leave)
@@ -203,22 +208,22 @@ func TestAPodThatOnlyTheListerHasSeen(t *testing.T) {
 		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "other", UID: "other", Controller: new(true)}}
 		controllertest.Create(c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}})
 		controllertest.Create(c, pod)
-		synctest.Wait()
+		wait()
 		controllertest.Update(c, "other", "busy", func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} })
 		<-busy
 		pod = &corev1.Pod{ObjectMeta: controllertest.Name("default", "passing"), Spec: rs.Spec.Template.Spec}
 		pod.Labels = rs.Spec.Template.Labels
 		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: rs.Name, UID: rs.UID, Controller: new(true)}}
 		controllertest.Create(c, pod)
-		synctest.Wait()
+		wait()
 		scale(c, 2)
-		synctest.Wait()
+		wait()
 		require.Len(t, pods(c), 2, "the pod counts")
 		require.Equal(t, int32(2), get(c).Status.Replicas)
 		controllertest.Delete[*corev1.Pod](c, "default", "passing")
-		synctest.Wait()
+		wait()
 		leave()
-		synctest.Wait()
+		wait()
 		require.Len(t, pods(c), 2)
 		require.False(t, controllertest.Exists[*corev1.Pod](c, "default", "passing"))
 	})

@@ -28,6 +28,7 @@ func TestReplicationController(t *testing.T) {
 		orphan.Labels = map[string]string{"app": "web"}
 		orphan.Spec.Containers = []corev1.Container{{Name: "main", Image: "app:1"}}
 		controllertest.Create(c, orphan)
+		c.Settle() // pods may be seen after controllers
 		rc := &corev1.ReplicationController{ObjectMeta: controllertest.Name("default", "web")}
 		rc.Spec.Replicas, rc.Spec.Template = new(int32(3)), &corev1.PodTemplateSpec{}
 		rc.Spec.Template.Labels = map[string]string{"app": "web"}

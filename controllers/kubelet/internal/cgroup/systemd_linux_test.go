@@ -84,7 +84,7 @@ func TestUnitsOutliveTheirConnection(t *testing.T) {
 	require.EqualError(t, u.Stop(ctx, "b.slice"), "connect to systemd: no bus")
 }
 
-// A job whose end is never announced does not hold up its pod for ever.
+// A job whose end is never announced holds up its pod for 30 s.
 func TestJobsOfSystemdMayBeLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := &units{connect: func() (bus, error) { return &fakeBus{silent: true}, nil }}
