@@ -195,6 +195,7 @@ func TestQuotaOfClaims(t *testing.T) {
 		used := func(q string, name corev1.ResourceName) string {
 			return new(controllertest.Get[*corev1.ResourceQuota](c, "default", q).Status.Used[name]).String()
 		}
+		c.Settle() // a quota that is seen before what counts has it at the next recount
 		limit("devices", nil, devices, claims)
 		limit("gold", &corev1.ScopeSelector{MatchExpressions: []corev1.ScopedResourceSelectorRequirement{
 			{ScopeName: corev1.ResourceQuotaScopeVolumeAttributesClass, Operator: corev1.ScopeSelectorOpIn, Values: []string{"gold"}}}}, "persistentvolumeclaims", "requests.storage")
@@ -234,6 +235,7 @@ func TestQuotaOfExtendedResources(t *testing.T) {
 		claim("made", p)
 		c.Sleep(time.Second)
 		claim("a-later", p)
+		c.Settle()
 		controllertest.Create(c, &corev1.ResourceQuota{ObjectMeta: controllertest.Name("default", "q"), Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{named: resource.MustParse("9"), implicit: resource.MustParse("9")}}})
 		used := func() [2]string {
 			status := controllertest.Get[*corev1.ResourceQuota](c, "default", "q").Status.Used

@@ -410,6 +410,7 @@ func TestConflictingClaims(t *testing.T) {
 		claim.Namespace, claim.Name = "default", "data-db-0"
 		claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "boss", UID: boss.UID, Controller: new(true)}}
 		controllertest.Create(c, claim)
+		c.Settle() // claims may be seen after sets
 		set = controllertest.Create(c, set)
 		c.Sleep(time.Minute)
 		said := func(reason string) (n int32) {
@@ -431,6 +432,7 @@ func TestConflictingClaims(t *testing.T) {
 		controllertest.Update(c, "default", "data-db-0", func(p *corev1.PersistentVolumeClaim) {
 			p.OwnerReferences = append(p.OwnerReferences, metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db", UID: set.UID})
 		})
+		c.Settle()
 		edit(c, func(s *appsv1.StatefulSet) { s.Annotations = nil })
 		c.Sleep(time.Minute)
 		require.Equal(t, "ConfigMap boss", owner(c, "data-db-0"))
