@@ -152,6 +152,7 @@ func TestQuotaOfClaimsReadsThemOnce(t *testing.T) {
 		}
 		q := &corev1.ResourceQuota{ObjectMeta: controllertest.Name("default", "q")}
 		q.Spec.Hard = corev1.ResourceList{devices: resource.MustParse("200"), "requests.deviceclass.resource.kubernetes.io/gpu": resource.MustParse("200")}
+		c.Settle()
 		controllertest.Create(c, q)
 		c.Sleep(time.Second)
 		before := reads.Hits()
