@@ -158,9 +158,8 @@ func TestFrom(t *testing.T) {
 	})
 }
 
-// Wrong calls are refused when the controller is added, with what to do instead. TestSourcesLookAgain blocks
-// a source while more happens than it can hold: afterwards it looks at all objects again, as do the other
-// sources of its controller, and no predicate keeps it from that.
+// A source that is blocked while more happens than it can hold looks at all objects again afterwards, as do
+// the other sources of its controller, and no predicate keeps it from that.
 func TestSourcesLookAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
@@ -192,7 +191,8 @@ func TestSourcesLookAgain(t *testing.T) {
 			if i == 0 {
 				<-busy
 			}
-			synctest.Wait() // the watch has delivered it
+			time.Sleep(time.Millisecond) // the watch delivers it; Settle would find the handler blocked
+			synctest.Wait()
 			_, err := informers.For[*corev1.ConfigMap](m.Informers()).Lister().Get(metav1.KeyOf(changes))
 			require.NoError(t, err)
 		}
@@ -205,6 +205,7 @@ func TestSourcesLookAgain(t *testing.T) {
 	})
 }
 
+// Wrong calls are refused when the controller is added, with what to do instead.
 func TestAddRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
