@@ -42,7 +42,7 @@
 //
 //	KEELSON_ORDER=7 go test ./...
 //
-// each event in a bubble is up to eight microseconds late, by other amounts for each number: a test that
+// each event in a bubble is up to seven microseconds late, by other amounts for each number: a test that
 // depends on the order of two watches then fails with about every tenth number or more often.
 //
 // # Faults and rights

@@ -16,9 +16,9 @@ import (
 // orderVariable is the environment variable that changes the order in which watches deliver, in all tests.
 const orderVariable = "KEELSON_ORDER"
 
-// mostOrdered is by how many microseconds events are late at most then. Virtual time advances when all
+// orderedDelays is how many delays there are, from 0 in microseconds. Virtual time advances when all
 // goroutines are blocked, so that each is enough for all that the other watches deliver to be handled first.
-const mostOrdered = 8
+const orderedDelays = 8
 
 // order decides how late each event of a watch in a bubble is, so that a test that depends on which of two
 // watches delivers first fails with some numbers, not once in many runs on a busy machine. How events are
@@ -47,7 +47,7 @@ func (o order) late(a *authz.Attributes, agent string, pending *atomic.Int64, se
 	h := fnv.New64a()
 	_, _ = fmt.Fprintln(h, agent, a.APIGroup, a.Resource)
 	draw := rand.New(rand.NewPCG(uint64(o), h.Sum64()))
-	delay := func() time.Duration { return time.Duration(draw.IntN(mostOrdered)) * time.Microsecond }
+	delay := func() time.Duration { return time.Duration(draw.IntN(orderedDelays)) * time.Microsecond }
 	effect := lag(delay, pending)
 	return func(w http.ResponseWriter, r *http.Request) { effect(w, r, serve) }
 }

@@ -101,7 +101,7 @@ func TestLimitsOfDNS(t *testing.T) {
 		"more":      {names(30, 4), names(30, 4), "Resolv.conf file 'FILE' contains search line consisting of more than 29 domains!"},
 		"too many":  {names(33, 4), names(32, 4), "Resolv.conf file 'FILE' contains search line consisting of more than 29 domains!"},
 		"long name": {[]string{"a", long, "b"}, []string{"a", "b"}, `Resolv.conf file "FILE" contains a search path which length is more than allowed 253 chars!`},
-		// 2,047 bytes
+		// The line of this one has 2,047 bytes.
 		"line fits":   {append(names(8, 204), names(2, 203)...), append(names(8, 204), names(2, 203)...), ""},
 		"line":        {append(names(9, 204), strings.Repeat("b", 203)), append(names(9, 204), strings.Repeat("b", 203)), ""},
 		"longer line": {append(names(9, 204), strings.Repeat("b", 204)), names(9, 204), "Resolv.conf file 'FILE' contains search line which length is more than allowed 2048 chars!"},

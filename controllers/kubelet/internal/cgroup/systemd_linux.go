@@ -74,9 +74,9 @@ func (u *units) connection() (bus, error) {
 	return conn, nil
 }
 
-// jobPatience is how long systemd may take for a unit. Nothing ends the wait for a job whose connection has
+// jobTimeout is how long systemd may take for a unit. Nothing ends the wait for a job whose connection has
 // ended, and upstream waits as long.
-const jobPatience = 30 * time.Second
+const jobTimeout = 30 * time.Second
 
 func list(properties map[string]uint64) []systemd.Property {
 	var all []systemd.Property
@@ -112,8 +112,8 @@ func start(ctx context.Context, conn bus, slice string, properties map[string]ui
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(jobPatience):
-		return fmt.Errorf("the job of systemd has not ended within %v", jobPatience)
+	case <-time.After(jobTimeout):
+		return fmt.Errorf("the job of systemd has not ended within %v", jobTimeout)
 	case result := <-done:
 		if result != "done" {
 			return fmt.Errorf("the job of systemd ended as %s", result)
