@@ -404,6 +404,13 @@ func (k *Kubelet) wake(uid types.UID) {
 	}
 }
 
+// contentChanged lets a pod follow the content of an object that it refers to.
+func (k *Kubelet) contentChanged(uid types.UID) {
+	if w := k.worker(uid); w != nil {
+		w.followContent()
+	}
+}
+
 // worker returns the worker of a pod, nil if there is none.
 func (k *Kubelet) worker(uid types.UID) *worker {
 	k.mu.Lock()

@@ -8,7 +8,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/kubelet/podobjects"
-	"github.com/keelson-dev/keelson/controllers/manager"
 )
 
 // ObjectStrategy says how the kubelet follows the ConfigMaps and Secrets that its pods refer to.
@@ -19,7 +18,8 @@ const (
 	// ObjectsCached reads an object at most once per TTL: that of the node's annotation
 	// node.alpha.kubernetes.io/ttl in seconds, or else a quarter of [Options].SyncInterval.
 	ObjectsCached ObjectStrategy = "Cache"
-	// ObjectsWatched keeps a watch per object.
+	// ObjectsWatched keeps a watch per object. Volumes follow a change at once, at most once a second for one
+	// object.
 	ObjectsWatched ObjectStrategy = "Watch"
 	// ObjectsFetched reads it each time.
 	ObjectsFetched ObjectStrategy = "Get"
@@ -34,21 +34,21 @@ type objects struct {
 func newObjects(k *Kubelet) *objects {
 	ttl := func() time.Duration { return k.objectTTL() }
 	return &objects{
-		configMaps: podobjects.NewManager(objectStore(k.m, k.opts.Objects, ttl, func(c *corev1.ConfigMap) bool { return c.Immutable != nil && *c.Immutable }),
+		configMaps: podobjects.NewManager(objectStore(k, ttl, func(c *corev1.ConfigMap) bool { return c.Immutable != nil && *c.Immutable }),
 			func(pod *corev1.Pod) map[string]bool { names, _ := references(pod); return names }),
-		secrets: podobjects.NewManager(objectStore(k.m, k.opts.Objects, ttl, func(s *corev1.Secret) bool { return s.Immutable != nil && *s.Immutable }),
+		secrets: podobjects.NewManager(objectStore(k, ttl, func(s *corev1.Secret) bool { return s.Immutable != nil && *s.Immutable }),
 			func(pod *corev1.Pod) map[string]bool { _, names := references(pod); return names }),
 	}
 }
 
-func objectStore[T metav1.Object](m *manager.Manager, strategy ObjectStrategy, ttl func() time.Duration, immutable func(T) bool) podobjects.Store[T] {
-	switch strategy {
+func objectStore[T metav1.Object](k *Kubelet, ttl func() time.Duration, immutable func(T) bool) podobjects.Store[T] {
+	switch k.opts.Objects {
 	case ObjectsWatched:
-		return podobjects.NewWatch(m.Informers(), podobjects.WatchOptions[T]{Immutable: immutable})
+		return podobjects.NewWatch(k.m.Informers(), podobjects.WatchOptions[T]{Immutable: immutable, Changed: k.contentChanged})
 	case ObjectsFetched:
-		return podobjects.NewGet(client.For[T](m.Conn()))
+		return podobjects.NewGet(client.For[T](k.m.Conn()))
 	}
-	return podobjects.NewCache(client.For[T](m.Conn()), podobjects.CacheOptions[T]{TTL: ttl, Immutable: immutable})
+	return podobjects.NewCache(client.For[T](k.m.Conn()), podobjects.CacheOptions[T]{TTL: ttl, Immutable: immutable})
 }
 
 // annotationTTL is how long objects may be cached on a node, in seconds. A controller sets it by the size of

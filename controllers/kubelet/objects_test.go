@@ -1,6 +1,7 @@
 package kubelet_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -31,6 +32,43 @@ func TestObjectStrategies(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestVolumesFollowAChangeAtOnce changes what a volume is made of, once and then ten times a second, and
+// creates what another pod waits for.
+func TestVolumesFollowAChangeAtOnce(t *testing.T) {
+	bubble(t, func(r *rig) { r.opts.Objects = kubelet.ObjectsWatched }, func(r *rig) {
+		config := func(name, value string) *corev1.ConfigMap {
+			return &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", name), Data: map[string]string{"k": value}}
+		}
+		controllertest.Create(r.c, config("cm", "v"))
+		using := func(name string) func(*corev1.Pod) {
+			return func(p *corev1.Pod) { p.Spec.Volumes = []corev1.Volume{fromConfigMap(name)} }
+		}
+		pods := []*corev1.Pod{r.pod("web-1", using("cm"), "a"), r.pod("web-2", using("cm"), "a")}
+		late := r.pod("late", using("later"), "a")
+		time.Sleep(3 * time.Minute) // the retries of late are 10 s apart
+		require.Equal(t, "v", r.read(pods[0], "configmap", "cm", "k"))
+		change := func(value string) {
+			controllertest.Update(r.c, "default", "cm", func(cm *corev1.ConfigMap) { cm.Data["k"] = value })
+		}
+		change("w")
+		time.Sleep(100 * time.Millisecond)
+		for _, p := range pods {
+			require.Equal(t, "w", r.read(p, "configmap", "cm", "k"))
+		}
+		for i := range 35 { // from 0.1 to 3.6 s after the first
+			change(fmt.Sprint(i))
+			time.Sleep(100 * time.Millisecond)
+		}
+		require.Contains(t, []string{"28", "29"}, r.read(pods[1], "configmap", "cm", "k"), "changes of 3 s are followed at their end")
+		time.Sleep(500 * time.Millisecond)
+		require.Equal(t, "34", r.read(pods[1], "configmap", "cm", "k"))
+
+		controllertest.Create(r.c, config("later", "now"))
+		time.Sleep(100 * time.Millisecond)
+		require.Equal(t, "now", r.read(late, "configmap", "later", "k"))
+	})
 }
 
 func TestUnknownObjectStrategyIsRefused(t *testing.T) {

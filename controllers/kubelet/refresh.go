@@ -28,10 +28,10 @@ func objectTTL(interval time.Duration) time.Duration     { return interval / 4 }
 func refreshWithin(interval time.Duration) time.Duration { return interval * 3 / 4 }
 
 // refreshVolumes lets the volumes of a pod, all of which are set up, follow what they are made of. The first
-// look is at once.
+// look is at once, unless all of it was written just now.
 func (w *worker) refreshVolumes(ctx context.Context, pod *corev1.Pod) {
-	if w.refresher != nil {
-		w.refresher.update(pod)
+	if r := w.refresher.Load(); r != nil {
+		r.update(pod)
 		return
 	}
 	if !refreshable(pod) {
@@ -39,11 +39,29 @@ func (w *worker) refreshVolumes(ctx context.Context, pod *corev1.Pod) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // until the worker stops it
 	r := &refresher{cancel: cancel, done: make(chan struct{}), nudge: make(chan struct{}, 1), pod: pod}
-	w.refresher = r
+	w.refresher.Store(r)
+	if w.outdated.Swap(false) {
+		r.poke()
+	}
+	written, renew := w.written == pod, w.renew
 	go func() {
 		defer close(r.done)
+		if written {
+			r.rest(ctx, within(ctx, w.k), renew)
+		}
 		r.run(ctx, w.k)
 	}()
+}
+
+// followContent looks at the volumes of the pod soon, because an object that the pod refers to has changed. A
+// pod that waits for such an object is looked at instead.
+func (w *worker) followContent() {
+	w.outdated.Store(true)
+	if r := w.refresher.Load(); r != nil {
+		r.poke()
+	} else {
+		w.poke()
+	}
 }
 
 // refreshPause is how long to wait after a failure; it doubles with each further one.
@@ -73,22 +91,25 @@ func (r *refresher) update(pod *corev1.Pod) {
 	r.pod = pod
 	r.mu.Unlock()
 	if changed {
-		select {
-		case r.nudge <- struct{}{}:
-		default:
-		}
+		r.poke()
+	}
+}
+
+// poke makes the refresher look at the volumes soon.
+func (r *refresher) poke() {
+	select {
+	case r.nudge <- struct{}{}:
+	default:
 	}
 }
 
 func (r *refresher) run(ctx context.Context, k *Kubelet) {
 	failures := 0
-	for {
+	for ctx.Err() == nil {
 		r.mu.Lock()
 		pod := r.pod
 		r.mu.Unlock()
-		// Pods that start together do not stay in step.
-		within := refreshWithin(k.opts.SyncInterval)
-		wait := within - backoff.Spread(ctx, within/3)
+		wait := within(ctx, k)
 		renew, err := r.once(ctx, k, pod)
 		if ctx.Err() != nil {
 			return
@@ -100,19 +121,27 @@ func (r *refresher) run(ctx context.Context, k *Kubelet) {
 		} else {
 			failures = 0
 		}
-		if !renew.IsZero() {
-			wait = min(wait, max(time.Until(renew), time.Second))
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		case <-r.nudge:
-		}
-		timer.Stop()
-		if ctx.Err() != nil {
-			return
-		}
+		r.rest(ctx, wait, renew)
+	}
+}
+
+// within is how long to wait for the next look. Pods that start together do not stay in step.
+func within(ctx context.Context, k *Kubelet) time.Duration {
+	longest := refreshWithin(k.opts.SyncInterval)
+	return longest - backoff.Spread(ctx, longest/3)
+}
+
+// rest waits until a token must be replaced, at most for wait, or for a poke. A zero renew means never.
+func (r *refresher) rest(ctx context.Context, wait time.Duration, renew time.Time) {
+	if !renew.IsZero() {
+		wait = min(wait, max(time.Until(renew), time.Second))
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-r.nudge:
 	}
 }
 
@@ -125,9 +154,7 @@ func (r *refresher) once(ctx context.Context, k *Kubelet, pod *corev1.Pod) (rene
 			if err != nil {
 				errs = append(errs, setUpError(v, err))
 			}
-			if !at.IsZero() && (renew.IsZero() || at.Before(renew)) {
-				renew = at
-			}
+			renew = earlier(renew, at)
 		}
 	}
 	return renew, errors.Join(errs...)

@@ -55,6 +55,7 @@ func (w *worker) setUpVolumes(ctx context.Context, pod *corev1.Pod) (ready bool,
 		}
 	}
 	var errs []error
+	written := len(w.mounted) == 0
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
 		if driven(v) {
@@ -63,9 +64,12 @@ func (w *worker) setUpVolumes(ctx context.Context, pod *corev1.Pod) (ready bool,
 		if w.mounted[v.Name] {
 			continue
 		}
-		if !w.k.hasPayload(pod, v) {
+		if w.k.hasPayload(pod, v) {
+			written = false
+		} else {
 			began := time.Now()
-			_, err := w.k.setUpVolume(ctx, pod, v, false)
+			renew, err := w.k.setUpVolume(ctx, pod, v, false)
+			w.renew = earlier(w.renew, renew)
 			if ctx.Err() == nil {
 				w.k.metrics.done(pluginOf(v), "volume_mount", began, err)
 			}
@@ -78,7 +82,18 @@ func (w *worker) setUpVolumes(ctx context.Context, pod *corev1.Pod) (ready bool,
 		w.mounted[v.Name] = true
 		w.k.made.add(w.uid, pluginOf(v))
 	}
+	if written && errs == nil {
+		w.written = pod
+	}
 	return ready, errors.Join(errs...)
+}
+
+// earlier is the earlier of two times, of which a zero one is never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 func setUpError(v *corev1.Volume, err error) error {
@@ -166,9 +181,7 @@ func (k *Kubelet) setUpVolume(ctx context.Context, pod *corev1.Pod, v *corev1.Vo
 				return renew, err
 			}
 			maps.Copy(files, more)
-			if !at.IsZero() && (renew.IsZero() || at.Before(renew)) {
-				renew = at
-			}
+			renew = earlier(renew, at)
 		}
 		return renew, k.writePayload(pod, kindProjected, v.Name, files, mounted, true)
 	}
@@ -503,8 +516,7 @@ func (k *Kubelet) volumeSource(pod *corev1.Pod, name string) (path string, readO
 
 // unmount takes the volumes of a pod that has stopped down; emptyDirs lose their content.
 func (w *worker) unmount() error {
-	w.refresher.stop()
-	w.refresher = nil
+	w.refresher.Swap(nil).stop()
 	pod, _ := w.desired()
 	if gone, err := w.k.takeVolumesDown(pod); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -35,6 +36,13 @@ type worker struct {
 	// interrupt ends the sync under way, because the pod is to end; nil between syncs.
 	interrupt context.CancelFunc
 
+	// refresher follows the volumes' content once all are set up; nil before, and for a pod without such
+	// volumes. The worker's goroutine stores it.
+	refresher atomic.Pointer[refresher]
+
+	// outdated is true if an object that the pod refers to has changed since a refresher began last.
+	outdated atomic.Bool
+
 	// halted is closed when every container of the ended pod has stopped for the first time.
 	halted     chan struct{}
 	haltedOnce sync.Once
@@ -59,10 +67,12 @@ type worker struct {
 	started metav1.Time
 	adopted bool
 	mounted map[string]bool // volumes that are set up
+	// written is the pod that all volumes with content of API objects were made of, if at one time; renew is
+	// when a token in them must be replaced, zero if never.
+	written *corev1.Pod
+	renew   time.Time
 	// mounting is when the volumes were wanted first.
 	mounting time.Time
-	// refresher follows the volumes' content once all are set up; nil before.
-	refresher *refresher
 	// references are those of the pod's generation that objects keeps, -1 if none.
 	references int64
 	// hooked are the containers whose postStart hook has succeeded or failed.
@@ -263,7 +273,7 @@ func (w *worker) desired() (pod *corev1.Pod, removed bool) {
 const retryAfter = 2 * time.Second
 
 func (w *worker) run(ctx context.Context) {
-	defer func() { w.refresher.stop() }()
+	defer func() { w.refresher.Load().stop() }()
 	failures := 0
 	for ctx.Err() == nil {
 		began, kind := time.Now(), w.stepKind()

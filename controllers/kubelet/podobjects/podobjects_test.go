@@ -209,6 +209,50 @@ func TestWatch(t *testing.T) {
 	})
 }
 
+// TestWatchReportsChanges counts the calls for two pods of three, of which one leaves.
+func TestWatchReportsChanges(t *testing.T) {
+	world(t, func(t *testing.T, c *controllertest.Cluster, conn *counting) {
+		set := informers.NewSet(conn, informers.SetOptions{})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- set.Run(ctx) }()
+		var mu sync.Mutex
+		calls := map[types.UID]int{}
+		since := func() map[types.UID]int {
+			time.Sleep(3 * time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			was := calls
+			calls = map[types.UID]int{}
+			return was
+		}
+		m := podobjects.NewManager(podobjects.NewWatch(set, podobjects.WatchOptions[*corev1.ConfigMap]{Changed: func(pod types.UID) {
+			mu.Lock()
+			defer mu.Unlock()
+			calls[pod]++
+		}}), names)
+		m.RegisterPod(refer("a", "settings"))
+		m.RegisterPod(refer("b", "settings"))
+		m.RegisterPod(refer("c", "others"))
+		require.Empty(t, since(), "the first state is no change")
+		paint(c, "blue")
+		require.Equal(t, map[types.UID]int{"a": 1, "b": 1}, since(), "changed once")
+		for i := range 20 { // within two seconds
+			paint(c, fmt.Sprint(i))
+			time.Sleep(100 * time.Millisecond)
+		}
+		require.Equal(t, map[types.UID]int{"a": 3, "b": 3}, since(), "changed")
+		m.UnregisterPod(refer("a"))
+		controllertest.Delete[*corev1.ConfigMap](c, "default", "settings")
+		require.Equal(t, map[types.UID]int{"b": 1}, since(), "deleted")
+		m.UnregisterPod(refer("b"))
+		controllertest.Create(c, &corev1.ConfigMap{ObjectMeta: controllertest.Name("default", "settings")})
+		require.Empty(t, since(), "no pod refers to it")
+		stop()
+		require.NoError(t, <-done)
+	})
+}
+
 // A program gets what the pods of its node refer to, at most once a minute.
 func Example() {
 	synctest.Test(new(testing.T), func(t *testing.T) { // in a test: its own t

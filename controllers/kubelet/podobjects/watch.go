@@ -3,6 +3,8 @@ package podobjects
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,7 +21,14 @@ const watchPatience = 5 * time.Second
 type WatchOptions[T metav1.Object] struct {
 	// Immutable reports that an object never changes, so that its watch is ended; nil means none is.
 	Immutable func(T) bool
+	// Changed is called with each pod that refers to an object when that is created, changed or deleted.
+	// Changes of one object that are less than a second apart are combined. It must not block; nil means no
+	// call.
+	Changed func(pod types.UID)
 }
+
+// changePause is how far apart two calls of Changed for one object are at least.
+const changePause = time.Second
 
 // watch keeps a watch per object.
 type watch[T metav1.Object] struct {
@@ -35,6 +44,10 @@ type watched[T metav1.Object] struct {
 	users    references
 	informer *informers.Informer[T] // nil once the object is known never to change
 	frozen   T
+	// pause is running after a call of Changed; nil while none is. pending is true if there was a change
+	// since.
+	pause   *time.Timer
+	pending bool
 }
 
 // NewWatch returns a store that watches each object that a pod refers to, with an informer of the set, which
@@ -58,8 +71,39 @@ func (s *watch[T]) AddReference(key types.NamespacedName, pod types.UID) {
 	if w.informer == nil {
 		// Also for an object that never changes: another one may have taken its name.
 		w.informer = informers.For[T](s.set, informers.Options[T]{Namespaces: []string{key.Namespace}, FieldSelector: fields.OneEqual("metadata.name", key.Name)})
+		if s.opts.Changed != nil {
+			w.informer.AddHandler(func(e informers.Event[T]) {
+				if !e.Initial && !e.Resync {
+					s.changed(key, w)
+				}
+			}, informers.HandlerOptions{Name: "pods that refer to " + key.String()})
+		}
 	}
 	w.users.add(pod)
+}
+
+// changed calls Changed for the pods of an object, now or at the end of the pause.
+func (s *watch[T]) changed(key types.NamespacedName, w *watched[T]) {
+	s.mu.Lock()
+	if s.byKey[key] != w || w.pause != nil {
+		w.pending = w.pause != nil
+		s.mu.Unlock()
+		return
+	}
+	w.pause = time.AfterFunc(changePause, func() {
+		s.mu.Lock()
+		again := w.pending
+		w.pause, w.pending = nil, false
+		s.mu.Unlock()
+		if again {
+			s.changed(key, w)
+		}
+	})
+	pods := slices.Collect(maps.Keys(w.users))
+	s.mu.Unlock()
+	for _, pod := range pods {
+		s.opts.Changed(pod)
+	}
 }
 
 // DeleteReference implements Store.
@@ -72,6 +116,9 @@ func (s *watch[T]) DeleteReference(key types.NamespacedName, pod types.UID) {
 	}
 	delete(s.byKey, key)
 	i := w.informer
+	if w.pause != nil {
+		w.pause.Stop()
+	}
 	s.mu.Unlock()
 	if i != nil {
 		i.Release()
