@@ -27,24 +27,14 @@ func newMounter() mounter {
 type kernelMounter struct{}
 
 func (m *kernelMounter) tmpfs(dir string, size int64) error {
-	points, err := mountinfo.Points()
-	if err != nil {
-		return err
-	}
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return err
-	}
-	for _, p := range points {
-		if p == real {
-			return nil
-		}
+	if m.mounted(dir) {
+		return nil
 	}
 	var options []string
 	if size > 0 {
 		options = []string{fmt.Sprintf("size=%d", size)}
 	}
-	err = unix.Mount("tmpfs", dir, "tmpfs", 0, strings.Join(append(options, "noswap"), ","))
+	err := unix.Mount("tmpfs", dir, "tmpfs", 0, strings.Join(append(options, "noswap"), ","))
 	if errors.Is(err, unix.EINVAL) { // a kernel before 6.4
 		err = unix.Mount("tmpfs", dir, "tmpfs", 0, strings.Join(options, ","))
 	}
@@ -114,6 +104,11 @@ func (m *kernelMounter) below(dir string) ([]string, error) {
 }
 
 func (m *kernelMounter) mounted(dir string) bool {
+	// The table of mounts grows with the pods, and a kernel since 5.8 answers without it.
+	var st unix.Statx_t
+	if unix.Statx(unix.AT_FDCWD, dir, unix.AT_NO_AUTOMOUNT, 0, &st) == nil && st.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT != 0 {
+		return st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0
+	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return false
