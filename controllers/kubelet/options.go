@@ -147,6 +147,10 @@ type Options struct {
 	UserNamespaces UserNamespacePolicy
 	// SELinux is how this machine labels files; nil means that the machine is looked at.
 	SELinux *SELinux
+	// SELinuxMount mounts all volumes of drivers with seLinuxMount with the label of the pod that has them,
+	// instead of those with the access mode ReadWriteOncePod alone. A pod that needs a volume with another
+	// label than one of its node has it with waits for it.
+	SELinuxMount bool
 	// AllowedSysctls are the kernel parameters that pods may set besides those that affect nothing but the
 	// pod; a trailing * matches any rest.
 	AllowedSysctls []string

@@ -66,35 +66,61 @@ func (s *SELinux) label(o *corev1.SELinuxOptions) string {
 	return strings.Join(parts, ":")
 }
 
-// mountLabel is the label that a volume of a driver is mounted with, for all of its files at once; empty if
-// the runtime labels the files. The driver must support it, and no other pod may have the volume.
-func (k *Kubelet) mountLabel(s *volume.Spec) (string, error) {
-	switch sec := s.Pod.Spec.SecurityContext; {
-	case k.opts.SELinux == nil || s.PV == nil || s.Driver == nil || s.Driver.Spec.SELinuxMount == nil || !*s.Driver.Spec.SELinuxMount:
-		return "", nil
-	case !slices.Equal(s.PV.Spec.AccessModes, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}):
-		return "", nil
-	case sec != nil && sec.SELinuxChangePolicy != nil && *sec.SELinuxChangePolicy == corev1.SELinuxChangePolicyRecursive:
-		return "", nil
+// labelling is the label that a pod wants a volume to be mounted with, for all of its files at once, where
+// the plugin can do that. Only volumes that one pod alone may have are mounted so, or, with
+// Options.SELinuxMount, all that have a PersistentVolume.
+func (k *Kubelet) labelling(s *volume.Spec, supported bool) (volume.Labelling, error) {
+	if k.opts.SELinux == nil {
+		return volume.Labelling{}, nil
 	}
-	var labels []string
-	for c := range containersOf(s.Pod) {
-		o := selinuxOptions(s.Pod, c)
-		if o == nil || !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == s.Volume.Name }) {
+	l := volume.Labelling{Supported: supported}
+	if s.PV != nil {
+		l.Mounts = k.opts.SELinuxMount || slices.Equal(s.PV.Spec.AccessModes, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod})
+	}
+	labels := k.opts.SELinux.labels(s.Pod, s.Volume.Name)
+	if len(labels) > 1 {
+		k.metrics.podMismatch.of(l.Mounts).WithLabelValues(accessMode(s)).Inc()
+		if !l.Mounts {
+			return volume.Labelling{}, nil
+		}
+		return l, fmt.Errorf("multiple SELinux labels found: %s", strings.Join(labels, ","))
+	}
+	sec := s.Pod.Spec.SecurityContext
+	recursive := sec != nil && sec.SELinuxChangePolicy != nil && *sec.SELinuxChangePolicy == corev1.SELinuxChangePolicyRecursive
+	if len(labels) == 1 && supported && !recursive {
+		l.Label = labels[0]
+	}
+	return l, nil
+}
+
+// labels are those of the containers that have a volume, each once. Containers without options have none.
+func (s *SELinux) labels(pod *corev1.Pod, name string) (labels []string) {
+	for c := range containersOf(pod) {
+		o := selinuxOptions(pod, c)
+		if o == nil || !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == name }) {
 			continue
 		}
-		if l := k.opts.SELinux.label(o); !slices.Contains(labels, l) {
+		if l := s.label(o); !slices.Contains(labels, l) {
 			labels = append(labels, l)
 		}
 	}
-	switch len(labels) {
-	case 0:
-		return "", nil
-	case 1:
-		return labels[0], nil
+	return labels
+}
+
+// accessMode is how metrics name what a volume allows: the mode that allows the most.
+func accessMode(s *volume.Spec) string {
+	if s.PV == nil {
+		return "inline"
 	}
-	k.metrics.mislabelled.WithLabelValues("RWOP").Inc()
-	return "", fmt.Errorf("multiple SELinux labels found: %s", strings.Join(labels, ","))
+	for _, m := range []struct {
+		mode corev1.PersistentVolumeAccessMode
+		name string
+	}{{corev1.ReadWriteMany, "RWX"}, {corev1.ReadOnlyMany, "ROX"}, {corev1.ReadWriteOnce, "RWO"}, {corev1.ReadWriteOncePod, "RWOP"}} {
+		if slices.Contains(s.PV.Spec.AccessModes, m.mode) {
+			return m.name
+		}
+	}
+	return ""
 }
 
 // selinuxOptions are those of a container, or else of its pod; nil if there are none.

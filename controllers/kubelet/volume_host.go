@@ -64,34 +64,47 @@ func driven(v *corev1.Volume) bool {
 // Resolve implements volume.Host.
 func (h *volumeHost) Resolve(ctx context.Context, pod *corev1.Pod, v *corev1.Volume) (*volume.Spec, volume.Plugin, error) {
 	s := &volume.Spec{Pod: pod, Volume: v}
+	kind, err := h.resolve(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	plugin := h.plugins[kind]
+	if s.Labelling, err = h.k.labelling(s, plugin.Labels(s)); err != nil {
+		return nil, nil, err
+	}
+	return s, plugin, nil
+}
+
+// resolve finds the objects behind a volume, and the kind of the plugin for it.
+func (h *volumeHost) resolve(ctx context.Context, s *volume.Spec) (kind string, err error) {
+	v := s.Volume
 	switch {
 	case v.PersistentVolumeClaim != nil:
-		s.ReadOnly = onlyRead(pod, v.PersistentVolumeClaim.ClaimName)
-		if err := h.claimed(ctx, s, v.PersistentVolumeClaim.ClaimName, false); err != nil {
-			return nil, nil, err
-		}
+		s.ReadOnly = onlyRead(s.Pod, v.PersistentVolumeClaim.ClaimName)
+		err = h.claimed(ctx, s, v.PersistentVolumeClaim.ClaimName, false)
 	case v.Ephemeral != nil:
-		if err := h.claimed(ctx, s, pod.Name+"-"+v.Name, true); err != nil {
-			return nil, nil, err
-		}
+		err = h.claimed(ctx, s, s.Pod.Name+"-"+v.Name, true)
 	case v.CSI != nil:
-		return h.driven(ctx, s, v.CSI.Driver)
+		return csi.Kind, h.driven(ctx, s, v.CSI.Driver)
 	case v.NFS != nil:
 		s.ReadOnly = v.NFS.ReadOnly
-		return s, h.plugins[kindNFS], nil
+		return kindNFS, nil
+	}
+	if err != nil {
+		return "", err
 	}
 	switch from := &s.PV.Spec.PersistentVolumeSource; {
 	case from.CSI != nil:
-		return h.driven(ctx, s, from.CSI.Driver)
+		return csi.Kind, h.driven(ctx, s, from.CSI.Driver)
 	case from.NFS != nil:
 		s.ReadOnly = s.ReadOnly || from.NFS.ReadOnly
-		return s, h.plugins[kindNFS], nil
+		return kindNFS, nil
 	case from.Local != nil:
-		return s, h.plugins[kindLocal], nil
+		return kindLocal, nil
 	case from.HostPath != nil:
-		return s, h.plugins[kindHostPath], nil
+		return kindHostPath, nil
 	}
-	return nil, nil, fmt.Errorf("no volume plugin matched: PersistentVolume %q is none of csi, nfs, local and hostPath", s.PV.Name)
+	return "", fmt.Errorf("no volume plugin matched: PersistentVolume %q is none of csi, nfs, local and hostPath", s.PV.Name)
 }
 
 // onlyRead reports whether all volumes of a claim in a pod, which are one mount, are read-only.
@@ -219,19 +232,14 @@ func (h *volumeHost) Changed(pod *corev1.Pod) { h.k.wake(pod.UID) }
 // InUseChanged implements volume.Host.
 func (h *volumeHost) InUseChanged() { h.k.node.poke() }
 
-// driven is the answer of Resolve for a volume of a CSI driver.
-func (h *volumeHost) driven(ctx context.Context, s *volume.Spec, driver string) (*volume.Spec, volume.Plugin, error) {
+// driven finds the object of the driver of a volume, if there is one.
+func (h *volumeHost) driven(ctx context.Context, s *volume.Spec, driver string) error {
 	object, err := h.objects.Get(ctx, types.NamespacedName{Name: driver})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, nil, err
+	if apierrors.IsNotFound(err) {
+		return nil
 	}
-	if err == nil {
-		s.Driver = object
-	}
-	if s.Label, err = h.k.mountLabel(s); err != nil {
-		return nil, nil, err
-	}
-	return s, h.plugins[csi.Kind], nil
+	s.Driver = object
+	return err
 }
 
 // Secret implements csi.Host.

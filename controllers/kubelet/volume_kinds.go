@@ -44,6 +44,9 @@ func (*mountPlugin) Stage(context.Context, *volume.Spec, *volume.Record, map[str
 // Unstage implements volume.Plugin.
 func (*mountPlugin) Unstage(context.Context, *volume.Record) error { return nil }
 
+// Labels implements volume.Plugin.
+func (*mountPlugin) Labels(*volume.Spec) bool { return false }
+
 // Relabels implements volume.Plugin.
 func (*mountPlugin) Relabels(*volume.Spec, *volume.Record) bool { return false }
 

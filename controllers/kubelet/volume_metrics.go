@@ -1,6 +1,8 @@
 package kubelet
 
 import (
+	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,9 +22,19 @@ type volumeMetrics struct {
 	driverCalls       *prometheus.HistogramVec
 	measurements      *prometheus.HistogramVec
 	found, unknown    prometheus.Counter
-	// labelled are volumes that were mounted with an SELinux label, mislabelled the attempts to mount one for
-	// containers with several labels.
-	labelled, mislabelled *prometheus.GaugeVec
+	// labelled are volumes that pods wanted with an SELinux label.
+	labelled                    *prometheus.GaugeVec
+	podMismatch, volumeMismatch mismatches
+}
+
+// mismatches count attempts to mount volumes that have one SELinux label, by whether they were refused.
+type mismatches struct{ refused, allowed *prometheus.GaugeVec }
+
+func (m mismatches) of(refused bool) *prometheus.GaugeVec {
+	if refused {
+		return m.refused
+	}
+	return m.allowed
 }
 
 func newVolumeMetrics(r registrar) volumeMetrics {
@@ -34,9 +46,15 @@ func newVolumeMetrics(r registrar) volumeMetrics {
 		measurements: r.histograms("kubelet_volume_metric_collection_duration_seconds", "Seconds that measuring the use of a volume took, by how it is measured.", prometheus.DefBuckets, "metric_source"),
 		found:        r.counter("reconstruct_volume_operations_total", "Volumes that an earlier kubelet has left."),
 		unknown:      r.counter("reconstruct_volume_operations_errors_total", "Those of them that are not understood."),
-		labelled:     r.gauges("volume_manager_selinux_volumes_admitted_total", "Volumes that were mounted with an SELinux label.", "volume_plugin", "access_mode"),
-		mislabelled: r.gauges("volume_manager_selinux_pod_context_mismatch_errors_total", "Attempts to mount a volume with an SELinux label for containers of several labels.",
-			"access_mode"),
+		labelled:     r.gauges("volume_manager_selinux_volumes_admitted_total", "Volumes that pods wanted with an SELinux label.", "volume_plugin", "access_mode"),
+		podMismatch: mismatches{
+			r.gauges("volume_manager_selinux_pod_context_mismatch_errors_total", "Attempts to mount a volume for containers of several SELinux labels that were refused.", "access_mode"),
+			r.gauges("volume_manager_selinux_pod_context_mismatch_warnings_total", "Attempts to mount a volume for containers of several SELinux labels that were not.", "access_mode"),
+		},
+		volumeMismatch: mismatches{
+			r.gauges("volume_manager_selinux_volume_context_mismatch_errors_total", "Attempts to mount a volume that other pods have with another SELinux label, refused.", "volume_plugin", "access_mode"),
+			r.gauges("volume_manager_selinux_volume_context_mismatch_warnings_total", "Pods that want a volume with another SELinux label than others, and have it.", "volume_plugin", "access_mode"),
+		},
 	}
 }
 
@@ -46,9 +64,23 @@ const overall = "overall_volume_mount"
 // Done implements volume.Host.
 func (m *volumeMetrics) Done(r *volume.Record, operation string, began time.Time, err error) {
 	m.done(r.Plugin(), operation, began, err)
-	if operation == overall && r.Label != "" {
-		m.labelled.WithLabelValues(r.Plugin(), "RWOP").Inc()
+}
+
+// labelledBy is how metrics of SELinux labels name what makes a volume.
+func labelledBy(r *volume.Record) string { return strings.Replace(r.Plugin(), ":", "/", 1) }
+
+// Admitted implements volume.Host.
+func (m *volumeMetrics) Admitted(s *volume.Spec, r *volume.Record) {
+	m.labelled.WithLabelValues(labelledBy(r), accessMode(s)).Inc()
+}
+
+// Conflict implements volume.Host.
+func (m *volumeMetrics) Conflict(s *volume.Spec, r *volume.Record, have string) error {
+	m.volumeMismatch.of(s.Labelling.Mounts).WithLabelValues(labelledBy(r), accessMode(s)).Inc()
+	if !s.Labelling.Mounts {
+		return nil
 	}
+	return fmt.Errorf("conflicting SELinux labels of volume %s: %q and %q", s.Name(), have, s.Labelling.Label)
 }
 
 // done counts an operation on a volume that a plugin makes.

@@ -67,6 +67,8 @@ func (w *worker) setUpVolumes(ctx context.Context, pod *corev1.Pod) (ready bool,
 		if w.k.hasPayload(pod, v) {
 			written = false
 		} else {
+			// Nothing of this kind is mounted with a label, but that its containers have several is counted.
+			_, _ = w.k.labelling(&volume.Spec{Pod: pod, Volume: v}, false)
 			began := time.Now()
 			renew, err := w.k.setUpVolume(ctx, pod, v, false)
 			w.renew = earlier(w.renew, renew)

@@ -223,6 +223,8 @@ const (
 	gateDigests = "ImageVolumeWithDigest"
 	// gateMemory lets the kernel protect memory that pods request, and slow them down near their limits.
 	gateMemory = "MemoryQoS"
+	// gateLabels mounts volumes that several pods may have with the SELinux label of those.
+	gateLabels = "SELinuxMount"
 )
 
 // Values of enforceNodeAllocatable, memorySwap and memoryReservationPolicy. What is compressible is CPU time.
@@ -235,7 +237,7 @@ const (
 )
 
 // free are all feature gates that may be on or off.
-var free = []string{gateEvents, gatePeriod, gateCPUAlpha, gateCPUBeta, gateDigests, gateMemory, gateShutdown, gatePriorities}
+var free = []string{gateEvents, gatePeriod, gateCPUAlpha, gateCPUBeta, gateDigests, gateMemory, gateLabels, gateShutdown, gatePriorities}
 
 // gates are the other feature gates of the kubelet and how this one behaves.
 var gates = map[string]bool{
@@ -258,7 +260,7 @@ var gates = map[string]bool{
 	"CRIListStreaming": false, "CSIVolumeHealth": false, "ClusterTrustBundleProjection": false, "KubeletInUserNamespace": false,
 	"LocalStorageCapacityIsolationFSQuotaMonitoring": false, "PodAndContainerStatsFromCRI": false, "PodCertificateRequest": false,
 	"PodLogsQuerySplitStreams": false, "PodsAPI": false, "QOSReserved": false, "ReduceDefaultCrashLoopBackOffDecay": false,
-	"RuntimeClassInImageCriAPI": false, "SELinuxMount": false, "TopologyManagerPolicyAlphaOptions": false, "UserNamespacesHostNetworkSupport": false,
+	"RuntimeClassInImageCriAPI": false, "TopologyManagerPolicyAlphaOptions": false, "UserNamespacesHostNetworkSupport": false,
 	"VolumeLimitScaling": false, "GitRepoVolumeDriver": false, "KubeletRegistrationGetOnExistsOnly": false,
 }
 

@@ -93,7 +93,7 @@ func (p *Plugin) Record(_ context.Context, s *volume.Spec) (volume.Record, error
 	case s.Driver != nil && !supports(s.Driver, mode):
 		return volume.Record{}, fmt.Errorf("volume mode %q not supported by driver %s (only supports %q)", mode, src.driver, s.Driver.Spec.VolumeLifecycleModes)
 	}
-	return volume.Record{Kind: Kind, Pod: s.Pod.UID, Name: s.Name(), Driver: src.driver, Handle: src.handle, Inline: src.inline, Device: s.Device(), Label: s.Label}, nil
+	return volume.Record{Kind: Kind, Pod: s.Pod.UID, Name: s.Name(), Driver: src.driver, Handle: src.handle, Inline: src.inline, Device: s.Device()}, nil
 }
 
 func supports(object *storagev1.CSIDriver, mode storagev1.VolumeLifecycleMode) bool {
@@ -250,6 +250,11 @@ func gone(path string) error {
 		return fmt.Errorf("%w, but the volume is still there: %w", errLied, err)
 	}
 	return nil
+}
+
+// Labels implements volume.Plugin.
+func (p *Plugin) Labels(s *volume.Spec) bool {
+	return s.Driver != nil && s.Driver.Spec.SELinuxMount != nil && *s.Driver.Spec.SELinuxMount
 }
 
 // Relabels implements volume.Plugin: a file system can be labelled unless its mount gave all files one label.

@@ -29,6 +29,13 @@ type entry struct {
 	name      string // of what makes it, as metrics have it; empty before that is known
 	failure   error
 	stats     *Stats
+	// attaching is true while the attachment of the volume is waited for, unprocessed while it is unknown how
+	// to make it, or known that it cannot be made for this pod.
+	attaching, unprocessed bool
+
+	// The lock of the manager guards at and as: the unit that is wanted, and which of its users this is.
+	at *unit
+	as user
 
 	// The rest belongs to the goroutine of the entry.
 
@@ -49,9 +56,10 @@ func newEntry(m *Manager, pod *corev1.Pod, v *corev1.Volume) *entry {
 	return &entry{m: m, uid: pod.UID, pod: pod, volume: v, nudge: make(chan struct{}, 1)}
 }
 
-// adopt takes a record of an earlier kubelet.
+// adopt takes a record of an earlier kubelet. The lock of the manager is held.
 func (e *entry) adopt(r *Record) {
 	e.record, e.unit, e.plugin = r, e.m.unit(r), e.m.opts.Plugins[r.Kind]
+	e.at, e.as = e.unit, user{r.Pod, r.Name}
 }
 
 func (e *entry) poke() {
@@ -67,7 +75,11 @@ func (e *entry) update(pod *corev1.Pod) {
 	e.pod = pod
 }
 
+// drop gives the volume up. The lock of the manager is held.
 func (e *entry) drop() {
+	if e.at != nil {
+		e.at.drop(e.as)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.dropped {
@@ -151,15 +163,15 @@ const (
 // failed notes a failure to make the volume, and returns when to try again.
 func (e *entry) failed(ctx context.Context, err error, failures int) time.Duration {
 	wait := retry.Delay(ctx, failures)
-	var w waiting
-	if errors.As(err, &w) {
+	var b blocked
+	if errors.As(err, &b) && b.patient {
 		wait = min(wait, poll)
 		if time.Since(e.since) < quiet || time.Since(e.warned) < quiet {
 			return wait
 		}
 		e.warned = time.Now()
-		err = fmt.Errorf("Unable to attach or mount volumes: %w", err)
 	}
+	err = e.about(err)
 	e.mu.Lock()
 	changed := e.mounted == nil && (e.failure == nil || e.failure.Error() != err.Error())
 	e.failure = err
@@ -195,15 +207,17 @@ func (e *entry) step(ctx context.Context) error {
 	pod, done := e.pod, e.complete
 	e.mu.Unlock()
 	s, plugin, err := e.m.opts.Host.Resolve(ctx, pod, e.volume)
+	e.mark(&e.unprocessed, err != nil && !done)
 	if err != nil {
-		return e.about(err)
+		return err
 	}
 	if done {
+		s.Label = e.record.Label
 		return e.care(ctx, s)
 	}
 	e.plugin = plugin
 	if err := e.up(ctx, s); err != nil {
-		return e.about(err)
+		return err
 	}
 	e.complete = true
 	e.made(s)
@@ -221,13 +235,45 @@ func (e *entry) made(s *Spec) {
 	e.m.opts.Host.Changed(s.Pod)
 }
 
-func (e *entry) about(err error) error {
-	op := "MountVolume.SetUp"
-	if e.record != nil && e.record.Device {
-		op = "MapVolume.SetUpDevice"
-	}
-	return fmt.Errorf("%s failed for volume %q : %w", op, e.volume.Name, err)
+// mark sets a flag that others read.
+func (e *entry) mark(flag *bool, value bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	*flag = value
 }
+
+// about says what the pod waits for, or which operation on the volume has failed.
+func (e *entry) about(err error) error {
+	e.mu.Lock()
+	waits := e.unprocessed
+	e.mu.Unlock()
+	var b blocked
+	if waits || errors.As(err, &b) {
+		return e.m.unable(e.uid, err)
+	}
+	var f operationError
+	switch {
+	case errors.As(err, &f):
+		return err
+	case e.record == nil:
+		return operationError{"MountVolume.SetUp", e.volume.Name, err}
+	case e.record.Device:
+		return operationError{"MapVolume.MapPodDevice", e.record.Name, err}
+	}
+	return operationError{"MountVolume.SetUp", e.record.Name, err}
+}
+
+// operationError says which operation on a volume has failed.
+type operationError struct {
+	operation, volume string
+	error
+}
+
+func (e operationError) Error() string {
+	return fmt.Sprintf("%s failed for volume %q : %v", e.operation, e.volume, e.error)
+}
+
+func (e operationError) Unwrap() error { return e.error }
 
 // up makes the volume for the node and for the pod.
 func (e *entry) up(ctx context.Context, s *Spec) error {
@@ -246,27 +292,34 @@ func (e *entry) up(ctx context.Context, s *Spec) error {
 	e.mu.Lock()
 	e.name = r.Plugin()
 	e.mu.Unlock()
+	u, err := e.m.claim(e, s, &r, attaches)
+	if err != nil {
+		e.mark(&e.unprocessed, true)
+		return err
+	}
+	e.unit = u
 	if earlier {
 		e.made(s)
 	}
-	u, done, err := e.m.use(ctx, &r, attaches)
-	e.unit = u
+	done, err := e.unit.take(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
 	if attaches {
 		began := time.Now()
-		e.attachment, err = e.m.attachment(ctx, u, &r)
+		e.mark(&e.attaching, true)
+		e.attachment, err = e.m.attachment(ctx, e.unit, &r)
 		e.done(ctx, "verify_controller_attached_volume", began, err)
 		if err != nil {
 			return err
 		}
+		e.mark(&e.attaching, false)
 	}
 	if e.staged, err = e.plugin.Staged(ctx, &r); err != nil {
 		return err
 	}
-	if err := e.m.opts.Paths.save(&r); err != nil {
+	if err := e.m.begin(ctx, e, s); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -279,7 +332,11 @@ func (e *entry) up(ctx context.Context, s *Spec) error {
 func (e *entry) mount(ctx context.Context, s *Spec) error {
 	if e.staged {
 		if err := e.m.stageFor(ctx, e.unit, e.plugin, s, e.record, e.attachment); err != nil {
-			return fmt.Errorf("MountVolume.MountDevice failed for volume %q : %w", e.record.Name, err)
+			op := "MountVolume.MountDevice"
+			if e.record.Device {
+				op = "MapVolume.SetUpDevice"
+			}
+			return operationError{op, e.record.Name, err}
 		}
 	}
 	if err := e.grow(ctx, s, e.record); err != nil {
@@ -317,10 +374,7 @@ func (e *entry) care(ctx context.Context, s *Spec) error {
 		err = errors.Join(err, failed)
 	}
 	e.measure(ctx)
-	if err != nil {
-		return e.about(err)
-	}
-	return nil
+	return err
 }
 
 // grow lets the volume use what its PersistentVolume has got and the claim does not show yet.
@@ -369,7 +423,7 @@ func (e *entry) measure(ctx context.Context) {
 
 // down takes the volume down, and the volume of the node after its last pod.
 func (e *entry) down(ctx context.Context) error {
-	if e.record == nil {
+	if e.unit == nil {
 		return nil // no driver was called
 	}
 	done, err := e.unit.take(ctx)

@@ -3,6 +3,7 @@ package volume
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -73,7 +74,10 @@ func (m *Manager) Start(ctx context.Context) (wait func(), err error) {
 	for i := range pods {
 		r := &pods[i]
 		u := m.unit(r)
-		u.users[user{r.Pod, r.Name}] = true
+		u.users[user{r.Pod, r.Name}] = &use{wanted: true, mounted: true, label: r.Label}
+		if u.label == nil {
+			u.label = &label{mounted: r.Label, recorded: true}
+		}
 		u.inUse = u.inUse || r.Driver != "" && !r.Inline
 	}
 	return func() {
@@ -130,15 +134,15 @@ func (m *Manager) Want(pod *corev1.Pod, volumes []*corev1.Volume) {
 		e := m.entry(pod.UID, v.Name)
 		if e == nil {
 			e = newEntry(m, pod, v)
-			m.begin(e)
+			m.start(e)
 			continue
 		}
 		e.update(pod)
 	}
 }
 
-// begin lets an entry work. The lock is held.
-func (m *Manager) begin(e *entry) {
+// start lets an entry work. The lock is held.
+func (m *Manager) start(e *entry) {
 	m.pods[e.uid] = append(m.pods[e.uid], e)
 	m.work(func(ctx context.Context) {
 		if e.run(ctx) {
@@ -161,6 +165,33 @@ func (m *Manager) entry(uid types.UID, volume string) *entry {
 		}
 	}
 	return nil
+}
+
+// unable says that a pod has to wait for volumes, and why.
+func (m *Manager) unable(uid types.UID, why error) error {
+	var unmounted, unattached, unprocessed []string
+	m.mu.Lock()
+	for _, e := range m.pods[uid] {
+		if e.volume == nil || e.isDropped() {
+			continue
+		}
+		e.mu.Lock()
+		if e.mounted == nil {
+			unmounted = append(unmounted, e.volume.Name)
+		}
+		if e.attaching {
+			unattached = append(unattached, e.volume.Name)
+		}
+		if e.unprocessed {
+			unprocessed = append(unprocessed, e.volume.Name)
+		}
+		e.mu.Unlock()
+	}
+	m.mu.Unlock()
+	for _, names := range [][]string{unmounted, unattached, unprocessed} {
+		slices.Sort(names)
+	}
+	return fmt.Errorf("Unable to attach or mount volumes: unmounted volumes=%v, unattached volumes=%v, failed to process volumes=%v: %w", unmounted, unattached, unprocessed, why)
 }
 
 // State returns where a volume is, ErrNotYet, or why the last attempt to make it failed. A volume that is
@@ -214,7 +245,7 @@ func (m *Manager) Drop(pod *corev1.Pod) (gone bool, err error) {
 		e := newEntry(m, pod, nil)
 		e.adopt(&left[i])
 		e.drop()
-		m.begin(e)
+		m.start(e)
 	}
 	return len(left) == 0 && err == nil, err
 }

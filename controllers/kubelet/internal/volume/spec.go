@@ -20,8 +20,23 @@ type Spec struct {
 	ReadOnly bool
 	// Driver is the object of the CSI driver, as it is now; nil if there is none or the volume has no driver.
 	Driver *storagev1.CSIDriver
-	// Label is the SELinux label that the volume is mounted with; empty means that none is given.
+	// Labelling is what the pod wants of SELinux labels.
+	Labelling Labelling
+	// Label is the SELinux label that the volume is mounted with; empty means that none is given. The manager
+	// sets it.
 	Label string
+}
+
+// Labelling says which SELinux label a pod wants a volume to be mounted with, for all files at once.
+type Labelling struct {
+	// Label is that of the files of the containers; empty if each file is labelled, or none is.
+	Label string
+	// Supported is true if the volume can be mounted with a label. All pods of a node that use it have to
+	// want the same one then.
+	Supported bool
+	// Mounts is true if the label is given to the mount. Otherwise that other pods want another one is
+	// counted, and has no effect.
+	Mounts bool
 }
 
 // Name is that of the PersistentVolume, or that of the pod's volume if it has none.
@@ -64,6 +79,8 @@ type Plugin interface {
 	TearDown(ctx context.Context, r *Record) error
 	// Path is where the volume is once SetUp has succeeded.
 	Path(s *Spec, r *Record) string
+	// Labels reports whether the volume can be mounted with the SELinux label Label of s, for all files.
+	Labels(s *Spec) bool
 	// Relabels reports whether the runtime may label the files for the container, where SELinux does so.
 	Relabels(s *Spec, r *Record) bool
 	// Refreshes reports whether SetUp is to be called from time to time.
@@ -98,6 +115,12 @@ type Host interface {
 	Done(r *Record, operation string, began time.Time, err error)
 	// Measured is called after the use of a volume was measured, with when that began.
 	Measured(r *Record, began time.Time)
+	// Admitted is called for the first pod of the node that wants a volume, if it wants a label for it. It
+	// must not call the manager, as Conflict.
+	Admitted(s *Spec, r *Record)
+	// Conflict is called for a pod that wants another label for a volume than those that have it. An error
+	// means that it cannot have the volume meanwhile.
+	Conflict(s *Spec, r *Record, have string) error
 	// Found is called when the manager starts, with how many volumes of an earlier kubelet there are, and how
 	// many of them are not understood.
 	Found(all, unknown int)
