@@ -95,6 +95,9 @@ type Options struct {
 	// VolumeBinder and AttachDetach are the options of the controllers of volumes.
 	VolumeBinder volumebinder.Options
 	AttachDetach attachdetach.Options
+	// SELinuxWarning are the options of the controller that reports pods whose SELinux labels exclude each
+	// other.
+	SELinuxWarning selinuxwarning.Options
 	// UnusedClaims maintains the condition Unused of claims, True while no pod names them: the feature
 	// PersistentVolumeClaimUnusedSinceTime.
 	UnusedClaims bool
@@ -227,7 +230,9 @@ var all = []entry{
 	}},
 	{"node-lifecycle-controller", "node-controller", func(m *manager.Manager, o *Options, _ int) error { return nodelifecycle.Add(m, o.NodeLifecycle) }},
 	{"bootstrap-signer-controller", "bootstrap-signer", func(m *manager.Manager, _ *Options, _ int) error { return bootstraptokens.AddSigner(m) }},
-	{"selinux-warning-controller", "selinux-warning-controller", func(m *manager.Manager, _ *Options, _ int) error { return selinuxwarning.Add(m) }},
+	{"selinux-warning-controller", "selinux-warning-controller", func(m *manager.Manager, o *Options, _ int) error {
+		return selinuxwarning.Add(m, o.SELinuxWarning)
+	}},
 	{"token-cleaner-controller", "token-cleaner", func(m *manager.Manager, _ *Options, _ int) error { return bootstraptokens.AddCleaner(m) }},
 	{"ttl-controller", "ttl-controller", func(m *manager.Manager, _ *Options, _ int) error { return nodettl.Add(m, nodettl.Options{}) }},
 	{"clusterrole-aggregation-controller", "clusterrole-aggregation-controller", func(m *manager.Manager, _ *Options, _ int) error {

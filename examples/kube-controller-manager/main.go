@@ -18,6 +18,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/featuregate"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/builtin"
+	"github.com/keelson-dev/keelson/controllers/builtin/selinuxwarning"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/examples/internal/accounts"
 	"github.com/keelson-dev/keelson/examples/internal/component"
@@ -79,7 +80,8 @@ func (o *options) complete() (err error) {
 	if err := o.gates.CheckNeeds(o.needs); err != nil {
 		return fmt.Errorf("--feature-gates: %w", err)
 	}
-	o.Collectors = append(o.Collectors, kubefeatures.Metric(o.gates))
+	c.SELinuxWarning.Conflicts = &selinuxwarning.Conflicts{}
+	o.Collectors = append(o.Collectors, kubefeatures.Metric(o.gates), labelConflicts{c.SELinuxWarning.Conflicts})
 	o.Coordinated, c.UnusedClaims = o.gates.Enabled(coordinated), o.gates.Enabled(unusedClaims)
 	for _, g := range api.AllGated() {
 		if o.gates.Enabled(featuregate.Feature(g.Feature)) {

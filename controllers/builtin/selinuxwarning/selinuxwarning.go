@@ -10,7 +10,6 @@ package selinuxwarning
 
 import (
 	"context"
-	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
@@ -33,7 +32,7 @@ type warnings struct {
 	byDriver informers.Index[*corev1.PersistentVolume]
 	drivers  informers.Lister[*storagev1.CSIDriver]
 	recorder *events.Recorder
-	uses     *uses
+	uses     *Conflicts
 }
 
 // byClaim files pods under the claims of their volumes, and byDriver volumes under their CSI driver.
@@ -54,13 +53,22 @@ var (
 	})
 )
 
+// Options of the controller.
+type Options struct {
+	// Conflicts has those that the controller finds; nil if they are not read.
+	Conflicts *Conflicts
+}
+
 // Add adds the controller to m.
-func Add(m *manager.Manager) error {
+func Add(m *manager.Manager, opts Options) error {
+	if opts.Conflicts == nil {
+		opts.Conflicts = &Conflicts{}
+	}
 	set := m.Informers()
 	pods, volumes := informers.For[*corev1.Pod](set), informers.For[*corev1.PersistentVolume](set)
 	w := &warnings{pods: pods.Lister(), byClaim: pods.Index(byClaim), claims: informers.For[*corev1.PersistentVolumeClaim](set).Lister(),
 		volumes: volumes.Lister(), byDriver: volumes.Index(byDriver), drivers: informers.For[*storagev1.CSIDriver](set).Lister(),
-		recorder: m.Recorder("selinux_warning"), uses: newUses()}
+		recorder: m.Recorder("selinux_warning"), uses: opts.Conflicts}
 	// One at a time, so that of two pods that conflict the second one finds the first.
 	_, err := controllers.Add(m, "selinux-warning", reconcile.Func(w.reconcile), controllers.Options{Options: controller.Options{Concurrency: 1}},
 		controllers.For(startsOrEnds), controllers.Watches(w.ofClaim), controllers.Watches(w.ofVolume), controllers.Watches(w.ofDriver))
@@ -124,19 +132,22 @@ func (w *warnings) reconcile(_ context.Context, req reconcile.Request) (reconcil
 	}
 	for i := range pod.Spec.Volumes {
 		volume := &pod.Spec.Volumes[i]
-		id, mounts, err := w.identify(pod, volume)
-		if err != nil {
-			return reconcile.Result{}, err
-		}
-		if id == "" {
-			continue // it has no volume yet, whose event starts another reconcile, or is of another type
-		}
 		labels, mounted := labelsOf(pod, volume.Name)
 		if !mounted {
 			continue // it is not used as a filesystem
 		}
+		id, mounts, there, err := w.identify(pod, volume)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		if !there {
+			continue // its event starts another reconcile
+		}
 		if len(labels) > 1 {
 			w.recorder.Eventf(pod, corev1.EventTypeWarning, "MultipleSELinuxLabels", "Volume %q is mounted twice with different SELinux labels inside this pod", volume.Name)
+			continue
+		}
+		if id == "" {
 			continue
 		}
 		for _, c := range w.uses.add(id, req, useOf(pod, labels, mounts)) {
@@ -146,34 +157,38 @@ func (w *warnings) reconcile(_ context.Context, req reconcile.Request) (reconcil
 	return reconcile.Result{}, nil
 }
 
-// identify returns the name of a volume that is equal for all who use it, empty if it is unknown or cannot
-// conflict, and whether its driver mounts with labels.
-func (w *warnings) identify(pod *corev1.Pod, volume *corev1.Volume) (id string, mounts bool, err error) {
+// identify returns the name of a volume that is equal for all who use it, empty if it cannot conflict,
+// whether its driver mounts with labels, and whether the volume is there: a claim may have none yet.
+func (w *warnings) identify(pod *corev1.Pod, volume *corev1.Volume) (id string, mounts, there bool, err error) {
 	name, ephemeral := pod.ClaimOf(volume)
 	if name == "" {
-		return "", false, nil
+		return "", false, true, nil
 	}
 	claim, err := w.claims.Get(types.NamespacedName{Namespace: pod.Namespace, Name: name})
 	if err != nil || claim.Spec.VolumeName == "" || ephemeral && !metav1.IsControlledBy(claim, pod.UID) {
-		return "", false, apierrors.IgnoreNotFound(err)
+		return "", false, false, apierrors.IgnoreNotFound(err)
 	}
 	pv, err := w.volumes.Get(types.NamespacedName{Name: claim.Spec.VolumeName})
-	if err != nil || pv.Spec.CSI == nil || pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID {
-		return "", false, apierrors.IgnoreNotFound(err)
+	if err != nil || pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID {
+		return "", false, false, apierrors.IgnoreNotFound(err)
+	}
+	if pv.Spec.CSI == nil {
+		return "", false, true, nil
 	}
 	err = w.drivers.View(types.NamespacedName{Name: pv.Spec.CSI.Driver}, func(d *storagev1.CSIDriver) { mounts = labelled(d) })
-	return pv.Spec.CSI.Driver + "^" + pv.Spec.CSI.VolumeHandle, mounts, apierrors.IgnoreNotFound(err)
+	return pv.Spec.CSI.Driver + "^" + pv.Spec.CSI.VolumeHandle, mounts, true, apierrors.IgnoreNotFound(err)
 }
 
 // warn writes an event about one pod of a conflict, if it still exists.
-func (w *warnings) warn(c conflict) {
+func (w *warnings) warn(c Conflict) {
+	value, other := `"`+c.Value+`"`, `"`+c.OtherValue+`"`
+	// In other namespaces nothing is said of the pod. kube-controller-manager writes no space there.
+	text := c.Property + value + " conflicts with another pod that uses the same volume as this pod with a different " + c.Property
+	if c.Pod.Namespace == c.Other.Namespace {
+		text = c.Property + " " + value + " conflicts with pod " + c.Other.Name + " that uses the same volume as this pod with " + c.Property + " " + other
+	}
 	// Without the pod there is nothing to report.
-	_ = w.pods.View(c.pod, func(p *corev1.Pod) {
-		with := "with another pod that uses the same volume as this pod with a different " + c.property
-		if c.pod.Namespace == c.other.Namespace { // nothing is said of other namespaces
-			with = "with pod " + c.other.Name + " that uses the same volume as this pod with " + c.property + ` "` + c.otherValue + `"`
-		}
-		w.recorder.Eventf(p, corev1.EventTypeNormal, c.property+"Conflict", "%s",
-			strings.Join([]string{c.property, `"` + c.value + `"`, "conflicts", with}, " ")+". If both pods land on the same node, only one of them may access the volume.")
+	_ = w.pods.View(c.Pod, func(p *corev1.Pod) {
+		w.recorder.Eventf(p, corev1.EventTypeNormal, c.Property+"Conflict", "%s", text+". If both pods land on the same node, only one of them may access the volume.")
 	})
 }

@@ -12,17 +12,24 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/builtin/selinuxwarning"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
+	"github.com/keelson-dev/keelson/controllers/manager"
 )
 
 // start starts a cluster with the controller, which has its own rights only, a driver that mounts with labels
 // and a claim of one of its volumes.
-func start(t *testing.T) *controllertest.Cluster {
+func start(t *testing.T) *controllertest.Cluster { return startWith(t, nil) }
+
+// startWith is start with a table of the conflicts.
+func startWith(t *testing.T, found *selinuxwarning.Conflicts) *controllertest.Cluster {
 	c := controllertest.Start(t, controllertest.Options{})
 	account := client.User{Name: "system:serviceaccount:kube-system:selinux-warning-controller", Groups: []string{"system:authenticated"}}
-	c.Run(c.ManagerOver(c.Conn(account), "controllers", selinuxwarning.Add))
+	c.Run(c.ManagerOver(c.Conn(account), "controllers", func(m *manager.Manager) error {
+		return selinuxwarning.Add(m, selinuxwarning.Options{Conflicts: found})
+	}))
 	controllertest.Create(c, &storagev1.CSIDriver{ObjectMeta: controllertest.Name("", "csi.example.com"), Spec: storagev1.CSIDriverSpec{SELinuxMount: new(true)}})
 	bound(c, "default", "data")
 	c.Settle()
@@ -165,8 +172,49 @@ func TestChanges(t *testing.T) {
 		for _, namespace := range []string{"default", "other"} {
 			list := events(c, namespace)
 			require.Len(t, list, 1)
-			require.Contains(t, list[0], "conflicts with another pod that uses", "nothing is said of other namespaces")
+			require.Contains(t, list[0], `SELinuxLabel":::s0:c`)
+			require.Contains(t, list[0], `" conflicts with another pod that uses the same volume as this pod with a different SELinuxLabel. If both`, "nothing is said of other namespaces")
 		}
+	})
+}
+
+// The conflicts that exist can be read: those of pods that have ended do not.
+func TestAllConflicts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var found selinuxwarning.Conflicts
+		require.Empty(t, found.All())
+		c := startWith(t, &found)
+		pod(c, "default", "first", level("s0:c1"))
+		pod(c, "default", "second", level("s0:c2"))
+		require.ElementsMatch(t, []selinuxwarning.Conflict{
+			{Property: "SELinuxLabel", Pod: name("first"), Other: name("second"), Value: ":::s0:c1", OtherValue: ":::s0:c2"},
+			{Property: "SELinuxLabel", Pod: name("second"), Other: name("first"), Value: ":::s0:c2", OtherValue: ":::s0:c1"},
+		}, found.All())
+		pod(c, "default", "third", func(*corev1.Pod) {})
+		require.Len(t, found.All(), 2+2*2*2, "with both, in label and policy")
+		controllertest.UpdateStatus(c, "default", "third", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })
+		controllertest.Delete[*corev1.Pod](c, "default", "first")
+		c.Settle()
+		require.Empty(t, found.All())
+	})
+}
+
+func name(pod string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "default", Name: pod}
+}
+
+// Containers with several labels are reported whatever volume they share.
+func TestSeveralLabelsOfAPod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := start(t)
+		pod(c, "default", "scratch", func(p *corev1.Pod) {
+			level("s0:c1")(p)
+			p.Spec.Volumes[0].VolumeSource = corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
+			other := p.Spec.Containers[0]
+			other.Name, other.SecurityContext = "other", &corev1.SecurityContext{SELinuxOptions: &corev1.SELinuxOptions{Level: "s0:c2"}}
+			p.Spec.Containers = append(p.Spec.Containers, other)
+		})
+		require.Equal(t, []string{`scratch Warning MultipleSELinuxLabels Volume "v" is mounted twice with different SELinux labels inside this pod`}, events(c, "default"))
 	})
 }
 

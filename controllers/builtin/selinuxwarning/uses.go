@@ -69,30 +69,67 @@ func labelsOf(pod *corev1.Pod, volume string) (labels []string, mounted bool) {
 	return labels, mounted
 }
 
-// conflict is one for the event of a pod; there is another one for that of the other.
-type conflict struct {
-	property          string // SELinuxLabel or SELinuxChangePolicy
-	pod, other        types.NamespacedName
-	value, otherValue string
+// Conflict is one for a pod; there is another one for the other pod.
+type Conflict struct {
+	// Property is SELinuxLabel or SELinuxChangePolicy.
+	Property   string
+	Pod, Other types.NamespacedName
+	// Value and OtherValue are those of the pods.
+	Value, OtherValue string
 }
 
-// uses are those of all volumes by pods. They are kept so that a conflict is reported once, and are found
-// again after a restart. Safe for concurrent use.
-type uses struct {
+// Conflicts are those between the pods that use volumes. The zero value has none. Safe for concurrent use.
+type Conflicts struct {
 	mu       sync.Mutex
 	byVolume map[string]map[types.NamespacedName]use
 	byPod    map[types.NamespacedName][]string
 }
 
-func newUses() *uses {
-	return &uses{byVolume: map[string]map[types.NamespacedName]use{}, byPod: map[types.NamespacedName][]string{}}
+// All returns the conflicts of all pods that have not ended, in no order.
+func (u *Conflicts) All() []Conflict {
+	all := map[Conflict]bool{} // two pods may have several volumes
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, users := range u.byVolume {
+		pods := map[use][]types.NamespacedName{}
+		for pod, now := range users {
+			pods[now] = append(pods[now], pod)
+		}
+		for a := range pods {
+			for b := range pods {
+				for property, values := range a.differs(b) {
+					for _, pod := range pods[a] {
+						for _, other := range pods[b] {
+							all[Conflict{property, pod, other, values[0], values[1]}] = true
+						}
+					}
+				}
+			}
+		}
+	}
+	return slices.Collect(maps.Keys(all))
+}
+
+// differs returns the properties in which two uses exclude each other, with the values of both.
+func (u use) differs(other use) map[string][2]string {
+	out := map[string][2]string{}
+	if u.policy != other.policy {
+		out["SELinuxChangePolicy"] = [2]string{string(u.policy), string(other.policy)}
+	}
+	if clash(u.label, other.label) {
+		out["SELinuxLabel"] = [2]string{u.label, other.label}
+	}
+	return out
 }
 
 // add takes in the use of a volume by a pod and returns the conflicts with others if it is new or differs
 // from before, for both pods each, in the order of the pods.
-func (u *uses) add(volume string, pod types.NamespacedName, now use) (out []conflict) {
+func (u *Conflicts) add(volume string, pod types.NamespacedName, now use) (out []Conflict) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if u.byVolume == nil {
+		u.byVolume, u.byPod = map[string]map[types.NamespacedName]use{}, map[types.NamespacedName][]string{}
+	}
 	users := u.byVolume[volume]
 	if users == nil {
 		users = map[types.NamespacedName]use{}
@@ -106,22 +143,17 @@ func (u *uses) add(volume string, pod types.NamespacedName, now use) (out []conf
 		u.byPod[pod] = append(u.byPod[pod], volume)
 	}
 	for _, other := range slices.SortedFunc(maps.Keys(users), types.NamespacedName.Compare) {
-		theirs := users[other]
-		report := func(property, value, otherValue string) {
-			out = append(out, conflict{property, pod, other, value, otherValue}, conflict{property, other, pod, otherValue, value})
-		}
-		if theirs.policy != now.policy {
-			report("SELinuxChangePolicy", string(now.policy), string(theirs.policy))
-		}
-		if clash(theirs.label, now.label) {
-			report("SELinuxLabel", now.label, theirs.label)
+		values := now.differs(users[other])
+		for _, property := range slices.Sorted(maps.Keys(values)) {
+			v := values[property]
+			out = append(out, Conflict{property, pod, other, v[0], v[1]}, Conflict{property, other, pod, v[1], v[0]})
 		}
 	}
 	return out
 }
 
 // remove forgets a pod.
-func (u *uses) remove(pod types.NamespacedName) {
+func (u *Conflicts) remove(pod types.NamespacedName) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, volume := range u.byPod[pod] {
