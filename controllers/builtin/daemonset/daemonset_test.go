@@ -223,6 +223,33 @@ func TestRollingUpdate(t *testing.T) {
 	}
 }
 
+// An update deletes the old pod of a node whose taint keeps new ones away: at its turn, or, if new pods are
+// made beside old ones, once it is not needed any more.
+func TestUpdateOfPodsThatCannotComeBack(t *testing.T) {
+	for _, k := range []struct{ surge, unavailable string }{{"0", "1"}, {"1", "0"}} {
+		t.Run(k.surge+"/"+k.unavailable, func(t *testing.T) {
+			bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+				controllertest.Create(c, agent(rolling(k.surge, k.unavailable)))
+				c.Sleep(10 * time.Second)
+				editNode(c, "node-1", func(n *corev1.Node) {
+					n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "dedicated", Effect: corev1.TaintEffectNoSchedule})
+				})
+				c.Sleep(10 * time.Second)
+				require.Len(t, images(c), 3, "the taint ends no pod")
+				fewest, _ := extremes(c)
+				setImage(c, "agent:2")
+				c.Sleep(time.Minute)
+				require.Equal(t, map[string]string{"node-0": "agent:2", "node-2": "agent:2"}, images(c))
+				s := get(c).Status
+				require.Equal(t, [4]int32{2, 2, 2, 0}, [4]int32{s.DesiredNumberScheduled, s.UpdatedNumberScheduled, s.NumberAvailable, s.NumberMisscheduled})
+				if k.surge == "1" {
+					require.Equal(t, 2, *fewest, "never fewer than there are to be")
+				}
+			})
+		})
+	}
+}
+
 // An update replaces broken pods first, and does not go on while the new ones are not ready.
 func TestBrokenUpdate(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {

@@ -190,13 +190,19 @@ func (s *state) pair(pods []*corev1.Pod) (updated, old *corev1.Pod, ok bool) {
 	return updated, old, true
 }
 
+// concerns reports whether a node counts in an update: it is to have a pod, or has one that stays under a
+// taint which keeps new ones away.
+func (s *state) concerns(node string, pods []*corev1.Pod) bool {
+	return s.reaches[node].should || len(pods) > 0
+}
+
 // roll plans which old pods to delete: those that are not available, and of the others as many as may be
 // missing.
 func (p *plan) roll(s *state, byNode map[string][]*corev1.Pod, most int) {
 	missing := 0
 	var candidates []*corev1.Pod
 	for _, node := range s.nodes {
-		if !s.reaches[node].should {
+		if !s.concerns(node, byNode[node]) {
 			continue
 		}
 		updated, old, ok := s.pair(byNode[node])
@@ -220,28 +226,44 @@ func (p *plan) roll(s *state, byNode map[string][]*corev1.Pod, most int) {
 }
 
 // surge plans the creation of new pods beside old ones: where the old one is not available, and of the other
-// nodes on as many as may have two.
+// nodes on as many as may have two. The old pod of a node that gets no new one is deleted if it is not
+// available, or if as many pods are available without it as there are to be.
 func (p *plan) surge(s *state, byNode map[string][]*corev1.Pod, most int) {
-	surged := 0
+	surged, spare := 0, 0
 	var candidates []string
+	var leaving []*corev1.Pod
 	for _, node := range s.nodes {
-		if !s.reaches[node].should {
+		if !s.concerns(node, byNode[node]) {
 			continue
 		}
+		should := s.reaches[node].should
+		if should {
+			spare--
+		}
 		updated, old, ok := s.pair(byNode[node])
-		switch {
-		case !ok:
+		if !ok {
 			surged++
+			continue
+		}
+		if counts := cmp.Or(old, updated); counts != nil && s.available(counts) {
+			spare++
+		}
+		switch {
 		case old == nil || old.HasEnded(): // place handles this node
 		case updated != nil:
 			surged++ // place deletes the old one when the new one is available
-		case !s.available(old):
+		case s.available(old) && should:
+			candidates = append(candidates, node)
+		case s.available(old):
+			leaving = append(leaving, old)
+		case should:
 			p.create = append(p.create, node)
 		default:
-			candidates = append(candidates, node)
+			p.delete = append(p.delete, old)
 		}
 	}
 	p.create = append(p.create, candidates[:min(len(candidates), max(0, most-surged))]...)
+	p.delete = append(p.delete, leaving[:min(len(leaving), max(0, spare))]...)
 }
 
 func hashOf(pod *corev1.Pod) string { return pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] }
