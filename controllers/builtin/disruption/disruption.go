@@ -5,11 +5,13 @@
 // A budget whose status is of the current generation never allows more disruptions than the observed pods
 // permit. An allowed eviction counts as a missing pod immediately, through status.disruptedPods, until the
 // deletion of the pod is observed or two minutes have passed. If the number cannot be computed, no disruption
-// is allowed.
+// is allowed until a pod or the budget changes. If the reason is a request that failed, it is also tried
+// again with back-off; upstream waits for a change then too.
 package disruption
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/appsv1"
@@ -150,14 +152,27 @@ func (b *budgets) write(ctx context.Context, pdb *policyv1.PodDisruptionBudget, 
 	return err
 }
 
-// failSafe allows no disruption because their number is not known, and returns why.
+// failSafe allows no disruption because their number is not known, and returns why, as a terminal error if
+// only a change of the objects helps. The generation is not observed by that.
 func (b *budgets) failSafe(ctx context.Context, pdb *policyv1.PodDisruptionBudget, why error) error {
 	next := codec.DeepCopy(pdb.Status)
-	next.DisruptionsAllowed, next.ObservedGeneration = 0, pdb.Generation
+	next.DisruptionsAllowed = 0
 	metav1.SetCondition(&next.Conditions, metav1.Condition{Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse,
-		Reason: policyv1.SyncFailedReason, Message: why.Error(), ObservedGeneration: pdb.Generation})
+		Reason: policyv1.SyncFailedReason, Message: why.Error(), ObservedGeneration: next.ObservedGeneration})
 	if err := b.write(ctx, pdb, next); err != nil {
 		return err
 	}
+	if isLasting(why) {
+		return reconcile.TerminalError(why)
+	}
 	return why
+}
+
+// isLasting reports whether an error is about what the objects say, or their kinds, and not about a request.
+func isLasting(err error) bool {
+	if _, ok := errors.AsType[uncountable](err); ok {
+		return true
+	}
+	missing, ok := errors.AsType[*discovery.NoMatchError](err)
+	return ok && len(missing.Stale) == 0
 }

@@ -1,7 +1,10 @@
 package disruption_test
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -240,20 +243,25 @@ spec:
           status: {type: object, properties: {replicas: {type: integer}}}
 `
 
+// fleet creates a controller of pods of its own kind, and three pods of it.
+func fleet(t *testing.T, c *controllertest.Cluster, replicas int64) {
+	kind := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Fleet"}
+	fleet, err := client.ForResource[*metav1.Unstructured](c.Admin(), client.Resource{GVR: kind.GroupVersion().WithResource("fleets"), Namespaced: true}).Create(t.Context(),
+		&metav1.Unstructured{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Fleet"}, ObjectMeta: controllertest.Name("default", "f"),
+			Fields: map[string]any{"spec": map[string]any{"replicas": replicas}}})
+	require.NoError(t, err)
+	for i := range 3 {
+		p := &corev1.Pod{ObjectMeta: controllertest.Name("default", fmt.Sprint("p", i))}
+		p.Labels, p.OwnerReferences = app.MatchLabels, []metav1.OwnerReference{metav1.NewControllerRef(fleet, kind)}
+		p.Spec.Containers = []corev1.Container{{Name: "main", Image: "image"}}
+		controllertest.Create(c, p)
+	}
+}
+
 // The controller of pods may be of any kind that has a scale.
 func TestCustomScale(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
-		kind := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Fleet"}
-		fleet, err := client.ForResource[*metav1.Unstructured](c.Admin(), client.Resource{GVR: kind.GroupVersion().WithResource("fleets"), Namespaced: true}).Create(t.Context(),
-			&metav1.Unstructured{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Fleet"}, ObjectMeta: controllertest.Name("default", "f"),
-				Fields: map[string]any{"spec": map[string]any{"replicas": int64(4)}}})
-		require.NoError(t, err)
-		for i := range 3 {
-			p := &corev1.Pod{ObjectMeta: controllertest.Name("default", fmt.Sprint("p", i))}
-			p.Labels, p.OwnerReferences = app.MatchLabels, []metav1.OwnerReference{metav1.NewControllerRef(fleet, kind)}
-			p.Spec.Containers = []corev1.Container{{Name: "main", Image: "image"}}
-			controllertest.Create(c, p)
-		}
+		fleet(t, c, 4)
 		controllertest.Create(c, budget(least("50%")))
 		allReady(c)
 		require.Equal(t, [4]int32{1, 3, 2, 4}, numbers(c))
@@ -319,6 +327,41 @@ func TestPodsBeforeTheirControllers(t *testing.T) {
 	}
 }
 
+// failures is how often it was reported that the number cannot be computed.
+func failures(c *controllertest.Cluster) (n int32) {
+	for _, e := range controllertest.List[*corev1.Event](c, "default") {
+		if e.Reason == "CalculateExpectedPodCountFailed" {
+			n += e.Count
+		}
+	}
+	return n
+}
+
+// A request that fails is tried again without a change.
+func TestAScaleThatCannotBeRead(t *testing.T) {
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		fleet(t, c, 4)
+		var answers atomic.Bool
+		refuse := controllertest.Fail(errors.New("no answer"))
+		c.Inject(controllertest.Fault{Requests: controllertest.Requests{Verbs: []string{"get"}, Resource: "fleets.example.com/scale"},
+			Effect: func(w http.ResponseWriter, r *http.Request, next http.HandlerFunc) {
+				if answers.Load() {
+					next(w, r)
+				} else {
+					refuse(w, r, next)
+				}
+			}})
+		controllertest.Create(c, budget(least("50%")))
+		allReady(c)
+		require.Equal(t, "SyncFailed", status(c).Conditions[0].Reason)
+		require.Zero(t, status(c).DisruptionsAllowed)
+		answers.Store(true)
+		c.Sleep(time.Minute)
+		require.Equal(t, [4]int32{1, 3, 2, 4}, numbers(c))
+		require.Equal(t, "SufficientPods", status(c).Conditions[0].Reason)
+	})
+}
+
 // When the number cannot be known, nothing may be evicted.
 func TestUnknownNumbersAllowNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
@@ -327,12 +370,22 @@ func TestUnknownNumbersAllowNothing(t *testing.T) {
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "gone", UID: "gone", Controller: new(true)}}
 		p.Spec.Containers = []corev1.Container{{Name: "main", Image: "image"}}
 		controllertest.Create(c, p)
+		c.Settle() // a budget that is seen before it selects no pods
 		controllertest.Create(c, budget(least("0%")))
 		allReady(c)
 		s := status(c)
 		require.Zero(t, s.DisruptionsAllowed)
+		require.Zero(t, s.ObservedGeneration, "nothing has been computed")
 		require.Equal(t, "SyncFailed", s.Conditions[0].Reason)
 		require.Equal(t, `found no controllers for pod "p"`, s.Conditions[0].Message)
+		failed := failures(c)
+		c.Sleep(30 * time.Minute)
+		require.Equal(t, failed, failures(c), "only a change helps")
+		setReady(c, "p", false)
+		c.Settle()
+		require.Equal(t, failed+1, failures(c))
+		setReady(c, "p", true)
+		c.Settle()
 		controllertest.Update(c, "default", "web", func(b *policyv1.PodDisruptionBudget) { least("0")(&b.Spec) })
 		c.Settle()
 		require.Equal(t, [4]int32{1, 1, 0, 1}, numbers(c), "a number needs no controllers")
@@ -347,7 +400,7 @@ func TestStaleDisruptionTargets(t *testing.T) {
 		c.Settle()
 		name := controllertest.List[*corev1.Pod](c, "default")[0].Name
 		controllertest.UpdateStatus(c, "default", name, func(p *corev1.Pod) {
-			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()})
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI", LastTransitionTime: metav1.Now()})
 		})
 		target := func() corev1.ConditionStatus {
 			conditions := controllertest.Get[*corev1.Pod](c, "default", name).Status.Conditions
@@ -357,6 +410,8 @@ func TestStaleDisruptionTargets(t *testing.T) {
 		require.Equal(t, corev1.ConditionTrue, target())
 		c.Sleep(2 * time.Second)
 		require.Equal(t, corev1.ConditionFalse, target())
+		conditions := controllertest.Get[*corev1.Pod](c, "default", name).Status.Conditions
+		require.Empty(t, conditions[len(conditions)-1].Reason, "the reason was one for the disruption")
 	})
 }
 

@@ -28,6 +28,11 @@ type owners struct {
 	controllers informers.Lister[*corev1.ReplicationController]
 }
 
+// uncountable is why it cannot be computed how many pods there should be, as far as the objects say it.
+type uncountable string
+
+func (u uncountable) Error() string { return string(u) }
+
 // scale is how many pods one controller wants.
 type scale struct {
 	uid      types.UID
@@ -53,7 +58,7 @@ func (o *owners) expected(ctx context.Context, namespace string, pods []*corev1.
 			return 0, unmanaged, err
 		}
 		if s == nil {
-			return 0, unmanaged, fmt.Errorf("found no controllers for pod %q", p.Name)
+			return 0, unmanaged, uncountable(fmt.Sprintf("found no controllers for pod %q", p.Name))
 		}
 		if !counted[s.uid] {
 			counted[s.uid] = true
@@ -119,7 +124,7 @@ func (o *owners) ask(ctx context.Context, key types.NamespacedName, gk schema.Gr
 	s, err := client.Subresource[*autoscalingv1.Scale](client.ForResource[*metav1.Unstructured](o.conn, r.Client()), "scale").Get(ctx, key)
 	if apierrors.IsNotFound(err) {
 		if !served(r, "scale") {
-			return nil, fmt.Errorf("%s does not implement the scale subresource", schema.GroupResource{Group: gk.Group, Resource: r.GVR.Resource})
+			return nil, uncountable(fmt.Sprintf("%s does not implement the scale subresource", schema.GroupResource{Group: gk.Group, Resource: r.GVR.Resource}))
 		}
 		return nil, nil
 	}

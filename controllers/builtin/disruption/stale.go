@@ -33,7 +33,7 @@ func addStale(m *manager.Manager) error {
 		if wait := time.Until(target.LastTransitionTime.Add(staleTimeout)); wait > 0 {
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
-		target.Status, target.LastTransitionTime = corev1.ConditionFalse, metav1.Now()
+		*target = corev1.PodCondition{Type: target.Type, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Now(), ObservedGeneration: pod.Generation}
 		_, err = api.UpdateStatus(ctx, pod)
 		return reconcile.Result{}, apierrors.IgnoreNotFound(err)
 	}), controllers.Options{}, controllers.For(func(e informers.Event[*corev1.Pod]) bool {
