@@ -17,9 +17,12 @@
 package endpointslice
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
@@ -165,17 +168,37 @@ func (c *endpointSlices) reconcile(ctx context.Context, req reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	first, now := c.triggers.since(svc, pods)
+	pods, lost := c.onNodes(svc, pods)
 	want := wanted(svc, pods, c.zoneOf)
 	if err := c.topology.hint(svc, have, want, c.most); err != nil {
 		return reconcile.Result{}, err
 	}
 	err = apply(ctx, c.api, decide(have, want, c.most), func(s *discoveryv1.EndpointSlice) { stamp(s, first) })
-	if err != nil {
+	if err = cmp.Or(err, lost); err != nil {
 		c.recorder.Eventf(svc, corev1.EventTypeWarning, "FailedToUpdateEndpointSlices", "Error updating Endpoint Slices for Service %s/%s: %v", svc.Namespace, svc.Name, err)
 		return reconcile.Result{}, err
 	}
 	c.triggers.keep(req, now)
 	return reconcile.Result{}, nil
+}
+
+// onNodes returns the pods that may be endpoints of a Service. One whose node does not exist is none, unless
+// the Service publishes all addresses: nothing says that it still runs. The error names those; a node may
+// also be on its way here.
+func (c *endpointSlices) onNodes(svc *corev1.Service, pods []*corev1.Pod) ([]*corev1.Pod, error) {
+	var lost []error
+	pods = slices.DeleteFunc(pods, func(p *corev1.Pod) bool {
+		if svc.Spec.PublishNotReadyAddresses || p.Spec.NodeName == "" || !isEndpoint(p) {
+			return false
+		}
+		if there, err := c.nodes.Has(types.NamespacedName{Name: p.Spec.NodeName}); there || err != nil {
+			return false
+		}
+		lost = append(lost, fmt.Errorf("skipping Pod %s for Service %s: Node %s Not Found", p.Name, svc.Key(), p.Spec.NodeName))
+		return true
+	})
+	slices.SortFunc(lost, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return pods, errors.Join(lost...)
 }
 
 // zoneOf returns the zone of a node, "" if it has none or is not known: then the endpoint has none.

@@ -19,11 +19,25 @@ import (
 	"github.com/keelson-dev/keelson/controllers/manager"
 )
 
-func bubble(t *testing.T, f func(t *testing.T, c *controllertest.Cluster)) {
+func withoutNodes(t *testing.T, f func(t *testing.T, c *controllertest.Cluster)) {
 	synctest.Test(t, func(t *testing.T) {
 		f(t, controllertest.Start(t, controllertest.Options{Controllers: []controllertest.Adder{
 			func(m *manager.Manager) error { return endpointslice.Add(m, endpointslice.Options{}) }}}))
 	})
+}
+
+// bubble runs f with a cluster that has the node of the pods.
+func bubble(t *testing.T, f func(t *testing.T, c *controllertest.Cluster)) {
+	withoutNodes(t, func(t *testing.T, c *controllertest.Cluster) {
+		podNode(c)
+		c.Settle()
+		f(t, c)
+	})
+}
+
+// podNode makes the node of the pods.
+func podNode(c *controllertest.Cluster) {
+	controllertest.Create(c, &corev1.Node{ObjectMeta: controllertest.Name("", "node-0")})
 }
 
 func service(edit ...func(*corev1.Service)) *corev1.Service {
@@ -102,6 +116,40 @@ func Test250PodsAreThreeSlices(t *testing.T) {
 		controllertest.Delete[*corev1.Service](c, "default", "web")
 		c.Settle()
 		require.Empty(t, slicesOf(c))
+	})
+}
+
+// A pod whose node does not exist is no endpoint until the node comes, unless all addresses are published.
+func TestPodsWithoutTheirNode(t *testing.T) {
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		controllertest.Create(c, service())
+		pod(c, 1, true)
+		c.Settle()
+		require.Len(t, endpoints(c), 1)
+		controllertest.Delete[*corev1.Node](c, "", "node-0")
+		c.Settle()
+		require.Len(t, endpoints(c), 1, "nothing else has changed")
+		pod(c, 2, true)
+		c.Settle()
+		require.Empty(t, endpoints(c))
+		require.True(t, slices.ContainsFunc(controllertest.List[*corev1.Event](c, "default"), func(e *corev1.Event) bool {
+			return e.Reason == "FailedToUpdateEndpointSlices" &&
+				e.Message == "Error updating Endpoint Slices for Service default/web: skipping Pod web-001 for Service default/web: Node node-0 Not Found\n"+
+					"skipping Pod web-002 for Service default/web: Node node-0 Not Found"
+		}))
+		controllertest.Update(c, "default", "web", func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true })
+		c.Settle()
+		require.Len(t, endpoints(c), 2)
+		controllertest.Update(c, "default", "web", func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = false })
+		c.Settle()
+		require.Empty(t, endpoints(c))
+
+		n := &corev1.Node{ObjectMeta: controllertest.Name("", "node-0")}
+		n.Labels = map[string]string{corev1.LabelTopologyZone: "here"}
+		controllertest.Create(c, n)
+		c.Sleep(time.Minute)
+		require.Equal(t, "here", *endpoints(c)["web-001"].Zone)
+		require.Len(t, endpoints(c), 2)
 	})
 }
 
@@ -257,6 +305,7 @@ func TestTimesOfChanges(t *testing.T) {
 			require.Equal(t, want, list[0].Annotations[corev1.EndpointsLastChangeTriggerTime])
 			require.Equal(t, want, controllertest.Get[*corev1.Endpoints](c, "default", "web").Annotations[corev1.EndpointsLastChangeTriggerTime])
 		}
+		podNode(c)
 		begin := time.Now().UTC()
 		after := func(d time.Duration) string { return begin.Add(d).Format(time.RFC3339Nano) }
 		ready := func(name string, at time.Duration) {

@@ -23,6 +23,7 @@ func Example() {
 		svc.Spec.Selector = map[string]string{"app": "web"}
 		svc.Spec.Ports = []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}}
 		controllertest.Create(c, svc)
+		controllertest.Create(c, &corev1.Node{ObjectMeta: controllertest.Name("", "node-0")})
 		p := &corev1.Pod{ObjectMeta: controllertest.Name("default", "web-0")}
 		p.Labels, p.Spec.NodeName = svc.Spec.Selector, "node-0"
 		p.Spec.Containers = []corev1.Container{{Name: "main", Image: "app:1"}}

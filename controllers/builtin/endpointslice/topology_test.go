@@ -43,7 +43,7 @@ func hints(c *controllertest.Cluster) map[string]int {
 }
 
 func TestTrafficDistribution(t *testing.T) {
-	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+	withoutNodes(t, func(t *testing.T, c *controllertest.Cluster) {
 		node(c, "node-0", "east", "4")
 		controllertest.Create(c, service())
 		pod(c, 0, true)
@@ -64,7 +64,7 @@ func TestTrafficDistribution(t *testing.T) {
 // With the annotation the endpoints of a Service are divided by the CPUs of the zones, and again when these
 // change. Events say whether they are.
 func TestTopologyMode(t *testing.T) {
-	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+	withoutNodes(t, func(t *testing.T, c *controllertest.Cluster) {
 		said := func(reason string) (messages []string) {
 			for _, e := range controllertest.List[*corev1.Event](c, "default") {
 				if e.Reason == reason {
@@ -118,7 +118,7 @@ func TestTopologyMode(t *testing.T) {
 
 // Ports of init containers count only if these run beside the others.
 func TestNamedPortsOfSidecars(t *testing.T) {
-	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+	withoutNodes(t, func(t *testing.T, c *controllertest.Cluster) {
 		controllertest.Create(c, service(func(s *corev1.Service) { s.Spec.Ports[0].TargetPort = intstr.FromString("side") }))
 		for name, policy := range map[string]*corev1.ContainerRestartPolicy{"init": nil, "sidecar": new(corev1.ContainerRestartPolicyAlways)} {
 			p := &corev1.Pod{ObjectMeta: controllertest.Name("default", name)}

@@ -16,6 +16,9 @@ type portSet struct {
 	ports  string
 }
 
+// isEndpoint reports whether a pod is an endpoint of the Services that select it.
+func isEndpoint(pod *corev1.Pod) bool { return !pod.HasEnded() && pod.Status.PodIP != "" }
+
 // wanted returns what a Service should have, in a stable order: one slice per family and set of ports,
 // however long. zoneOf returns the zone of a node, "" if it has none.
 func wanted(svc *corev1.Service, pods []*corev1.Pod, zoneOf func(node string) string) []*discoveryv1.EndpointSlice {
@@ -25,7 +28,7 @@ func wanted(svc *corev1.Service, pods []*corev1.Pod, zoneOf func(node string) st
 	var order []portSet
 	for _, family := range families(svc) {
 		for _, pod := range pods {
-			if pod.HasEnded() || pod.Status.PodIP == "" {
+			if !isEndpoint(pod) {
 				continue
 			}
 			address := addressOf(pod, family)
