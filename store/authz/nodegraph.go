@@ -328,10 +328,8 @@ func (g *NodeGraph) wantPod(p *corev1.Pod) {
 	g.want(serviceAccountObject, ns, s.ServiceAccountName)
 	corev1.EachSecret(s, func(name string) { g.want(secretObject, ns, name) })
 	corev1.EachConfigMap(s, func(name string) { g.want(configMapObject, ns, name) })
-	for i := range s.Volumes {
-		if name, _ := p.ClaimOf(&s.Volumes[i]); name != "" {
-			g.want(claimObject, ns, name)
-		}
+	for _, key := range p.VolumeClaims() {
+		g.want(claimObject, ns, key.Name)
 	}
 	for i := range s.ResourceClaims {
 		g.want(resourceClaimObject, ns, claimNameOf(p, &s.ResourceClaims[i]))

@@ -1,6 +1,10 @@
 package corev1
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/keelson-dev/keelson/apimachinery/types"
+)
 
 // StorageClass returns the storage class of a claim, empty for none. The annotation that named it before the
 // field existed has precedence.
@@ -24,6 +28,18 @@ func (p *Pod) ClaimOf(v *Volume) (name string, ephemeral bool) {
 		return p.Name + "-" + v.Name, true
 	}
 	return "", false
+}
+
+// VolumeClaims returns the keys of the PersistentVolumeClaims of the pod's volumes, in their order, those
+// made for the pod included.
+func (p *Pod) VolumeClaims() []types.NamespacedName {
+	var out []types.NamespacedName
+	for i := range p.Spec.Volumes {
+		if name, _ := p.ClaimOf(&p.Spec.Volumes[i]); name != "" {
+			out = append(out, types.NamespacedName{Namespace: p.Namespace, Name: name})
+		}
+	}
+	return out
 }
 
 // AttributesClasses returns the names of the VolumeAttributesClasses of a claim, each once: the wanted one,

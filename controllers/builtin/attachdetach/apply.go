@@ -85,7 +85,7 @@ func (a *attacher) podsOf(v *corev1.PersistentVolume) (out []*corev1.Pod, err er
 	if err != nil || c.UID != ref.UID || c.Spec.VolumeName != v.Name {
 		return nil, apierrors.IgnoreNotFound(err)
 	}
-	err = a.pods.View(ref.Namespace+"/"+ref.Name, func(p *corev1.Pod) bool {
+	err = a.pods.View(c.Key().String(), func(p *corev1.Pod) bool {
 		if uses(p) {
 			out = append(out, p)
 		}

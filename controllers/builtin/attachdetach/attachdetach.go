@@ -74,24 +74,7 @@ var (
 		return nil
 	})
 	byNode = informers.DefineIndex("attachdetach.node", func(a *storagev1.VolumeAttachment) []string { return []string{a.Spec.NodeName} })
-	// byClaim files pods that have a node under the claims that they use.
-	byClaim = informers.DefineIndex("attachdetach.claim", func(p *corev1.Pod) []string {
-		if p.Spec.NodeName == "" {
-			return nil
-		}
-		return claimsOf(p)
-	})
 )
-
-// claimsOf are the keys of the claims that a pod uses.
-func claimsOf(p *corev1.Pod) (out []string) {
-	for i := range p.Spec.Volumes {
-		if name, _ := p.ClaimOf(&p.Spec.Volumes[i]); name != "" {
-			out = append(out, p.Namespace+"/"+name)
-		}
-	}
-	return out
-}
 
 // Add adds the controller to m.
 func Add(m *manager.Manager, opts Options) error {
@@ -101,7 +84,7 @@ func Add(m *manager.Manager, opts Options) error {
 	a := &attacher{
 		opts: opts, volumes: informers.For[*corev1.PersistentVolume](set).Lister(),
 		attachments: attachments.Index(byVolume), byNode: attachments.Index(byNode), attachmentsAPI: client.For[*storagev1.VolumeAttachment](m.Conn()),
-		claims: informers.For[*corev1.PersistentVolumeClaim](set).Lister(), pods: informers.For[*corev1.Pod](set).Index(byClaim), onNodes: podindex.Of(set),
+		claims: informers.For[*corev1.PersistentVolumeClaim](set).Lister(), pods: informers.For[*corev1.Pod](set).Index(podindex.ByClaim), onNodes: podindex.Of(set),
 		nodes: informers.For[*corev1.Node](set).Lister(), nodesAPI: client.For[*corev1.Node](m.Conn()),
 		drivers: informers.For[*storagev1.CSIDriver](set).Lister(), recorder: m.Recorder("attachdetach-controller"), unused: map[place]time.Time{},
 	}
@@ -138,9 +121,9 @@ func (a *attacher) volumesOfPod(e informers.Event[*corev1.Pod]) (out []reconcile
 
 // volumesOf are the volumes of the claims of a pod.
 func (a *attacher) volumesOf(p *corev1.Pod) (out []reconcile.Request) {
-	for _, key := range claimsOf(p) {
+	for _, key := range p.VolumeClaims() {
 		// A claim that cannot be read now brings its volume when it can.
-		_ = a.claims.View(keyOf(key), func(c *corev1.PersistentVolumeClaim) {
+		_ = a.claims.View(key, func(c *corev1.PersistentVolumeClaim) {
 			if c.Spec.VolumeName != "" {
 				out = append(out, reconcile.Request{Name: c.Spec.VolumeName})
 			}

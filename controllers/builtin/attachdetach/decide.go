@@ -9,7 +9,6 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
-	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/informers"
 )
 
@@ -173,11 +172,6 @@ func nodeChanged(e informers.Event[*corev1.Node]) bool {
 	before, now := e.Old(), e.New()
 	return !slices.Equal(before.Status.VolumesInUse, now.Status.VolumesInUse) || len(before.Status.VolumesAttached) != len(now.Status.VolumesAttached) ||
 		ready(before) != ready(now) || tainted(before) != tainted(now) || before.Annotations[ManagedAnnotation] != now.Annotations[ManagedAnnotation]
-}
-
-func keyOf(text string) types.NamespacedName {
-	namespace, name, _ := strings.Cut(text, "/")
-	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
 func sortedKeys[V any](m map[string]V) []string {

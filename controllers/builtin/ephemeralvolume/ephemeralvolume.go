@@ -16,6 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/controllers"
 	"github.com/keelson-dev/keelson/controllers/controller"
+	"github.com/keelson-dev/keelson/controllers/internal/podindex"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 	"github.com/keelson-dev/keelson/informers"
@@ -37,19 +38,6 @@ type volumes struct {
 	recorder  *events.Recorder
 }
 
-// byClaim files pods under the claims of their ephemeral volumes.
-var byClaim = informers.DefineIndex("ephemeralvolume.claims", func(p *corev1.Pod) []string {
-	var out []string
-	for i := range p.Spec.Volumes {
-		if v := &p.Spec.Volumes[i]; v.Ephemeral != nil {
-			out = append(out, p.Namespace+"/"+claimName(p, v))
-		}
-	}
-	return out
-})
-
-func claimName(p *corev1.Pod, v *corev1.Volume) string { return p.Name + "-" + v.Name }
-
 // Add adds the controller to m.
 func Add(m *manager.Manager, opts Options) error {
 	if opts.Concurrency == 0 {
@@ -57,7 +45,7 @@ func Add(m *manager.Manager, opts Options) error {
 	}
 	pods := informers.For[*corev1.Pod](m.Informers())
 	v := &volumes{
-		pods: pods.Lister(), byClaim: pods.Index(byClaim), claims: informers.For[*corev1.PersistentVolumeClaim](m.Informers()).Lister(),
+		pods: pods.Lister(), byClaim: pods.Index(podindex.ByClaim), claims: informers.For[*corev1.PersistentVolumeClaim](m.Informers()).Lister(),
 		claimsAPI: client.For[*corev1.PersistentVolumeClaim](m.Conn()), recorder: m.Recorder("ephemeral_volume"),
 	}
 	_, err := controllers.Add(m, "ephemeral-volume", reconcile.Func(v.reconcile), controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}},
@@ -67,7 +55,7 @@ func Add(m *manager.Manager, opts Options) error {
 	return err
 }
 
-// ofDeletedClaim returns the pods that wait for another claim of the name.
+// ofDeletedClaim returns the pods that may wait for another claim of the name.
 func (v *volumes) ofDeletedClaim(e informers.Event[*corev1.PersistentVolumeClaim]) []reconcile.Request {
 	if e.Type != informers.Deleted {
 		return nil
@@ -104,7 +92,8 @@ func (v *volumes) reconcile(ctx context.Context, req reconcile.Request) (reconci
 
 // provide creates the claim of a volume if it is missing. One that is not the pod's is an error.
 func (v *volumes) provide(ctx context.Context, pod *corev1.Pod, volume *corev1.Volume) error {
-	key := types.NamespacedName{Namespace: pod.Namespace, Name: claimName(pod, volume)}
+	name, _ := pod.ClaimOf(volume)
+	key := types.NamespacedName{Namespace: pod.Namespace, Name: name}
 	have, err := v.claims.Get(key)
 	if err == nil {
 		if !metav1.IsControlledBy(have, pod.UID) {

@@ -19,6 +19,7 @@ import (
 	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/controllers"
 	"github.com/keelson-dev/keelson/controllers/controller"
+	"github.com/keelson-dev/keelson/controllers/internal/podindex"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 	"github.com/keelson-dev/keelson/informers"
@@ -35,23 +36,13 @@ type warnings struct {
 	uses     *Conflicts
 }
 
-// byClaim files pods under the claims of their volumes, and byDriver volumes under their CSI driver.
-var (
-	byClaim = informers.DefineIndex("selinuxwarning.claims", func(p *corev1.Pod) (out []string) {
-		for i := range p.Spec.Volumes {
-			if name, _ := p.ClaimOf(&p.Spec.Volumes[i]); name != "" {
-				out = append(out, p.Namespace+"/"+name)
-			}
-		}
-		return out
-	})
-	byDriver = informers.DefineIndex("selinuxwarning.driver", func(v *corev1.PersistentVolume) []string {
-		if v.Spec.CSI == nil {
-			return nil
-		}
-		return []string{v.Spec.CSI.Driver}
-	})
-)
+// byDriver files volumes under their CSI driver.
+var byDriver = informers.DefineIndex("selinuxwarning.driver", func(v *corev1.PersistentVolume) []string {
+	if v.Spec.CSI == nil {
+		return nil
+	}
+	return []string{v.Spec.CSI.Driver}
+})
 
 // Options of the controller.
 type Options struct {
@@ -66,7 +57,7 @@ func Add(m *manager.Manager, opts Options) error {
 	}
 	set := m.Informers()
 	pods, volumes := informers.For[*corev1.Pod](set), informers.For[*corev1.PersistentVolume](set)
-	w := &warnings{pods: pods.Lister(), byClaim: pods.Index(byClaim), claims: informers.For[*corev1.PersistentVolumeClaim](set).Lister(),
+	w := &warnings{pods: pods.Lister(), byClaim: pods.Index(podindex.ByClaim), claims: informers.For[*corev1.PersistentVolumeClaim](set).Lister(),
 		volumes: volumes.Lister(), byDriver: volumes.Index(byDriver), drivers: informers.For[*storagev1.CSIDriver](set).Lister(),
 		recorder: m.Recorder("selinux_warning"), uses: opts.Conflicts}
 	// One at a time, so that of two pods that conflict the second one finds the first.

@@ -57,12 +57,14 @@ func (b *binder) stateOf(c *corev1.PersistentVolumeClaim) (*claimState, error) {
 		}
 	}
 	if volumematch.WaitsForConsumer(s.class) {
-		keys, err := b.pods.Keys(c.Key().String())
+		err := b.pods.View(c.Key().String(), func(p *corev1.Pod) bool {
+			if p.Spec.NodeName == "" {
+				s.pods = append(s.pods, p.Name)
+			}
+			return true
+		})
 		if err != nil {
 			return nil, err
-		}
-		for _, key := range keys {
-			s.pods = append(s.pods, key.Name)
 		}
 		slices.Sort(s.pods)
 	}

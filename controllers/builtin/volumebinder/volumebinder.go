@@ -24,6 +24,7 @@ import (
 	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/controllers"
 	"github.com/keelson-dev/keelson/controllers/controller"
+	"github.com/keelson-dev/keelson/controllers/internal/podindex"
 	"github.com/keelson-dev/keelson/controllers/internal/volumematch"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
@@ -66,7 +67,7 @@ func Add(m *manager.Manager, opts Options) error {
 		opts: opts, recorder: m.Recorder("persistentvolume-controller"),
 		claims: claims.Lister(), claimIndex: claims.Index(waiting), claimsAPI: client.For[*corev1.PersistentVolumeClaim](m.Conn()),
 		volumes: volumes.Lister(), volumeIndex: volumes.Index(offered), volumesAPI: client.For[*corev1.PersistentVolume](m.Conn()),
-		classes: informers.For[*storagev1.StorageClass](set).Lister(), pods: informers.For[*corev1.Pod](set).Index(unscheduled),
+		classes: informers.For[*storagev1.StorageClass](set).Lister(), pods: informers.For[*corev1.Pod](set).Index(podindex.ByClaim),
 	}
 	options := controllers.Options{Options: controller.Options{Concurrency: opts.Concurrency}}
 	_, err := controllers.Add(m, "persistentvolume-binder", reconcile.Func(b.reconcileClaim), options, controllers.For[*corev1.PersistentVolumeClaim](),
@@ -108,35 +109,13 @@ var offered = informers.DefineIndex("volumebinder.offered", func(v *corev1.Persi
 	return nil
 })
 
-// unscheduled files pods that have no node yet under the claims that they use.
-var unscheduled = informers.DefineIndex("volumebinder.unscheduled", func(p *corev1.Pod) []string {
-	if p.Spec.NodeName != "" {
-		return nil
-	}
-	var out []string
-	for _, key := range claimsOf(p) {
-		out = append(out, key.String())
-	}
-	return out
-})
-
-// claimsOf are the claims that a pod uses.
-func claimsOf(p *corev1.Pod) (out []reconcile.Request) {
-	for i := range p.Spec.Volumes {
-		if name, _ := p.ClaimOf(&p.Spec.Volumes[i]); name != "" {
-			out = append(out, reconcile.Request{Namespace: p.Namespace, Name: name})
-		}
-	}
-	return out
-}
-
 // claimsOfPod are the claims whose events name a pod that has just appeared.
 func claimsOfPod(e informers.Event[*corev1.Pod]) []reconcile.Request {
 	if e.Type != informers.Added || e.Initial {
 		return nil
 	}
 	if p := e.New(); p.Spec.NodeName == "" {
-		return claimsOf(p)
+		return p.VolumeClaims()
 	}
 	return nil
 }

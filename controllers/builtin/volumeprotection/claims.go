@@ -84,11 +84,8 @@ func (c *claims) report(ctx context.Context, claim *corev1.PersistentVolumeClaim
 func (c *claims) released(e informers.Event[*corev1.Pod]) []reconcile.Request {
 	var out []reconcile.Request
 	add := func(p *corev1.Pod) {
-		if p == nil {
-			return
-		}
-		for _, name := range claimNames(p) {
-			out = append(out, reconcile.Request{Namespace: p.Namespace, Name: name})
+		if p != nil {
+			out = append(out, p.VolumeClaims()...)
 		}
 	}
 	before, after := e.Old(), e.New()

@@ -143,8 +143,8 @@ func (rev *review) run(ctx context.Context, r *reviews, namespace string) {
 			rev.err = err
 			break
 		}
-		for _, name := range claimNames(p) {
-			if c := claims[name]; c != nil && r.uses(p, c) {
+		for _, key := range p.VolumeClaims() {
+			if c := claims[key.Name]; c != nil && r.uses(p, c) {
 				rev.used[c.UID] = true
 			}
 		}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers/internal/podindex"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/informers"
 )
@@ -30,7 +30,7 @@ type users struct {
 // to decide together.
 func usersIn(m *manager.Manager, claims informers.Index[*corev1.PersistentVolumeClaim], uses func(*corev1.Pod, *corev1.PersistentVolumeClaim) bool) users {
 	pods, api := informers.For[*corev1.Pod](m.Informers()), client.For[*corev1.Pod](m.Conn())
-	return users{uses: uses, pods: pods.Lister(), byClaim: pods.Index(byClaim), api: api,
+	return users{uses: uses, pods: pods.Lister(), byClaim: pods.Index(podindex.ByClaim), api: api,
 		reviews: &reviews{pods: api, claims: claims, uses: uses, of: map[string]*review{}}}
 }
 
@@ -73,26 +73,6 @@ func (u *users) catchUp(ctx context.Context, namespace string) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
-}
-
-// byClaim files pods under the claims that they name.
-var byClaim = informers.DefineIndex("volumeprotection.claims", func(p *corev1.Pod) []string {
-	var out []string
-	for _, name := range claimNames(p) {
-		out = append(out, types.NamespacedName{Namespace: p.Namespace, Name: name}.String())
-	}
-	return out
-})
-
-// claimNames are the claims of a pod, those made for its ephemeral volumes included.
-func claimNames(p *corev1.Pod) []string {
-	var out []string
-	for i := range p.Spec.Volumes {
-		if name, _ := p.ClaimOf(&p.Spec.Volumes[i]); name != "" {
-			out = append(out, name)
-		}
-	}
-	return out
 }
 
 // holds reports whether a pod keeps a claim from being deleted. One without a node does not: no kubelet lets

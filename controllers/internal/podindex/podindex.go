@@ -14,6 +14,15 @@ var byNode = informers.DefineIndex("spec.nodeName", func(p *corev1.Pod) []string
 	return []string{p.Spec.NodeName}
 })
 
+// ByClaim files pods under the keys, as namespace/name, of the PersistentVolumeClaims of their volumes.
+var ByClaim = informers.DefineIndex("volumes.claims", func(p *corev1.Pod) []string {
+	var out []string
+	for _, key := range p.VolumeClaims() {
+		out = append(out, key.String())
+	}
+	return out
+})
+
 // Pods is a pod lister with the shared indexes.
 type Pods struct {
 	informers.Lister[*corev1.Pod]
