@@ -2,19 +2,16 @@ package endpointslice
 
 import (
 	"context"
-
-	"golang.org/x/sync/errgroup"
+	"slices"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/discoveryv1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/internal/creation"
+	"github.com/keelson-dev/keelson/controllers/internal/parallel"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/informers"
 )
-
-// atOnce is how many slices of a Service are written at the same time.
-const atOnce = 8
 
 // slicesAPI writes slices. The answer of a creation that is lost makes no second slice.
 type slicesAPI struct {
@@ -45,24 +42,20 @@ func apply(ctx context.Context, api slicesAPI, plan []write, stamp func(*discove
 		{func(w write) bool { return w.have != nil && w.next != nil }, func(w write) error { _, err := api.Update(ctx, w.next); return err }},
 		{func(w write) bool { return w.next == nil }, func(w write) error { return api.Delete(ctx, w.have.Key()) }},
 	} {
-		var g errgroup.Group
-		g.SetLimit(atOnce)
-		for _, w := range plan {
-			if !kind.has(w) {
-				continue
-			}
+		writes := slices.DeleteFunc(slices.Clone(plan), func(w write) bool { return !kind.has(w) })
+		for _, w := range writes {
 			if w.next != nil && stamp != nil {
 				stamp(w.next)
 			}
-			g.Go(func() error {
-				err := kind.do(w)
-				if apierrors.IsNotFound(err) || apierrors.HasCause(err, "NamespaceTerminating") {
-					return nil
-				}
-				return err
-			})
 		}
-		if err := g.Wait(); first == nil {
+		err := parallel.First(len(writes), func(i int) error {
+			err := kind.do(writes[i])
+			if apierrors.IsNotFound(err) || apierrors.HasCause(err, "NamespaceTerminating") {
+				return nil
+			}
+			return err
+		})
+		if first == nil {
 			first = err
 		}
 	}

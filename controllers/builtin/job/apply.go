@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/batchv1"
@@ -11,6 +10,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/controllers"
+	"github.com/keelson-dev/keelson/controllers/internal/parallel"
 	"github.com/keelson-dev/keelson/controllers/internal/podcontrol"
 )
 
@@ -130,25 +130,7 @@ func (j *jobs) write(ctx context.Context, f *facts, c *counting) error {
 // untrack takes the finalizer off pods, concurrently.
 func (j *jobs) untrack(ctx context.Context, pods []*corev1.Pod) error {
 	pods = slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return !tracked(p) })
-	return each(pods, func(p *corev1.Pod) error {
-		return podcontrol.DropFinalizer(ctx, j.PodsAPI, p, batchv1.JobTrackingFinalizer)
+	return parallel.First(len(pods), func(i int) error {
+		return podcontrol.DropFinalizer(ctx, j.PodsAPI, pods[i], batchv1.JobTrackingFinalizer)
 	})
-}
-
-// each calls f for all pods concurrently, in portions, and returns the first error.
-func each(pods []*corev1.Pod, f func(*corev1.Pod) error) error {
-	for portion := range slices.Chunk(pods, 50) {
-		errs := make([]error, len(portion))
-		var wg sync.WaitGroup
-		for i, p := range portion {
-			wg.Go(func() { errs[i] = f(p) })
-		}
-		wg.Wait()
-		for _, err := range errs {
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -3,17 +3,14 @@ package namespace
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/discovery"
+	"github.com/keelson-dev/keelson/controllers/internal/parallel"
 )
-
-// parallel is how many resources of one namespace are emptied at once.
-const parallel = 8
 
 // empty deletes what is in the namespace, stage by stage, and returns what is left.
 func (n *namespaces) empty(ctx context.Context, namespace string) *content {
@@ -32,23 +29,18 @@ func (n *namespaces) empty(ctx context.Context, namespace string) *content {
 
 // sweep deletes the objects of the resources of a stage and adds to left what is left of them.
 func (n *namespaces) sweep(ctx context.Context, namespace string, resources []discovery.Resource, left *content) {
-	slots := make(chan struct{}, parallel)
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for _, r := range resources {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			objects, err := n.clear(ctx, namespace, r)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				left.deletion = append(left.deletion, fmt.Errorf("%s: %w", r.GVR.GroupResource(), err))
-			}
-			left.count(r.GVR.GroupResource(), objects, time.Now())
-		})
+	objects := make([][]*metav1.PartialObjectMetadata, len(resources))
+	errs := parallel.Do(len(resources), func(i int) (err error) {
+		objects[i], err = n.clear(ctx, namespace, resources[i])
+		return err
+	})
+	now := time.Now()
+	for i, r := range resources {
+		if errs[i] != nil {
+			left.deletion = append(left.deletion, fmt.Errorf("%s: %w", r.GVR.GroupResource(), errs[i]))
+		}
+		left.count(r.GVR.GroupResource(), objects[i], now)
 	}
-	wg.Wait()
 }
 
 // clear deletes all objects of one resource and returns those that are left, metadata only.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -17,6 +16,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers/internal/parallel"
 )
 
 // FromTemplate returns the pod that a template describes, owned by owner. prefix is the generateName without
@@ -108,26 +108,17 @@ func Evict(ctx context.Context, c *client.Client[*corev1.Pod], pod *corev1.Pod, 
 }
 
 // DeleteAll deletes pods concurrently and returns the first error; a pod that is already deleted is no error.
+// each is called with what became of a pod, also concurrently.
 func DeleteAll(ctx context.Context, c *client.Client[*corev1.Pod], pods []*corev1.Pod, each func(pod *corev1.Pod, err error)) error {
-	errs := make([]error, len(pods))
-	var wg sync.WaitGroup
-	for i, pod := range pods {
-		wg.Go(func() {
-			err := c.Delete(ctx, metav1.KeyOf(pod), client.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
-			if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-				err = nil
-			}
-			errs[i] = err
-			each(pod, err)
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
+	return parallel.First(len(pods), func(i int) error {
+		pod := pods[i]
+		err := c.Delete(ctx, metav1.KeyOf(pod), client.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+			err = nil
 		}
-	}
-	return nil
+		each(pod, err)
+		return err
+	})
 }
 
 // WithLabel returns a copy of m with one more entry.
