@@ -101,7 +101,7 @@ type Options struct {
 	// UnusedClaims maintains the condition Unused of claims, True while no pod names them: the feature
 	// PersistentVolumeClaimUnusedSinceTime.
 	UnusedClaims bool
-	// Signing are the options of the signing controllers; without a certificate nothing is signed.
+	// Signing are the options of the signing controllers; without an authority nothing is signed.
 	Signing certificates.SigningOptions
 	// Gated are the features, as in api.AllGated, whose kinds are served because they were switched on. The
 	// controllers of the others are not added.
@@ -240,7 +240,7 @@ var all = []entry{
 	}},
 	{"service-cidr-controller", "service-cidrs-controller", func(m *manager.Manager, _ *Options, _ int) error { return servicecidr.Add(m) }},
 	{"certificatesigningrequest-signing-controller", "certificate-controller", func(m *manager.Manager, o *Options, _ int) error {
-		if o.Signing.Cert == nil {
+		if !o.Signing.Enabled() {
 			return nil
 		}
 		return certificates.AddSigning(m, o.Signing)

@@ -70,9 +70,6 @@ func TestConfigz(t *testing.T) {
 // have no effect, or there are none.
 var withoutEffect = []string{
 	"AttachDetachController.DisableAttachDetachReconcilerSync", "AttachDetachController.ReconcilerSyncLoopPeriod",
-	"CSRSigningController.KubeAPIServerClientSignerConfiguration.CertFile", "CSRSigningController.KubeAPIServerClientSignerConfiguration.KeyFile",
-	"CSRSigningController.KubeletClientSignerConfiguration.CertFile", "CSRSigningController.KubeletClientSignerConfiguration.KeyFile",
-	"CSRSigningController.KubeletServingSignerConfiguration.CertFile", "CSRSigningController.KubeletServingSignerConfiguration.KeyFile",
 	"CSRSigningController.LegacyUnknownSignerConfiguration.CertFile", "CSRSigningController.LegacyUnknownSignerConfiguration.KeyFile",
 	"Generic.Address", "Generic.ClientConnection.acceptContentTypes", "Generic.ControllerStartInterval", "Generic.MinResyncPeriod", "Generic.Port",
 	"KubeCloudShared.AllowUntaggedCloud", "KubeCloudShared.CloudProvider.CloudConfigFile", "KubeCloudShared.ClusterName", "KubeCloudShared.ConfigureCloudRoutes",

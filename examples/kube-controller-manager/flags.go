@@ -44,7 +44,7 @@ var concurrency = map[string]struct {
 const (
 	noCloud    = "no cloud provider is built in"
 	noRecycler = "volumes are not recycled: one with the policy Recycle becomes Failed when it is released"
-	oneSigner  = "one authority signs for all signers: use --cluster-signing-cert-file and --cluster-signing-key-file"
+	noLegacy   = "version v1 of the API takes no requests to the signer kubernetes.io/legacy-unknown"
 )
 
 // fixedFlags are flags of kube-controller-manager that have one value here, which may be set.
@@ -75,23 +75,17 @@ var ignoredFlags = map[string]string{
 
 // refusedFlags are flags of kube-controller-manager that this program does not have.
 var refusedFlags = map[string]string{
-	"cloud-config":                                    noCloud + ": run the provider's own program",
-	"external-cloud-volume-plugin":                    noCloud + ": volumes are provisioned by drivers",
-	"flex-volume-plugin-dir":                          "no flex volumes are attached or provisioned",
-	"pv-recycler-increment-timeout-nfs":               noRecycler,
-	"pv-recycler-minimum-timeout-hostpath":            noRecycler,
-	"pv-recycler-minimum-timeout-nfs":                 noRecycler,
-	"pv-recycler-pod-template-filepath-hostpath":      noRecycler,
-	"pv-recycler-pod-template-filepath-nfs":           noRecycler,
-	"pv-recycler-timeout-increment-hostpath":          noRecycler,
-	"cluster-signing-kube-apiserver-client-cert-file": oneSigner,
-	"cluster-signing-kube-apiserver-client-key-file":  oneSigner,
-	"cluster-signing-kubelet-client-cert-file":        oneSigner,
-	"cluster-signing-kubelet-client-key-file":         oneSigner,
-	"cluster-signing-kubelet-serving-cert-file":       oneSigner,
-	"cluster-signing-kubelet-serving-key-file":        oneSigner,
-	"cluster-signing-legacy-unknown-cert-file":        oneSigner,
-	"cluster-signing-legacy-unknown-key-file":         oneSigner,
+	"cloud-config":                               noCloud + ": run the provider's own program",
+	"external-cloud-volume-plugin":               noCloud + ": volumes are provisioned by drivers",
+	"flex-volume-plugin-dir":                     "no flex volumes are attached or provisioned",
+	"pv-recycler-increment-timeout-nfs":          noRecycler,
+	"pv-recycler-minimum-timeout-hostpath":       noRecycler,
+	"pv-recycler-minimum-timeout-nfs":            noRecycler,
+	"pv-recycler-pod-template-filepath-hostpath": noRecycler,
+	"pv-recycler-pod-template-filepath-nfs":      noRecycler,
+	"pv-recycler-timeout-increment-hostpath":     noRecycler,
+	"cluster-signing-legacy-unknown-cert-file":   noLegacy,
+	"cluster-signing-legacy-unknown-key-file":    noLegacy,
 }
 
 // controllerFlags registers the flags of single controllers.

@@ -4,7 +4,6 @@ package main
 import (
 	"context"
 	"crypto"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"maps"
@@ -36,10 +35,11 @@ type options struct {
 	needs       map[featuregate.Feature][]featuregate.Feature
 	nodes       ranges
 	migration   migration
+	signing     authorities
 	noCollector bool
 
-	rootCA, signingCert, signingKey, tokenKey string
-	ownAccounts                               bool
+	rootCA, tokenKey string
+	ownAccounts      bool
 }
 
 func newOptions() (*options, *pflag.FlagSet, error) {
@@ -50,8 +50,7 @@ func newOptions() (*options, *pflag.FlagSet, error) {
 	f.StringSliceVar(&c.Controllers, "controllers", []string{"*"}, "controllers to run: * is all but bootstrap-signer-controller, selinux-warning-controller and token-cleaner-controller, -name leaves one out")
 	f.StringVar(&o.rootCA, "root-ca-file", "", "certificate published in every namespace as config map kube-root-ca.crt")
 	f.StringVar(&o.tokenKey, "service-account-private-key-file", "", "PEM file of the key that signs the tokens in secrets of service accounts (empty: none are written)")
-	f.StringVar(&o.signingCert, "cluster-signing-cert-file", "", "certificate of the authority that signs certificate requests (empty: none are signed)")
-	f.StringVar(&o.signingKey, "cluster-signing-key-file", "", "key of --cluster-signing-cert-file")
+	o.signing.flags(f)
 	f.DurationVar(&c.Signing.Duration, "cluster-signing-duration", 8760*time.Hour, "default and maximum lifetime of signed certificates")
 	f.BoolVar(&o.ownAccounts, "use-service-account-credentials", false, "each controller writes as its own service account in kube-system")
 	component.OnUnless(f, &o.noCollector, "enable-garbage-collector", "run the garbage collector; API servers must have the same value")
@@ -116,15 +115,7 @@ func (o *options) complete() (err error) {
 			return fmt.Errorf("--service-account-private-key-file: %w", err)
 		}
 	}
-	if o.signingCert != "" || o.signingKey != "" {
-		pair, err := tls.LoadX509KeyPair(o.signingCert, o.signingKey)
-		if err != nil {
-			return fmt.Errorf("--cluster-signing-cert-file and --cluster-signing-key-file: %w", err)
-		}
-		// Every private key that crypto/tls loads is a crypto.Signer.
-		c.Signing.Cert, c.Signing.Key = pair.Leaf, pair.PrivateKey.(crypto.Signer)
-	}
-	return nil
+	return o.signing.load(&c.Signing)
 }
 
 func parse(args []string) (*options, error) {

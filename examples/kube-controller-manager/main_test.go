@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/controllers/builtin"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
@@ -69,6 +71,40 @@ func TestFlagsOfKubeadm(t *testing.T) {
 	require.NotNil(t, o.builtin.TokenKey)
 	require.True(t, o.ownAccounts)
 	require.NoError(t, add(t, o))
+}
+
+// A signer may have an authority of its own; then the others have none, or their own ones.
+func TestAuthoritiesOfSigners(t *testing.T) {
+	dir := t.TempDir()
+	var args []string
+	made := map[string]*certs.Authority{}
+	for _, name := range []string{"kubelet-serving", "kube-apiserver-client", "all"} {
+		ca, err := certs.NewAuthority(name)
+		require.NoError(t, err)
+		made[name] = ca
+		for kind, data := range map[string][]byte{"cert": ca.CertPEM(), "key": ca.KeyPEM()} {
+			file := filepath.Join(dir, name+"-"+kind)
+			require.NoError(t, os.WriteFile(file, data, 0o600))
+			if name != "all" {
+				args = append(args, "--cluster-signing-"+name+"-"+kind+"-file="+file)
+			}
+		}
+	}
+	o, err := completed(args...)
+	require.NoError(t, err)
+	own := o.builtin.Signing.Authorities
+	require.Len(t, own, 2)
+	require.Equal(t, made["kubelet-serving"].Cert.Raw, own[certificatesv1.KubeletServingSignerName].Cert.Raw)
+	require.Equal(t, made["kube-apiserver-client"].Cert.Raw, own[certificatesv1.KubeAPIServerClientSignerName].Cert.Raw)
+	require.NoError(t, add(t, o))
+	for why, more := range map[string][]string{
+		"at the same time": {"--cluster-signing-cert-file=" + filepath.Join(dir, "all-cert"), "--cluster-signing-key-file=" + filepath.Join(dir, "all-key")},
+		"--cluster-signing-kubelet-client-cert-file and --cluster-signing-kubelet-client-key-file": {"--cluster-signing-kubelet-client-cert-file=" + filepath.Join(dir, "all-cert")},
+		"takes no requests to the signer": {"--cluster-signing-legacy-unknown-cert-file=x"},
+	} {
+		_, err := completed(slices.Concat(args, more)...)
+		require.ErrorContains(t, err, why)
+	}
 }
 
 func TestFlags(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"math/big"
 	"net"
 	"net/url"
 	"testing"
@@ -116,6 +117,42 @@ const (
 	sameNode = "system:certificates.k8s.io:certificatesigningrequests:selfnodeclient"
 )
 
+// A signer with an authority of its own signs with that, and one without any signs nothing.
+func TestAuthorities(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controllertest.Start(t, controllertest.Options{})
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		require.NoError(t, err)
+		self := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "clients"}, NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+		der, err := x509.CreateCertificate(rand.Reader, self, self, key.Public(), key)
+		require.NoError(t, err)
+		cert, err := x509.ParseCertificate(der)
+		require.NoError(t, err)
+		own := certificates.SigningOptions{Authorities: map[string]certificates.Authority{anyClient: {Cert: cert, Key: key}}}
+		office(c, func(m *manager.Manager) error { return certificates.AddSigning(m, own) })
+		x := &x509.CertificateRequest{Subject: pkix.Name{CommonName: "ann"}}
+		ask(t, c.Admin(), "client", anyClient, x, []certificatesv1.KeyUsage{forUse}, nil)
+		ask(t, c.Admin(), "kubelet", kubeletClient, node("n"), []certificatesv1.KeyUsage{digital, forUse}, nil)
+		for _, name := range []string{"client", "kubelet"} {
+			answer(t, c, name, certificatesv1.CertificateApproved)
+		}
+		c.Settle()
+		require.NoError(t, issued(t, get(c, "client")).CheckSignatureFrom(cert))
+		require.Empty(t, get(c, "kubelet").Status.Certificate)
+		require.Len(t, get(c, "kubelet").Status.Conditions, 1, "it is left to others")
+
+		for why, opts := range map[string]certificates.SigningOptions{
+			"are required without Authorities":     {},
+			"leave them empty with Authorities":    {Cert: cert, Key: key, Authorities: own.Authorities},
+			"no rules of signer \"example.com/x\"": {Authorities: map[string]certificates.Authority{"example.com/x": {Cert: cert, Key: key}}},
+			"has no certificate or no key":         {Authorities: map[string]certificates.Authority{anyClient: {Cert: cert}}},
+			"is not that of its certificate":       {Cert: cert, Key: c.Authority().Key},
+		} {
+			require.ErrorContains(t, certificates.AddSigning(c.Manager(why), opts), why)
+		}
+	})
+}
+
 func TestSigning(t *testing.T) {
 	usages := func(u ...certificatesv1.KeyUsage) []certificatesv1.KeyUsage { return u }
 	dns, ip := []string{"n.example.com"}, []net.IP{net.IPv4(10, 0, 0, 1).To4()}
@@ -129,28 +166,29 @@ func TestSigning(t *testing.T) {
 		signer  string
 		request *x509.CertificateRequest
 		usages  []certificatesv1.KeyUsage
-		refusal string // of the signer, part of the message
+		refusal string // of the signer
 	}{
 		"client":                      {anyClient, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "ann", Organization: []string{"dev", "ops"}}}, usages(digital, encipher, forUse), ""},
 		"client-alone":                {anyClient, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "ann"}}, usages(forUse), ""},
-		"client-that-serves":          {anyClient, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "ann"}}, usages(forUse, toServe), `usage "server auth" is not allowed`},
-		"client-without-use":          {anyClient, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "ann"}}, usages(digital), `usages must include "client auth"`},
-		"client-authority":            {anyClient, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "ann"}}, usages(forUse, certificatesv1.UsageCertSign), `usage "cert sign" is not allowed`},
+		"client-that-serves":          {anyClient, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "ann"}}, usages(forUse, toServe), "invalid usage for client certificate: server auth"},
+		"client-without-use":          {anyClient, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "ann"}}, usages(digital), "missing required usage for client certificate: client auth"},
+		"client-authority":            {anyClient, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "ann"}}, usages(forUse, certificatesv1.UsageCertSign), "invalid usage for client certificate: cert sign"},
 		"kubelet":                     {kubeletClient, node("n"), usages(digital, encipher, forUse), ""},
 		"kubelet-ecdsa":               {kubeletClient, node("n"), usages(forUse, digital), ""},
-		"kubelet-without-signature":   {kubeletClient, node("n"), usages(forUse, encipher), `usages must include "digital signature"`},
-		"kubelet-that-serves":         {kubeletClient, node("n"), usages(digital, toServe), `usages must include "client auth"`},
-		"kubelet-with-name":           {kubeletClient, with(serves), usages(digital, forUse), "DNS and IP"},
-		"kubelet-with-mail":           {kubeletClient, with(func(x *x509.CertificateRequest) { x.EmailAddresses = []string{"a@b.example"} }), usages(digital, forUse), "email and URI"},
-		"kubelet-with-uri":            {kubeletClient, with(func(x *x509.CertificateRequest) { x.URIs = []*url.URL{{Scheme: "spiffe", Host: "n"}} }), usages(digital, forUse), "email and URI"},
-		"kubelet-other-group":         {kubeletClient, with(func(x *x509.CertificateRequest) { x.Subject.Organization = []string{"system:masters"} }), usages(digital, forUse), "organization must be system:nodes alone"},
-		"kubelet-two-groups":          {kubeletClient, with(func(x *x509.CertificateRequest) { x.Subject.Organization = []string{"system:nodes", "system:masters"} }), usages(digital, forUse), "organization must be system:nodes alone"},
-		"kubelet-other-name":          {kubeletClient, with(func(x *x509.CertificateRequest) { x.Subject.CommonName = "ann" }), usages(digital, forUse), "common name must begin with system:node:"},
+		"kubelet-without-signature":   {kubeletClient, node("n"), usages(forUse, encipher), `usages did not match [client auth digital signature key encipherment]`},
+		"kubelet-that-serves":         {kubeletClient, node("n"), usages(digital, toServe), `usages did not match [client auth digital signature key encipherment]`},
+		"kubelet-with-name":           {kubeletClient, with(serves), usages(digital, forUse), "DNS subjectAltNames are not allowed"},
+		"kubelet-with-address":        {kubeletClient, with(func(x *x509.CertificateRequest) { x.IPAddresses = ip }), usages(digital, forUse), "IP subjectAltNames are not allowed"},
+		"kubelet-with-mail":           {kubeletClient, with(func(x *x509.CertificateRequest) { x.EmailAddresses = []string{"a@b.example"} }), usages(digital, forUse), "Email subjectAltNames are not allowed"},
+		"kubelet-with-uri":            {kubeletClient, with(func(x *x509.CertificateRequest) { x.URIs = []*url.URL{{Scheme: "spiffe", Host: "n"}} }), usages(digital, forUse), "URI subjectAltNames are not allowed"},
+		"kubelet-other-group":         {kubeletClient, with(func(x *x509.CertificateRequest) { x.Subject.Organization = []string{"system:masters"} }), usages(digital, forUse), "subject organization is not system:nodes"},
+		"kubelet-two-groups":          {kubeletClient, with(func(x *x509.CertificateRequest) { x.Subject.Organization = []string{"system:nodes", "system:masters"} }), usages(digital, forUse), "subject organization is not system:nodes"},
+		"kubelet-other-name":          {kubeletClient, with(func(x *x509.CertificateRequest) { x.Subject.CommonName = "ann" }), usages(digital, forUse), "subject common name does not begin with system:node:"},
 		"serving":                     {kubeletServes, with(serves), usages(digital, encipher, toServe), ""},
-		"serving-without-name":        {kubeletServes, node("n"), usages(digital, toServe), "at least one DNS or IP"},
-		"serving-as-client":           {kubeletServes, with(serves), usages(digital, forUse), `usages must include "server auth"`},
-		"serving-other-group":         {kubeletServes, with(func(x *x509.CertificateRequest) { serves(x); x.Subject.Organization = nil }), usages(digital, toServe), "organization must be"},
-		"serving-as-client-and-serve": {kubeletServes, with(serves), usages(digital, toServe, forUse), `usage "client auth" is not allowed`},
+		"serving-without-name":        {kubeletServes, node("n"), usages(digital, toServe), "DNS or IP subjectAltName is required"},
+		"serving-as-client":           {kubeletServes, with(serves), usages(digital, forUse), `usages did not match [digital signature key encipherment server auth]`},
+		"serving-other-group":         {kubeletServes, with(func(x *x509.CertificateRequest) { serves(x); x.Subject.Organization = nil }), usages(digital, toServe), "subject organization is not system:nodes"},
+		"serving-as-client-and-serve": {kubeletServes, with(serves), usages(digital, toServe, forUse), `usages did not match [digital signature key encipherment server auth]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -168,7 +206,7 @@ func TestSigning(t *testing.T) {
 					require.Equal(t, certificatesv1.CertificateFailed, failed.Type)
 					require.Equal(t, corev1.ConditionTrue, failed.Status)
 					require.Equal(t, "SignerValidationFailure", failed.Reason)
-					require.Contains(t, failed.Message, tc.refusal)
+					require.Equal(t, tc.refusal, failed.Message)
 					return
 				}
 				cert := issued(t, r)
@@ -244,7 +282,7 @@ func TestSigningOptions(t *testing.T) {
 		require.ErrorContains(t, certificates.AddSigning(m, certificates.SigningOptions{Cert: a.Cert}), "required")
 		other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		require.NoError(t, err)
-		require.ErrorContains(t, certificates.AddSigning(m, certificates.SigningOptions{Cert: a.Cert, Key: other}), "is not the key of Cert")
+		require.ErrorContains(t, certificates.AddSigning(m, certificates.SigningOptions{Cert: a.Cert, Key: other}), "is not that of its certificate")
 		require.ErrorContains(t, certificates.AddSigning(m, certificates.SigningOptions{Cert: a.Cert, Key: a.Key, Duration: time.Minute}), "10m")
 	})
 }

@@ -61,49 +61,80 @@ var rules = map[string]func(*x509.CertificateRequest, []certificatesv1.KeyUsage)
 
 // checkClient accepts any subject for a client certificate: the approver has checked it.
 func checkClient(_ *x509.CertificateRequest, usages []certificatesv1.KeyUsage) error {
-	return checkUsages(usages, certificatesv1.UsageClientAuth)
+	for _, u := range usages {
+		if u != certificatesv1.UsageClientAuth && u != certificatesv1.UsageDigitalSignature && u != certificatesv1.UsageKeyEncipherment {
+			return fmt.Errorf("invalid usage for client certificate: %s", u)
+		}
+	}
+	if !slices.Contains(usages, certificatesv1.UsageClientAuth) {
+		return fmt.Errorf("missing required usage for client certificate: %s", certificatesv1.UsageClientAuth)
+	}
+	return nil
 }
 
 // checkKubeletClient wants the client certificate of a node.
 func checkKubeletClient(x *x509.CertificateRequest, usages []certificatesv1.KeyUsage) error {
-	if len(x.DNSNames) > 0 || len(x.IPAddresses) > 0 {
-		return errors.New("DNS and IP subject alternative names are not allowed")
+	switch {
+	case !isOfNodes(x):
+		return errNotOfNodes
+	case len(x.DNSNames) > 0:
+		return errors.New("DNS subjectAltNames are not allowed")
+	case len(x.EmailAddresses) > 0:
+		return errEmail
+	case len(x.IPAddresses) > 0:
+		return errors.New("IP subjectAltNames are not allowed")
+	case len(x.URIs) > 0:
+		return errURI
+	case !isOfNode(x):
+		return errNotOfNode
 	}
-	return checkNode(x, usages, certificatesv1.UsageClientAuth)
+	return checkUsages(usages, certificatesv1.UsageClientAuth)
 }
 
 // checkKubeletServing wants the serving certificate of a node.
 func checkKubeletServing(x *x509.CertificateRequest, usages []certificatesv1.KeyUsage) error {
-	if len(x.DNSNames) == 0 && len(x.IPAddresses) == 0 {
-		return errors.New("at least one DNS or IP subject alternative name is required")
-	}
-	return checkNode(x, usages, certificatesv1.UsageServerAuth)
-}
-
-func checkNode(x *x509.CertificateRequest, usages []certificatesv1.KeyUsage, purpose certificatesv1.KeyUsage) error {
 	switch {
-	case !slices.Equal(x.Subject.Organization, []string{nodesGroup}):
-		return fmt.Errorf("the subject's organization must be %s alone, not %q", nodesGroup, x.Subject.Organization)
-	case len(x.EmailAddresses) > 0 || len(x.URIs) > 0:
-		return errors.New("email and URI subject alternative names are not allowed")
-	case !strings.HasPrefix(x.Subject.CommonName, nodePrefix):
-		return fmt.Errorf("the subject's common name must begin with %s", nodePrefix)
+	case !isOfNodes(x):
+		return errNotOfNodes
+	case len(x.DNSNames) == 0 && len(x.IPAddresses) == 0:
+		return errors.New("DNS or IP subjectAltName is required")
+	case len(x.EmailAddresses) > 0:
+		return errEmail
+	case len(x.URIs) > 0:
+		return errURI
 	}
-	if !slices.Contains(usages, certificatesv1.UsageDigitalSignature) {
-		return fmt.Errorf("usages must include %q", certificatesv1.UsageDigitalSignature)
+	if err := checkUsages(usages, certificatesv1.UsageServerAuth); err != nil {
+		return err
 	}
-	return checkUsages(usages, purpose)
+	if !isOfNode(x) {
+		return errNotOfNode
+	}
+	return nil
 }
 
-// checkUsages wants the purpose, and beside it what a key for TLS does at most.
+// What is wrong with a request, in the words of kube-controller-manager.
+var (
+	errNotOfNodes = errors.New("subject organization is not system:nodes")
+	errNotOfNode  = errors.New("subject common name does not begin with system:node:")
+	errEmail      = errors.New("Email subjectAltNames are not allowed") //nolint:staticcheck // its words
+	errURI        = errors.New("URI subjectAltNames are not allowed")
+)
+
+func isOfNodes(x *x509.CertificateRequest) bool {
+	return slices.Equal(x.Subject.Organization, []string{nodesGroup})
+}
+
+func isOfNode(x *x509.CertificateRequest) bool {
+	return strings.HasPrefix(x.Subject.CommonName, nodePrefix)
+}
+
+// checkUsages wants the purpose and signatures, and beside them at most what a key for TLS does.
 func checkUsages(usages []certificatesv1.KeyUsage, purpose certificatesv1.KeyUsage) error {
-	if !slices.Contains(usages, purpose) {
-		return fmt.Errorf("usages must include %q", purpose)
-	}
-	for _, u := range usages {
-		if u != purpose && u != certificatesv1.UsageDigitalSignature && u != certificatesv1.UsageKeyEncipherment {
-			return fmt.Errorf("usage %q is not allowed", u)
-		}
+	all := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, purpose}
+	slices.Sort(all)
+	other := slices.ContainsFunc(usages, func(u certificatesv1.KeyUsage) bool { return !slices.Contains(all, u) })
+	if other || !slices.Contains(usages, purpose) || !slices.Contains(usages, certificatesv1.UsageDigitalSignature) {
+		return fmt.Errorf("usages did not match %v", all)
 	}
 	return nil
 }

@@ -20,14 +20,57 @@ import (
 	"github.com/keelson-dev/keelson/informers"
 )
 
-// SigningOptions are the options of AddSigning. Cert and Key are required.
+// SigningOptions are the options of AddSigning. Cert and Key, or Authorities, are required.
 type SigningOptions struct {
-	// Cert and Key are the certificate and key of the certificate authority.
+	// Cert and Key are those of the certificate authority of all signers.
 	Cert *x509.Certificate
 	Key  crypto.Signer
+	// Authorities are those of single signers, by their names, in the place of Cert and Key: requests to
+	// others are not signed.
+	Authorities map[string]Authority
 	// Duration is the default and maximum lifetime of a certificate; 0 means 8760 h, one year. The minimum is
-	// 10 minutes, and no certificate outlives Cert.
+	// 10 minutes, and no certificate outlives that of the authority.
 	Duration time.Duration
+}
+
+// Authority is the certificate and the key of a certificate authority.
+type Authority struct {
+	Cert *x509.Certificate
+	Key  crypto.Signer
+}
+
+// Enabled reports whether there is an authority.
+func (opts *SigningOptions) Enabled() bool { return opts.Cert != nil || len(opts.Authorities) > 0 }
+
+// authorities returns the authority of each signer, by name.
+func (opts *SigningOptions) authorities() (map[string]Authority, error) {
+	all := map[string]Authority{}
+	switch {
+	case len(opts.Authorities) == 0:
+		if opts.Cert == nil || opts.Key == nil {
+			return nil, errors.New("certificates: SigningOptions.Cert and Key are required without Authorities")
+		}
+		for signer := range rules {
+			all[signer] = Authority{opts.Cert, opts.Key}
+		}
+	case opts.Cert != nil || opts.Key != nil:
+		return nil, errors.New("certificates: SigningOptions.Cert and Key are for all signers: leave them empty with Authorities")
+	}
+	for signer, a := range opts.Authorities {
+		if rules[signer] == nil {
+			return nil, fmt.Errorf("certificates: SigningOptions.Authorities: there are no rules of signer %q", signer)
+		}
+		all[signer] = a
+	}
+	for signer, a := range all {
+		if a.Cert == nil || a.Key == nil {
+			return nil, fmt.Errorf("certificates: the authority of signer %s has no certificate or no key", signer)
+		}
+		if same, ok := a.Cert.PublicKey.(interface{ Equal(crypto.PublicKey) bool }); !ok || !same.Equal(a.Key.Public()) {
+			return nil, fmt.Errorf("certificates: the key of the authority of signer %s is not that of its certificate", signer)
+		}
+	}
+	return all, nil
 }
 
 const (
@@ -43,11 +86,9 @@ const (
 // kubernetes.io/kubelet-serving. A request that violates the rules of its signer gets the condition Failed
 // with reason SignerValidationFailure.
 func AddSigning(m *manager.Manager, opts SigningOptions) error {
-	if opts.Cert == nil || opts.Key == nil {
-		return errors.New("certificates: SigningOptions.Cert and Key are required")
-	}
-	if same, ok := opts.Cert.PublicKey.(interface{ Equal(crypto.PublicKey) bool }); !ok || !same.Equal(opts.Key.Public()) {
-		return errors.New("certificates: SigningOptions.Key is not the key of Cert")
+	authorities, err := opts.authorities()
+	if err != nil {
+		return err
 	}
 	if opts.Duration == 0 {
 		opts.Duration = 8760 * time.Hour
@@ -57,7 +98,7 @@ func AddSigning(m *manager.Manager, opts SigningOptions) error {
 	}
 	requests := informers.For[*request](m.Informers()).Lister()
 	api := client.For[*request](m.Conn())
-	_, err := controllers.Add(m, "certificatesigningrequest-signing", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	_, err = controllers.Add(m, "certificatesigningrequest-signing", reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		r, err := requests.Get(req)
 		if apierrors.IsNotFound(err) {
 			return reconcile.Result{}, nil
@@ -65,18 +106,18 @@ func AddSigning(m *manager.Manager, opts SigningOptions) error {
 		if err != nil {
 			return reconcile.Result{}, err
 		}
-		check := rules[r.Spec.SignerName]
-		if check == nil || len(r.Status.Certificate) > 0 || condition(r, certificatesv1.CertificateApproved) == nil ||
+		authority, signs := authorities[r.Spec.SignerName]
+		if !signs || len(r.Status.Certificate) > 0 || condition(r, certificatesv1.CertificateApproved) == nil ||
 			condition(r, certificatesv1.CertificateDenied) != nil || condition(r, certificatesv1.CertificateFailed) != nil {
 			return reconcile.Result{}, nil
 		}
 		x, err := parse(r)
 		if err == nil {
-			err = check(x, r.Spec.Usages)
+			err = rules[r.Spec.SignerName](x, r.Spec.Usages)
 		}
 		if err != nil {
 			setCondition(r, certificatesv1.CertificateFailed, "SignerValidationFailure", err.Error())
-		} else if r.Status.Certificate, err = opts.sign(x, r.Spec.Usages, r.Spec.ExpirationSeconds); err != nil {
+		} else if r.Status.Certificate, err = authority.sign(x, r.Spec.Usages, lifeOf(r, opts.Duration)); err != nil {
 			return reconcile.Result{}, err
 		}
 		if _, err = api.UpdateStatus(ctx, r); apierrors.IsNotFound(err) {
@@ -87,18 +128,23 @@ func AddSigning(m *manager.Manager, opts SigningOptions) error {
 	return err
 }
 
-// sign issues the certificate x asks for, in PEM.
-func (opts *SigningOptions) sign(x *x509.CertificateRequest, usages []certificatesv1.KeyUsage, seconds *int32) ([]byte, error) {
+// lifeOf returns the lifetime of the certificate of a request.
+func lifeOf(r *request, most time.Duration) time.Duration {
+	if r.Spec.ExpirationSeconds == nil {
+		return most
+	}
+	return max(minLife, min(most, time.Duration(*r.Spec.ExpirationSeconds)*time.Second))
+}
+
+// sign issues the certificate that x requests, in PEM.
+func (a *Authority) sign(x *x509.CertificateRequest, usages []certificatesv1.KeyUsage, life time.Duration) ([]byte, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
 		return nil, err
 	}
-	now, life := time.Now(), opts.Duration
-	if seconds != nil {
-		life = max(minLife, min(life, time.Duration(*seconds)*time.Second))
-	}
-	if !now.Before(opts.Cert.NotAfter) {
-		return nil, fmt.Errorf("certificates: the authority's own certificate expired at %s", opts.Cert.NotAfter.Format(time.RFC3339))
+	now := time.Now()
+	if !now.Before(a.Cert.NotAfter) {
+		return nil, fmt.Errorf("certificates: the authority's own certificate expired at %s", a.Cert.NotAfter.Format(time.RFC3339))
 	}
 	t := &x509.Certificate{
 		SerialNumber: serial.Add(serial, big.NewInt(1)), Subject: x.Subject,
@@ -108,8 +154,8 @@ func (opts *SigningOptions) sign(x *x509.CertificateRequest, usages []certificat
 	if life >= shortLife {
 		t.NotAfter = t.NotAfter.Add(-backdate)
 	}
-	if t.NotAfter.After(opts.Cert.NotAfter) {
-		t.NotAfter = opts.Cert.NotAfter
+	if t.NotAfter.After(a.Cert.NotAfter) {
+		t.NotAfter = a.Cert.NotAfter
 	}
 	for _, u := range usages {
 		switch u {
@@ -125,7 +171,7 @@ func (opts *SigningOptions) sign(x *x509.CertificateRequest, usages []certificat
 			return nil, fmt.Errorf("certificates: usage %q cannot be signed", u)
 		}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, t, opts.Cert, x.PublicKey, opts.Key)
+	der, err := x509.CreateCertificate(rand.Reader, t, a.Cert, x.PublicKey, a.Key)
 	if err != nil {
 		return nil, fmt.Errorf("certificates: %w", err)
 	}
