@@ -82,7 +82,7 @@ func (d *deployments) create(ctx context.Context, f *facts, rs *appsv1.ReplicaSe
 		return d.collision(ctx, f, rs, err)
 	}
 	if apierrors.HasCause(err, "NamespaceTerminating") {
-		return err // nothing more will come of this namespace
+		return err
 	}
 	if err != nil {
 		text := fmt.Sprintf("Failed to create new replica set %q: %v", rs.Name, err)

@@ -144,6 +144,9 @@ func (d *deployments) reconcile(ctx context.Context, req reconcile.Request) (rec
 		p = decide(f)
 		err = d.apply(ctx, f, p)
 	}
+	if apierrors.HasCause(err, "NamespaceTerminating") {
+		return reconcile.Result{}, nil // nothing more will come of this namespace
+	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}

@@ -427,6 +427,22 @@ func TestReplicaFailure(t *testing.T) {
 	})
 }
 
+// In a namespace that is being deleted no set is created, which is not tried again and again.
+func TestATerminatingNamespace(t *testing.T) {
+	bubble(t, func(t *testing.T, c *controllertest.Cluster) {
+		controllertest.Create(c, &corev1.Namespace{ObjectMeta: controllertest.Name("", "going")})
+		controllertest.Create(c, web(1, func(d *appsv1.Deployment) { d.Namespace = "going" }))
+		c.Settle()
+		controllertest.Delete[*corev1.Namespace](c, "", "going") // nothing empties it here
+		created := c.Record(controllertest.Requests{Verbs: []string{"create"}, Resource: "replicasets.apps"})
+		controllertest.Delete[*appsv1.ReplicaSet](c, "going", controllertest.List[*appsv1.ReplicaSet](c, "going")[0].Name)
+		c.Sleep(10 * time.Minute)
+		require.NotEmpty(t, created.Calls())
+		require.LessOrEqual(t, len(created.Calls()), 2)
+		require.Empty(t, controllertest.List[*appsv1.ReplicaSet](c, "going"))
+	})
+}
+
 // A reconcile that nothing asks for writes nothing.
 func TestNoWritesAtRest(t *testing.T) {
 	bubble(t, func(t *testing.T, c *controllertest.Cluster) {

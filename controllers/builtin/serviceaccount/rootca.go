@@ -42,7 +42,7 @@ func AddRootCA(m *manager.Manager, rootCA []byte) error {
 	return err
 }
 
-// reconcile creates the config map of a namespace, or restores its data.
+// reconcile creates the config map of a namespace, or restores its data and its description.
 func (p *publisher) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	if alive, err := lives(p.namespaces, req); err != nil || !alive {
 		return reconcile.Result{}, err
@@ -53,15 +53,31 @@ func (p *publisher) reconcile(ctx context.Context, req reconcile.Request) (recon
 		_, err = p.api.Create(ctx, newRootCA(req.Name, p.data))
 	case err != nil:
 		return reconcile.Result{}, err
-	case !maps.Equal(have.Data, p.data):
-		have.Data = maps.Clone(p.data)
+	case restore(have, p.data):
 		_, err = p.api.Update(ctx, have)
 	}
 	return reconcile.Result{}, settled(err)
 }
 
+// descriptionAnnotation has the description of an object for its readers.
+const descriptionAnnotation = "kubernetes.io/description"
+
 // newRootCA returns the config map of a namespace.
 func newRootCA(namespace string, data map[string]string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: RootCAConfigMap, Annotations: map[string]string{
-		"kubernetes.io/description": "Contains a CA bundle that can be used to verify the API server from inside the cluster."}}, Data: maps.Clone(data)}
+	c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: RootCAConfigMap}}
+	restore(c, data)
+	return c
+}
+
+// restore gives a config map the data, and a description if it has none, and reports whether that changes it.
+func restore(c *corev1.ConfigMap, data map[string]string) bool {
+	if maps.Equal(c.Data, data) && c.Annotations[descriptionAnnotation] != "" {
+		return false
+	}
+	c.Data = maps.Clone(data)
+	if c.Annotations == nil {
+		c.Annotations = map[string]string{}
+	}
+	c.Annotations[descriptionAnnotation] = "Contains a CA bundle that can be used to verify the API server from inside the cluster."
+	return true
 }

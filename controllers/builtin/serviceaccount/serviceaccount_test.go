@@ -32,9 +32,14 @@ func TestEveryNamespaceHasItsAccountAndRootCA(t *testing.T) {
 		controllertest.Delete[*corev1.ServiceAccount](c, "new", "default")
 		controllertest.Delete[*corev1.ConfigMap](c, "new", serviceaccount.RootCAConfigMap)
 		controllertest.Update(c, "default", serviceaccount.RootCAConfigMap, func(m *corev1.ConfigMap) { m.Data["ca.crt"] = "forged" })
+		controllertest.Update(c, "kube-system", serviceaccount.RootCAConfigMap, func(m *corev1.ConfigMap) {
+			require.NotEmpty(t, m.Annotations["kubernetes.io/description"])
+			m.Annotations = nil
+		})
 		c.Settle()
 		require.True(t, controllertest.Exists[*corev1.ServiceAccount](c, "new", "default"))
 		require.True(t, controllertest.Exists[*corev1.ConfigMap](c, "new", serviceaccount.RootCAConfigMap))
 		require.Equal(t, "PEM", controllertest.Get[*corev1.ConfigMap](c, "default", serviceaccount.RootCAConfigMap).Data["ca.crt"])
+		require.NotEmpty(t, controllertest.Get[*corev1.ConfigMap](c, "kube-system", serviceaccount.RootCAConfigMap).Annotations["kubernetes.io/description"])
 	})
 }
