@@ -279,16 +279,11 @@ func success(f *facts) (outcome *batchv1.JobCondition, notes []note) {
 		if total == 0 || len(f.active) > 0 {
 			return nil, nil
 		}
-	} else if total < *f.job.Spec.Completions {
+	} else if total < *f.job.Spec.Completions || len(f.active) > 0 {
 		return nil, nil
 	}
-	if n := f.job.Spec.Completions; n != nil && !f.indexed() {
-		if len(f.active) > 0 {
-			notes = append(notes, note{corev1.EventTypeWarning, "TooManyActivePods", "Too many active pods running after completion count reached"})
-		}
-		if total > *n {
-			notes = append(notes, note{corev1.EventTypeWarning, "TooManySucceededPods", "Too many succeeded pods running after completion count reached"})
-		}
+	if n := f.job.Spec.Completions; n != nil && total > *n {
+		notes = append(notes, note{corev1.EventTypeWarning, "TooManySucceededPods", "Too many succeeded pods running after completion count reached"})
 	}
 	return &batchv1.JobCondition{Type: batchv1.JobSuccessCriteriaMet, Reason: batchv1.JobReasonCompletionsReached, Message: "Reached expected number of succeeded pods"}, notes
 }

@@ -1,6 +1,10 @@
 // Package nodelifecycle monitors nodes. It sets the Ready condition of a node to Unknown if its Lease and
 // status are stale, and turns conditions into taints that keep pods off a node (NoSchedule) or evict them
 // (NoExecute). Staleness is measured from when this process observed a change, never by a node's clock.
+//
+// A node that has never reported whether it is ready keeps the taint not-ready that it was created with;
+// upstream's controller removes that until it sets the condition to Unknown, so that pods go to a node of
+// which nothing is known.
 package nodelifecycle
 
 import (

@@ -214,7 +214,7 @@ func (c *collector) failed(p *corev1.Pod, err error) {
 func (c *collector) fail(ctx context.Context, p *corev1.Pod) error {
 	data, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": p.UID, "resourceVersion": p.ResourceVersion},
-		"status":   map[string]any{"phase": p.Status.Phase, "conditions": p.Status.Conditions},
+		"status":   map[string]any{"phase": p.Status.Phase, "conditions": p.Status.Conditions, "observedGeneration": p.Generation},
 	})
 	if err != nil {
 		return err

@@ -50,6 +50,7 @@ func TestCollection(t *testing.T) {
 		c.Sleep(time.Minute)
 		orphan := get("orphan")
 		require.Equal(t, corev1.PodFailed, orphan.Status.Phase)
+		require.EqualValues(t, 1, orphan.Status.ObservedGeneration, "before it was deleted")
 		require.NotNil(t, orphan.DeletionTimestamp)
 		require.Equal(t, "DeletionByPodGC", orphan.Status.Conditions[len(orphan.Status.Conditions)-1].Reason)
 		require.Equal(t, corev1.PodFailed, get("stuck").Status.Phase)

@@ -6,6 +6,10 @@
 // are visible in the informers immediately, so it needs no expectations and never creates a pod twice
 // because of a stale cache; and a process may end after any write, because the next one counts the
 // pods again.
+//
+// It does what upstream's controller does, but for this. Of pods that are equally good to delete, those on
+// nodes with more of them go first also if the set has no controller; upstream counts the pods of a node only
+// for the sets of a Deployment.
 package replicaset
 
 import (
@@ -88,6 +92,8 @@ func (r *sets[T]) reconcile(ctx context.Context, req reconcile.Request) (reconci
 	}
 	status, again := statusOf(s, workErr)
 	if r.setStatus(set, &status) {
+		// A set that is scaled at the same moment refuses this. Its next reconcile, which is due anyway,
+		// writes the status; another attempt here would be one more write.
 		if _, err := r.API.UpdateStatus(ctx, set); err != nil && !apierrors.IsNotFound(err) {
 			return reconcile.Result{}, err
 		}
