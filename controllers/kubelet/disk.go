@@ -124,7 +124,7 @@ func (d *diskMeter) measure(ctx context.Context, pod *corev1.Pod) *podDisk {
 		began := time.Now()
 		space := spaceOf(ctx, at)
 		d.k.metrics.volumeTook("du", began)
-		one := usage.Volume{Name: v.Name, Space: space, At: time.Now(), Memory: kind == kindEmptyDir && (v.EmptyDir.Medium == corev1.StorageMediumMemory || isHugePages(v.EmptyDir.Medium))}
+		one := usage.Volume{Name: v.Name, Space: space, At: time.Now(), Memory: inMemory(kind, v)}
 		began = time.Now()
 		disk, err := d.k.opts.Host.Disk(at)
 		d.k.metrics.volumeTook("statfs", began)
@@ -137,6 +137,14 @@ func (d *diskMeter) measure(ctx context.Context, pod *corev1.Pod) *podDisk {
 		found.other = found.other.Plus(spaceOf(ctx, filepath.Join(dir, name)))
 	}
 	return found
+}
+
+// inMemory reports whether the content of a volume is in memory, and no part of the node's disk.
+func inMemory(kind string, v *corev1.Volume) bool {
+	if kind == kindEmptyDir {
+		return v.EmptyDir.Medium == corev1.StorageMediumMemory || isHugePages(v.EmptyDir.Medium)
+	}
+	return kind != kindConfigMap
 }
 
 // drivenVolume is the use of a volume as its driver reports it.

@@ -19,7 +19,7 @@ import (
 
 // EvictionPolicy says what the node must not run short of. The signals are memory.available,
 // nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree and pid.available; amounts are
-// quantities, such as 100Mi, or percentages of the capacity, such as 10%. Zero and 100% turn a threshold off.
+// quantities, such as 100Mi, or percentages of the capacity, such as 10%. 0% and 100% turn a threshold off.
 type EvictionPolicy struct {
 	// Hard is the least there has to be of a signal: if there is less, the node reports a pressure condition
 	// and a pod is killed at once. Nil means 100Mi of memory, 10% of the space and 5% of the inodes of the
@@ -51,8 +51,8 @@ type evictor struct {
 	conditions []corev1.NodeConditionType
 }
 
-// parse checks the policy and sets what it leaves out.
-func (p EvictionPolicy) parse() (EvictionPolicy, []eviction.Threshold, error) {
+// parse checks the policy and sets what it leaves out. podLimit is whether the memory of all pods is limited.
+func (p EvictionPolicy) parse(podLimit bool) (EvictionPolicy, []eviction.Threshold, error) {
 	if p.Hard == nil {
 		p.Hard = eviction.Default
 	}
@@ -62,7 +62,7 @@ func (p EvictionPolicy) parse() (EvictionPolicy, []eviction.Threshold, error) {
 	if p.Interval <= 0 {
 		p.Interval = 10 * time.Second
 	}
-	thresholds, err := eviction.Parse(eviction.Policy{Hard: p.Hard, Soft: p.Soft, SoftGrace: p.SoftGrace, MinimumReclaim: p.MinimumReclaim, Allocatable: true})
+	thresholds, err := eviction.Parse(eviction.Policy{Hard: p.Hard, Soft: p.Soft, SoftGrace: p.SoftGrace, MinimumReclaim: p.MinimumReclaim, Allocatable: podLimit})
 	if err != nil {
 		return p, nil, fmt.Errorf("kubelet: Options.Eviction: %w", err)
 	}
@@ -74,11 +74,11 @@ func DefaultEvictionHard() map[string]string { return maps.Clone(eviction.Defaul
 
 // Check returns what is wrong with the policy.
 func (p EvictionPolicy) Check() error {
-	_, _, err := p.parse()
+	_, _, err := p.parse(true)
 	return err
 }
 
-// evictionWait is how long to wait for an evicted pod to end before looking again.
+// evictionWait is how long to wait for evicted pods to end before looking again.
 const evictionWait = 30 * time.Second
 
 func (e *evictor) run(ctx context.Context) {
@@ -92,12 +92,24 @@ func (e *evictor) run(ctx context.Context) {
 			// What it used is free then, and counts in the next look.
 			wait.Reset(evictionWait)
 		}
+		e.await(ctx, ended, wait)
+		wait.Stop()
+	}
+}
+
+// await returns when all channels are closed, or wait is over. Without channels it waits.
+func (e *evictor) await(ctx context.Context, ended []<-chan struct{}, wait *time.Timer) {
+	if ended == nil {
+		ended = []<-chan struct{}{nil}
+	}
+	for _, pod := range ended {
 		select {
 		case <-ctx.Done():
-		case <-ended:
+			return
 		case <-wait.C:
+			return
+		case <-pod:
 		}
-		wait.Stop()
 	}
 }
 
@@ -119,8 +131,8 @@ func (e *evictor) admit(pod *corev1.Pod) *verdict {
 
 const evicted = "Evicted"
 
-// round looks at the node once. The channel, if not nil, is closed when the pod that was evicted has stopped.
-func (e *evictor) round(ctx context.Context) (<-chan struct{}, error) {
+// round looks at the node once. The channels are closed when the pods that were evicted have stopped.
+func (e *evictor) round(ctx context.Context) ([]<-chan struct{}, error) {
 	sample, err := e.k.stats.take(ctx)
 	if err != nil {
 		return nil, err
@@ -152,14 +164,15 @@ func (e *evictor) round(ctx context.Context) (<-chan struct{}, error) {
 			continue
 		}
 		grace := int64(immediately)
-		if worst.Soft {
+		if worst.Grace > 0 {
 			grace = int64(e.policy.MaxPodGrace / time.Second)
 			if own := pod.Spec.TerminationGracePeriodSeconds; own != nil {
 				grace = min(grace, *own)
 			}
 		}
-		message := eviction.Message(pod, worst, observed, sample)
-		return e.evict(pod, string(worst.Signal), message, grace, &corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: byKubelet, Message: message}), nil
+		message, annotations := eviction.Message(pod, worst, observed, sample)
+		condition := &corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: byKubelet, Message: message}
+		return []<-chan struct{}{e.evict(pod, string(worst.Signal), message, annotations, grace, condition)}, nil
 	}
 	e.log.Warn("no pod can be evicted", "signal", worst.Signal)
 	return nil, nil
@@ -201,7 +214,7 @@ func (e *evictor) active() []*corev1.Pod {
 }
 
 // overLimit ends the pods that use more local storage than they may.
-func (e *evictor) overLimit(pods []*corev1.Pod, sample *usage.Sample) (ended <-chan struct{}) {
+func (e *evictor) overLimit(pods []*corev1.Pod, sample *usage.Sample) (ended []<-chan struct{}) {
 	if e.k.opts.NoLocalStorageLimits {
 		return nil
 	}
@@ -210,30 +223,39 @@ func (e *evictor) overLimit(pods []*corev1.Pod, sample *usage.Sample) (ended <-c
 		if u == nil || eviction.Critical(pod) {
 			continue
 		}
-		if why := eviction.OverLimit(pod, u, sample.ImageApart()); why != "" {
-			ended = e.evict(pod, "localstorage.limit", why, immediately, nil)
+		if signal, why := eviction.OverLimit(pod, u, sample.ImageApart()); why != "" {
+			ended = append(ended, e.evict(pod, signal, why, nil, immediately, nil))
 		}
 	}
 	return ended
 }
 
-// evict ends a pod. Signal is what the metrics say that it was for.
-func (e *evictor) evict(pod *corev1.Pod, signal, message string, grace int64, condition *corev1.PodCondition) <-chan struct{} {
+// evict ends a pod. signal is what the metrics say that it was for; annotations are those of the event.
+func (e *evictor) evict(pod *corev1.Pod, signal, message string, annotations map[string]string, grace int64, condition *corev1.PodCondition) <-chan struct{} {
 	e.k.metrics.evictions.WithLabelValues(signal).Inc()
 	e.log.Info("evicting pod", "namespace", pod.Namespace, "name", pod.Name, "message", message)
-	e.k.recorder.Event(pod, events.Warning, evicted, message)
+	e.k.recorder.Annotated(pod, annotations, events.Warning, evicted, message)
 	return e.k.endPod(pod.UID, &verdict{phase: corev1.PodFailed, reason: evicted, message: message, grace: &grace, condition: condition})
 }
 
-// reclaim removes dead containers and unused images, and reports whether that was enough.
+// reclaim removes dead containers and unused images, as far as they are on the file system that is short, and
+// reports whether that was enough.
 func (e *evictor) reclaim(ctx context.Context, signal eviction.Signal, before *usage.Sample) bool {
 	onNode := signal == eviction.NodeFsAvailable || signal == eviction.NodeFsInodesFree
-	if onNode && before.ImageApart() {
-		return false // neither is on the file system that is short
+	containers, images := true, true
+	switch {
+	case before.Split():
+		containers, images = onNode, !onNode
+	case before.ImageApart() && onNode:
+		return false // neither is there
 	}
-	e.k.removeDeadContainers(ctx)
-	if _, err := e.k.imageGC.free(ctx, math.MaxInt64, time.Now()); err != nil {
-		e.log.Info("remove unused images failed", "err", err)
+	if containers {
+		e.k.removeDeadContainers(ctx)
+	}
+	if images {
+		if _, err := e.k.imageGC.free(ctx, math.MaxInt64, time.Now()); err != nil {
+			e.log.Info("remove unused images failed", "err", err)
+		}
 	}
 	after, err := e.k.stats.take(ctx)
 	return err == nil && eviction.Resolved(e.thresholds, eviction.Observe(after, e.podMemory()))

@@ -1,8 +1,10 @@
 package kubelet_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -69,6 +71,11 @@ func TestMemoryPressureEvicts(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		p := r.get("greedy")
 		require.Equal(t, corev1.PodFailed, p.Status.Phase)
+		for _, e := range controllertest.List[*corev1.Event](r.c, "default") {
+			if e.Reason == "Evicted" {
+				require.Equal(t, map[string]string{"starved_resource": "memory", "offending_containers": "a", "offending_containers_usage": "3Gi"}, e.Annotations)
+			}
+		}
 		require.Equal(t, "Evicted", p.Status.Reason)
 		require.Equal(t, "The node was low on resource: memory. Threshold quantity: 100Mi, available: 0. "+
 			"Container a was using 3Gi, request is 0, has larger consumption of memory. ", p.Status.Message)
@@ -152,17 +159,95 @@ func TestDiskPressureRemovesImagesFirst(t *testing.T) {
 	})
 }
 
+// All pods that have too much on the disk go at once.
 func TestEmptyDirOverItsLimitEvicts(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
 		limit := resource.MustParse("1Mi")
-		p := r.pod("web", func(p *corev1.Pod) {
-			p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}}}}
-		}, "a")
-		time.Sleep(2 * time.Minute)
-		require.True(t, ready(r.get("web")))
-		r.write(fmt.Sprintf("pods/%s/volumes/kubernetes.io~empty-dir/v/file", p.UID), 2<<20)
+		for _, name := range []string{"one", "two", "small"} {
+			p := r.pod(name, func(p *corev1.Pod) {
+				p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}}}}
+			}, "a")
+			time.Sleep(time.Minute)
+			require.True(t, ready(r.get(name)))
+			if name != "small" {
+				r.write(fmt.Sprintf("pods/%s/volumes/kubernetes.io~empty-dir/v/file", p.UID), 2<<20)
+			}
+		}
 		time.Sleep(90 * time.Second)
-		require.Equal(t, `Usage of EmptyDir volume "v" exceeds the limit "1Mi". `, r.get("web").Status.Message)
+		for _, name := range []string{"one", "two"} {
+			require.Equal(t, `Usage of EmptyDir volume "v" exceeds the limit "1Mi". `, r.get(name).Status.Message)
+		}
+		require.True(t, ready(r.get("small")))
+		r.shows(`kubelet_evictions{eviction_signal="emptydirfs.limit"} 2`)
+	})
+}
+
+// Where images have a disk of their own, and what containers write has not, each is cleared of what is on it.
+func TestEachDiskIsClearedOfItsOwn(t *testing.T) {
+	var node, images atomic.Uint64
+	bubble(t, func(r *rig) {
+		node.Store(hostSize / 2)
+		images.Store(hostSize / 2)
+		r.rt.ImageDir, r.rt.LayerDir = "/images", "/layers"
+		r.host.node, r.host.images = node.Load, images.Load
+		r.rt.AddImage("old", 1*gi, false)
+		r.rt.Measure = func(c *cri.ContainerConfig) fakecri.Usage { return fakecri.Usage{Disk: 5 * gi} }
+		r.opts.ImageGC.HighPercent = 100
+	}, func(r *rig) {
+		r.pod("web", nil, "a")
+		r.pod("done", func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyNever }, "a")
+		time.Sleep(5 * time.Minute)
+		r.rt.Kill("done", "a", 0)
+		time.Sleep(time.Minute)
+		_, containers := r.rt.Counts()
+		require.Equal(t, 2, containers, "one of them has ended")
+		node.Store(hostSize / 20)
+		time.Sleep(9 * time.Second)
+		require.Contains(t, r.rt.Images(), "old", "that disk has room")
+		_, containers = r.rt.Counts()
+		require.LessOrEqual(t, containers, 1)
+		time.Sleep(20 * time.Second)
+		p := r.get("web")
+		require.Equal(t, "Evicted", p.Status.Reason)
+		require.Regexp(t, `Container a was using (5Gi|52428\d+Ki), `, p.Status.Message, "layers are on the disk that is short")
+		require.Contains(t, r.rt.Images(), "old")
+
+		node.Store(hostSize / 2)
+		time.Sleep(6 * time.Minute)
+		r.pod("next", nil, "a")
+		time.Sleep(5 * time.Second)
+		require.True(t, ready(r.get("next")))
+		images.Store(hostSize / 20)
+		time.Sleep(15 * time.Second)
+		require.NotContains(t, r.rt.Images(), "old")
+		require.Contains(t, r.ask("/stats/summary"), `"containerFs":{"time"`)
+	})
+}
+
+// What cannot be measured is not taken for a disk without room.
+func TestImagesThatCannotBeMeasured(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.host.node = func() uint64 { return hostSize / 100 }
+		r.rt.AddImage("old", 1*gi, false)
+		r.rt.Fail = func(method string) error {
+			if method == "ImageFsInfo" {
+				return errors.New("no snapshotter")
+			}
+			return nil
+		}
+	}, func(r *rig) {
+		r.pod("web", nil, "a")
+		time.Sleep(12 * time.Minute)
+		require.Contains(t, r.rt.Images(), "old")
+		require.True(t, ready(r.get("web")))
+		require.Condition(t, func() bool {
+			for _, e := range controllertest.List[*corev1.Event](r.c, "default") {
+				if e.Reason == "ImageGCFailed" && strings.Contains(e.Message, "failed to get imageFs stats") {
+					return true
+				}
+			}
+			return false
+		})
 	})
 }
 
@@ -189,5 +274,12 @@ func TestUnusedImagesAreRemoved(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		require.Equal(t, []string{"img", "new", "pinned"}, r.rt.Images(), "5 GiB were needed, the two oldest gave 8")
 		r.shows(`kubelet_image_garbage_collected_total{reason="space"} 2`)
+		free.Store(hostSize / 10)
+		time.Sleep(5 * time.Minute)
+		found := false
+		for _, e := range controllertest.List[*corev1.Event](r.c, "default") {
+			found = found || e.Reason == "FreeDiskSpaceFailed" && strings.HasPrefix(e.Message, "Insufficient free disk space on the node's image filesystem (90% of 100.0 GiB used). Failed to free sufficient space by deleting unused images (freed ")
+		}
+		require.True(t, found)
 	})
 }

@@ -115,30 +115,47 @@ func (g *imageGC) collect(ctx context.Context) error {
 			}
 		}
 	}
-	if g.HighPercent >= 100 {
-		return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("wanted to free images older than %v, encountered errors in image deletion: %w", g.MaxAge, err)
+	}
+	if g.HighPercent >= 100 && g.MaxAge == 0 {
+		return nil
 	}
 	sample, err := g.stats.take(ctx)
 	if err != nil {
-		return errors.Join(append(errs, err)...)
+		return err
 	}
 	capacity, available := sample.Image.Capacity, min(sample.Image.Available, sample.Image.Capacity)
 	if capacity == 0 {
 		g.event("InvalidDiskCapacity", "invalid capacity 0 on image filesystem")
-		return errors.Join(append(errs, errors.New("invalid capacity 0 on image filesystem"))...)
+		return errors.New("invalid capacity 0 on image filesystem")
 	}
-	if used := 100 - int(available*100/capacity); used < g.HighPercent {
-		return errors.Join(errs...)
+	used := 100 - int(available*100/capacity)
+	if used < g.HighPercent {
+		return nil
 	}
 	wanted := int64(capacity*uint64(100-g.LowPercent)/100) - int64(available)
 	freed, err := g.free(ctx, wanted, now)
-	errs = append(errs, err)
 	if err == nil && freed < wanted {
-		text := fmt.Sprintf("Failed to garbage collect required amount of images. Attempted to free %d bytes, but only found %d bytes eligible to free.", wanted, freed)
+		text := fmt.Sprintf("Insufficient free disk space on the node's image filesystem (%d%% of %s used). Failed to free sufficient space by deleting unused images (freed %d bytes). "+
+			"Investigate disk usage, as it could be used by active images, logs, volumes, or other data.", used, sizeText(capacity), freed)
 		g.event("FreeDiskSpaceFailed", text)
-		errs = append(errs, errors.New(text))
+		return errors.New(text)
 	}
-	return errors.Join(errs...)
+	return err
+}
+
+// sizeText is a number of bytes for people.
+func sizeText(bytes uint64) string {
+	size, unit := float64(bytes), -1
+	for size >= 1024 && unit < 3 {
+		size /= 1024
+		unit++
+	}
+	if unit < 0 {
+		return fmt.Sprintf("%d B", bytes)
+	}
+	return fmt.Sprintf("%.1f %ciB", size, "KMGT"[unit])
 }
 
 // free removes unused images until so many bytes are freed, and returns how many were.
@@ -161,7 +178,10 @@ func (g *imageGC) free(ctx context.Context, wanted int64, now time.Time) (freed 
 		}
 		freed += int64(i.Size)
 	}
-	return freed, errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return freed, fmt.Errorf("wanted to free %d bytes, but freed %d bytes space with errors in image deletion: %w", wanted, freed, err)
+	}
+	return freed, nil
 }
 
 // remove removes an image. reason is what the metrics say that it is for.

@@ -179,7 +179,7 @@ func (k *Kubelet) makeParts() (err error) {
 			k.claims = newClaims(k)
 		}
 	}
-	policy, thresholds, err := opts.Eviction.parse()
+	policy, thresholds, err := opts.Eviction.parse(!opts.NoPodLimit)
 	if err != nil {
 		return err
 	}

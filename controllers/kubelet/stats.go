@@ -3,6 +3,8 @@ package kubelet
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -40,7 +42,9 @@ func (s *stats) recent(ctx context.Context) (*usage.Sample, error) {
 // take measures now.
 func (s *stats) take(ctx context.Context) (*usage.Sample, error) {
 	now := &usage.Sample{At: time.Now(), CPU: s.k.opts.Host.CPU(), Pods: map[types.UID]*usage.Pod{}}
-	s.node(ctx, now)
+	if err := s.node(ctx, now); err != nil {
+		return nil, err
+	}
 	if err := s.pods(ctx, now); err != nil {
 		return nil, err
 	}
@@ -55,7 +59,7 @@ func (s *stats) take(ctx context.Context) (*usage.Sample, error) {
 	return now, nil
 }
 
-func (s *stats) node(ctx context.Context, now *usage.Sample) {
+func (s *stats) node(ctx context.Context, now *usage.Sample) error {
 	host := s.k.opts.Host
 	now.Memory, now.MemoryAvailable = host.Memory()
 	now.MostPIDs, now.PIDs = host.PIDs()
@@ -64,14 +68,29 @@ func (s *stats) node(ctx context.Context, now *usage.Sample) {
 		now.Node, now.Image = filesystemOf(disk), filesystemOf(disk)
 	}
 	info, err := s.k.rt.images.ImageFsInfo(ctx, &cri.ImageFsInfoRequest{})
-	if err != nil || len(info.ImageFilesystems) == 0 {
-		return // images count as being on the kubelet's disk
+	if err != nil {
+		return fmt.Errorf("failed to get imageFs stats: %w", err)
+	}
+	if len(info.ImageFilesystems) == 0 {
+		return errors.New("failed to get imageFs stats: imageFs information is unavailable")
 	}
 	images := info.ImageFilesystems[0]
 	now.Images = usage.Space{Bytes: images.GetUsedBytes().GetValue(), Inodes: images.GetInodesUsed().GetValue()}
+	if images.Timestamp > 0 {
+		now.ImagesAt = timeOf(images.Timestamp)
+	}
 	if disk, err := host.Disk(images.GetFsId().GetMountpoint()); err == nil {
 		now.Image = filesystemOf(disk)
 	}
+	// Most runtimes keep what containers write beside the images, and some of them do not say so.
+	now.Layer, now.Layers = now.Image, now.Images
+	if len(info.ContainerFilesystems) > 0 {
+		layers := info.ContainerFilesystems[0]
+		if disk, err := host.Disk(layers.GetFsId().GetMountpoint()); err == nil && disk.Device != now.Image.Device {
+			now.Layer, now.Layers = filesystemOf(disk), usage.Space{Bytes: layers.GetUsedBytes().GetValue(), Inodes: layers.GetInodesUsed().GetValue()}
+		}
+	}
+	return nil
 }
 
 func (s *stats) pods(ctx context.Context, now *usage.Sample) error {

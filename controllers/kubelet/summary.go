@@ -166,7 +166,7 @@ func summarize(name string, started time.Time, s *usage.Sample, groups *groupSta
 		out.Node.IO = waiting(at, groups.node.IO)
 		out.Node.Fs = filesystemUsage(at, &s.Node, usage.Space{Bytes: s.Node.Used(), Inodes: s.Node.UsedInodes()})
 		images := filesystemUsage(at, &s.Image, s.Images)
-		out.Node.Runtime = &runtimeUsage{ImageFs: images, ContainerFs: images}
+		out.Node.Runtime = &runtimeUsage{ImageFs: images, ContainerFs: filesystemUsage(at, &s.Layer, s.Layers)}
 		out.Node.Rlimit = &rlimitUsage{at, s.MostPIDs, s.PIDs}
 	}
 	for _, p := range s.Pods {

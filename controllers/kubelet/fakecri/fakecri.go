@@ -78,8 +78,9 @@ type Runtime struct {
 	Pull func(image string, auth *cri.AuthConfig) error
 	// Measure returns what a running container uses; nil means nothing.
 	Measure func(c *cri.ContainerConfig) Usage
-	// ImageDir is the directory that the runtime says its images are in; empty means "/".
-	ImageDir string
+	// ImageDir is the directory that the runtime says its images are in; empty means "/". LayerDir is that of
+	// what containers write; empty means that the runtime does not say.
+	ImageDir, LayerDir string
 	// Events makes GetContainerEvents work; without it the runtime has no events, like containerd before 1.7.
 	Events bool
 	// CgroupDriver is what RuntimeConfig answers; nil means that the runtime does not have this call, as

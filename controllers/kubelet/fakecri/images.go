@@ -105,6 +105,10 @@ func (r *Runtime) ImageFsInfo(context.Context, *cri.ImageFsInfoRequest) (*cri.Im
 	for _, i := range r.images {
 		used += i.size
 	}
-	return &cri.ImageFsInfoResponse{ImageFilesystems: []*cri.FilesystemUsage{{
-		Timestamp: time.Now().UnixNano(), FsId: &cri.FilesystemIdentifier{Mountpoint: cmp.Or(r.ImageDir, "/")}, UsedBytes: &cri.UInt64Value{Value: used}}}}, nil
+	reply := &cri.ImageFsInfoResponse{ImageFilesystems: []*cri.FilesystemUsage{{
+		Timestamp: time.Now().UnixNano(), FsId: &cri.FilesystemIdentifier{Mountpoint: cmp.Or(r.ImageDir, "/")}, UsedBytes: &cri.UInt64Value{Value: used}}}}
+	if r.LayerDir != "" {
+		reply.ContainerFilesystems = []*cri.FilesystemUsage{{Timestamp: time.Now().UnixNano(), FsId: &cri.FilesystemIdentifier{Mountpoint: r.LayerDir}, UsedBytes: &cri.UInt64Value{}}}
+	}
+	return reply, nil
 }

@@ -18,16 +18,16 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	got, err := Parse(Policy{Hard: map[string]string{"memory.available": "100Mi", "nodefs.available": "10%", "imagefs.available": "0%", "pid.available": "0", "containerfs.available": "5%"},
+	got, err := Parse(Policy{Hard: map[string]string{"memory.available": "100Mi", "nodefs.available": "10%", "imagefs.available": "0%", "nodefs.inodesFree": "100%", "containerfs.available": "5%"},
 		Soft: map[string]string{"memory.available": "1Gi"}, SoftGrace: map[string]string{"memory.available": "1m30s"},
 		MinimumReclaim: map[string]string{"memory.available": "50Mi", "nodefs.available": "1%"}, Allocatable: true})
 	require.NoError(t, err)
 	mi := int64(1 << 20)
 	require.Equal(t, []Threshold{
-		{Signal: MemoryAvailable, Least: Amount{Value: 100 * mi}, Reclaim: Amount{Value: 50 * mi}},
-		{Signal: NodeFsAvailable, Least: Amount{Percent: 10}, Reclaim: Amount{Percent: 1}},
-		{Signal: MemoryAvailable, Least: Amount{Value: 1024 * mi}, Reclaim: Amount{Value: 50 * mi}, Soft: true, Grace: 90 * time.Second},
-		{Signal: AllocatableMemoryAvailable, Least: Amount{Value: 100 * mi}},
+		{Signal: MemoryAvailable, Least: Amount{Value: 100 * mi, Text: "100Mi"}, Reclaim: Amount{Value: 50 * mi, Text: "50Mi"}},
+		{Signal: NodeFsAvailable, Least: Amount{Part: .1}, Reclaim: Amount{Part: .01}},
+		{Signal: MemoryAvailable, Least: Amount{Value: 1024 * mi, Text: "1Gi"}, Reclaim: Amount{Value: 50 * mi, Text: "50Mi"}, Soft: true, Grace: 90 * time.Second},
+		{Signal: AllocatableMemoryAvailable, Least: Amount{Value: 100 * mi, Text: "100Mi"}, Reclaim: Amount{Value: 50 * mi, Text: "50Mi"}},
 	}, got)
 	for _, bad := range []struct {
 		p    Policy
@@ -35,6 +35,8 @@ func TestParse(t *testing.T) {
 	}{
 		{Policy{Hard: map[string]string{"disk.available": "1Gi"}}, `evictionHard: unknown signal "disk.available"`},
 		{Policy{Hard: map[string]string{"memory.available": "-1Gi"}}, "negative"},
+		{Policy{Hard: map[string]string{"pid.available": "0"}}, "eviction threshold pid.available must be positive: 0"},
+		{Policy{MinimumReclaim: map[string]string{"pid.available": "0%"}}, "is not positive"},
 		{Policy{Hard: map[string]string{"memory.available": "101%"}}, "not within 0% and 100%"},
 		{Policy{Hard: map[string]string{"memory.available": "NaN%"}}, "not within 0% and 100%"},
 		{Policy{Soft: map[string]string{"memory.available": "1Gi"}}, "needs a grace period"},
@@ -55,8 +57,8 @@ func TestStateFollowsTheHistory(t *testing.T) {
 		r := seeds.Stream(seed, 1)
 		thresholds := []Threshold{
 			{Signal: MemoryAvailable, Least: Amount{Value: 10}, Reclaim: Amount{Value: 5}},
-			{Signal: MemoryAvailable, Least: Amount{Percent: 30}, Soft: true, Grace: 5 * time.Second},
-			{Signal: NodeFsAvailable, Least: Amount{Value: 20}, Reclaim: Amount{Percent: 10}, Soft: true, Grace: 3 * time.Second},
+			{Signal: MemoryAvailable, Least: Amount{Part: .3}, Soft: true, Grace: 5 * time.Second},
+			{Signal: NodeFsAvailable, Least: Amount{Value: 20}, Reclaim: Amount{Part: .1}, Soft: true, Grace: 3 * time.Second},
 		}
 		var s State
 		start := time.Unix(1000, 0)
@@ -65,7 +67,7 @@ func TestStateFollowsTheHistory(t *testing.T) {
 		pressed := map[corev1.NodeConditionType]int{}
 		for look := range 60 {
 			now := start.Add(time.Duration(look) * time.Second)
-			o := Observations{MemoryAvailable: {100, r.Uint64N(45)}, NodeFsAvailable: {100, r.Uint64N(40)}}
+			o := Observations{MemoryAvailable: {Capacity: 100, Available: r.Uint64N(45)}, NodeFsAvailable: {Capacity: 100, Available: r.Uint64N(40)}}
 			var want []Threshold
 			for i, th := range thresholds {
 				obs := o[th.Signal]
@@ -121,10 +123,89 @@ func TestRank(t *testing.T) {
 		require.Equal(t, want, names, signal)
 	}
 	// With images on a file system of their own, what containers write there does not count for the node's.
-	s.Image.Device = "other"
+	s.Image.Device, s.Layer.Device = "other", "other"
 	s.Pods["within"].Other.Bytes = 500
 	Rank(pods, NodeFsAvailable, s)
 	require.Equal(t, "within", pods[1].Name, fmt.Sprint(pods[0].Name, " first"))
+	// If it is on the node's all the same, it does, and images are no pod's.
+	s.Layer.Device, s.Pods["within"].Other.Bytes = "", 0
+	Rank(pods, NodeFsAvailable, s)
+	require.Equal(t, want, podNames(pods))
+	Rank(pods, ImageFsAvailable, s)
+	require.Equal(t, []string{"unknown", "over-more", "over", "within", "over-important"}, podNames(pods), "by priority, and the least requested first")
+}
+
+func podNames(pods []*corev1.Pod) (names []string) {
+	for _, p := range pods {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// No inodes and no processes are requested. For processes the priority comes before all else.
+func TestRankOfWhatIsNotRequested(t *testing.T) {
+	pods := []*corev1.Pod{testPod("unknown", 5, ""), testPod("few", 0, ""), testPod("many", 0, ""), testPod("many-requested", 0, "1k"), testPod("none", 0, "")}
+	s := &usage.Sample{Pods: map[types.UID]*usage.Pod{}}
+	for name, n := range map[types.UID]uint64{"few": 5, "many": 9, "many-requested": 50, "none": 0} {
+		s.Pods[name] = &usage.Pod{Processes: n, Containers: []usage.Container{{Name: "a", Layer: usage.Space{Inodes: n}}}}
+	}
+	for signal, want := range map[Signal][]string{
+		NodeFsInodesFree: {"unknown", "many", "few", "many-requested", "none"},
+		PIDAvailable:     {"many-requested", "many", "few", "none", "unknown"},
+	} {
+		rand.Shuffle(len(pods), func(i, j int) { pods[i], pods[j] = pods[j], pods[i] })
+		Rank(pods, signal, s)
+		require.Equal(t, want, podNames(pods), signal)
+	}
+}
+
+// A part of the capacity has the precision that Kubernetes' kubelet has: the nodes of both have the same
+// allocatable resources.
+func TestPartsOfACapacity(t *testing.T) {
+	all, err := Parse(Policy{Hard: Default})
+	require.NoError(t, err)
+	memory, disk := Reserved(all, 16<<30, 105_089_261_568)
+	require.EqualValues(t, 100<<20, memory)
+	require.EqualValues(t, 10_508_926_313, disk)
+}
+
+// A soft threshold without a grace period is a hard one, for the memory of pods too.
+func TestSoftWithoutGrace(t *testing.T) {
+	all, err := Parse(Policy{Soft: map[string]string{"memory.available": "1Gi"}, SoftGrace: map[string]string{"memory.available": "0s"}, Allocatable: true})
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	require.Equal(t, AllocatableMemoryAvailable, all[1].Signal)
+}
+
+// Nothing is done a second time for one observation, which does not show what the first time has changed.
+func TestStaleObservations(t *testing.T) {
+	images := []Threshold{{Signal: ImageFsAvailable, Least: Amount{Value: 10}}}
+	start := time.Unix(1000, 0)
+	var s State
+	look := func(second int, at time.Time) int {
+		return len(s.Next(start.Add(time.Duration(second)*time.Second), images, Observations{ImageFsAvailable: {Capacity: 100, Available: 5, At: at}}))
+	}
+	require.Equal(t, 1, look(0, start))
+	require.Equal(t, 0, look(1, start))
+	require.Equal(t, []corev1.NodeConditionType{corev1.NodeDiskPressure}, s.Conditions(start.Add(time.Second), time.Minute))
+	require.Equal(t, 1, look(2, start.Add(2*time.Second)))
+	require.Equal(t, 1, look(3, time.Time{}), "it is not known when that was measured")
+	require.Equal(t, 1, look(4, start), "nor whether this is newer")
+}
+
+// What is said of an eviction, for people and for programs.
+func TestMessage(t *testing.T) {
+	pod := testPod("web", 0, "1")
+	pod.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("2Mi")}}
+	pod.Spec.InitContainers = []corev1.Container{{Name: "side"}}
+	s := &usage.Sample{Pods: map[types.UID]*usage.Pod{"web": {Containers: []usage.Container{{Name: "a", WorkingSet: 1 << 20, MemoryAt: time.Unix(1, 0)}, {Name: "side", WorkingSet: 2 << 20, MemoryAt: time.Unix(1, 0)}}}}}
+	text, annotations := Message(pod, Threshold{Signal: MemoryAvailable, Least: Amount{Value: 1e9, Text: "1G"}}, Observations{MemoryAvailable: {Capacity: 8 << 30, Available: 1 << 20}}, s)
+	require.Equal(t, "The node was low on resource: memory. Threshold quantity: 1G, available: 1Mi. Pod web was using 3Mi, request is 2Mi, has larger consumption of memory. "+
+		"Container a was using 1Mi, request is 1, has larger consumption of memory. Container side was using 2Mi, request is 0, has larger consumption of memory. ", text)
+	require.Equal(t, map[string]string{"starved_resource": "memory", "offending_pod": "web", "offending_pod_usage": "3Mi", "offending_containers": "a,side", "offending_containers_usage": "1Mi,2Mi"}, annotations)
+	text, annotations = Message(pod, Threshold{Signal: NodeFsInodesFree, Least: Amount{Part: .05}}, Observations{NodeFsInodesFree: {Capacity: 6_553_600, Available: 1000}}, s)
+	require.Equal(t, "The node was low on resource: inodes. Threshold quantity: 320Ki, available: 1k. ", text)
+	require.Equal(t, map[string]string{"starved_resource": "inodes", "offending_containers": "", "offending_containers_usage": ""}, annotations)
 }
 
 func TestOverLimit(t *testing.T) {
@@ -134,14 +215,18 @@ func TestOverLimit(t *testing.T) {
 		return p
 	}
 	u := &usage.Pod{Containers: []usage.Container{{Name: "a", Logs: usage.Space{Bytes: 60}, Layer: usage.Space{Bytes: 30}}}, Other: usage.Space{Bytes: 5}}
-	require.Empty(t, OverLimit(limited("95"), u, false))
-	require.Equal(t, "Pod ephemeral local storage usage exceeds the total limit of containers 94. ", OverLimit(limited("94"), u, false))
+	over := func(p *corev1.Pod, apart bool) string {
+		signal, why := OverLimit(p, u, apart)
+		return signal + ": " + why
+	}
+	require.Equal(t, ": ", over(limited("95"), false))
+	require.Equal(t, "ephemeralpodfs.limit: Pod ephemeral local storage usage exceeds the total limit of containers 94. ", over(limited("94"), false))
 	u.Other = usage.Space{}
 	p := limited("50")
 	p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "b", Resources: corev1.ResourceRequirements{
 		Limits: corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("1k")}}})
-	require.Equal(t, `Container a exceeded its local ephemeral storage limit "50". `, OverLimit(p, u, true))
-	require.Empty(t, OverLimit(testPod("p", 0, ""), u, false))
+	require.Equal(t, `ephemeralcontainerfs.limit: Container a exceeded its local ephemeral storage limit "50". `, over(p, true))
+	require.Equal(t, ": ", over(testPod("p", 0, ""), false))
 }
 
 func TestAdmits(t *testing.T) {

@@ -10,7 +10,10 @@ import (
 )
 
 // Observation is how much there is of what a signal measures.
-type Observation struct{ Capacity, Available uint64 }
+type Observation struct {
+	Capacity, Available uint64
+	At                  time.Time // zero if it is not known
+}
 
 // Observations are those of one moment.
 type Observations map[Signal]Observation
@@ -18,27 +21,27 @@ type Observations map[Signal]Observation
 // Observe derives the observations from a sample. Allocatable is the memory that pods may use, in bytes; 0
 // if that is not limited.
 func Observe(s *usage.Sample, allocatable uint64) Observations {
-	o := Observations{MemoryAvailable: {s.Memory, s.MemoryAvailable}}
+	o := Observations{MemoryAvailable: {s.Memory, s.MemoryAvailable, s.At}}
 	if allocatable > 0 {
 		used := uint64(0)
 		for _, p := range s.Pods {
 			n, _ := p.WorkingSet()
 			used += n
 		}
-		o[AllocatableMemoryAvailable] = Observation{allocatable, allocatable - min(used, allocatable)}
+		o[AllocatableMemoryAvailable] = Observation{allocatable, allocatable - min(used, allocatable), s.At}
 	}
-	disk := func(f *usage.Filesystem, bytes, inodes Signal) {
+	disk := func(f *usage.Filesystem, at time.Time, bytes, inodes Signal) {
 		if f.Capacity > 0 {
-			o[bytes] = Observation{f.Capacity, f.Available}
+			o[bytes] = Observation{f.Capacity, f.Available, at}
 		}
 		if f.Inodes > 0 {
-			o[inodes] = Observation{f.Inodes, f.AvailableInodes}
+			o[inodes] = Observation{f.Inodes, f.AvailableInodes, at}
 		}
 	}
-	disk(&s.Node, NodeFsAvailable, NodeFsInodesFree)
-	disk(&s.Image, ImageFsAvailable, ImageFsInodesFree)
+	disk(&s.Node, s.At, NodeFsAvailable, NodeFsInodesFree)
+	disk(&s.Image, s.ImagesAt, ImageFsAvailable, ImageFsInodesFree)
 	if s.MostPIDs > 0 {
-		o[PIDAvailable] = Observation{s.MostPIDs, s.MostPIDs - min(s.PIDs, s.MostPIDs)}
+		o[PIDAvailable] = Observation{s.MostPIDs, s.MostPIDs - min(s.PIDs, s.MostPIDs), s.At}
 	}
 	return o
 }
@@ -49,9 +52,11 @@ type State struct {
 	since     map[Threshold]time.Time                // when a threshold that is met was first seen to be
 	pressed   map[corev1.NodeConditionType]time.Time // when a condition was last seen
 	satisfied []Threshold                            // those met for their grace periods, at the last look
+	last      map[Signal]time.Time                   // when the observations of the last look were made
 }
 
-// Next takes up observations and returns the thresholds on which to act, the most urgent first.
+// Next takes up observations and returns the thresholds on which to act, the most urgent first. On one whose
+// observation is that of the last look it is not acted: it does not show yet what was done then.
 func (s *State) Next(now time.Time, thresholds []Threshold, o Observations) []Threshold {
 	met := map[Threshold]time.Time{}
 	see := func(t Threshold, reclaimed bool) {
@@ -83,7 +88,15 @@ func (s *State) Next(now time.Time, thresholds []Threshold, o Observations) []Th
 			s.satisfied = append(s.satisfied, t)
 		}
 	}
-	act := slices.Clone(s.satisfied)
+	act := slices.DeleteFunc(slices.Clone(s.satisfied), func(t Threshold) bool {
+		last, seen := s.last[t.Signal]
+		at := o[t.Signal].At
+		return seen && !at.IsZero() && !at.After(last)
+	})
+	s.last = map[Signal]time.Time{}
+	for signal, obs := range o {
+		s.last[signal] = obs.At
+	}
 	slices.SortStableFunc(act, byUrgency)
 	return act
 }

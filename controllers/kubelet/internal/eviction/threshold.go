@@ -33,6 +33,12 @@ const (
 	containerFsInodesFree Signal = "containerfs.inodesFree"
 )
 
+// Resources that are known here only.
+const (
+	inodes    corev1.ResourceName = "inodes"
+	processes corev1.ResourceName = "pids"
+)
+
 // facts are what is known of each signal.
 var facts = map[Signal]struct {
 	condition corev1.NodeConditionType
@@ -41,10 +47,10 @@ var facts = map[Signal]struct {
 	MemoryAvailable:            {corev1.NodeMemoryPressure, corev1.ResourceMemory},
 	AllocatableMemoryAvailable: {corev1.NodeMemoryPressure, corev1.ResourceMemory},
 	NodeFsAvailable:            {corev1.NodeDiskPressure, corev1.ResourceEphemeralStorage},
-	NodeFsInodesFree:           {corev1.NodeDiskPressure, "inodes"},
+	NodeFsInodesFree:           {corev1.NodeDiskPressure, inodes},
 	ImageFsAvailable:           {corev1.NodeDiskPressure, corev1.ResourceEphemeralStorage},
-	ImageFsInodesFree:          {corev1.NodeDiskPressure, "inodes"},
-	PIDAvailable:               {corev1.NodePIDPressure, "pids"},
+	ImageFsInodesFree:          {corev1.NodeDiskPressure, inodes},
+	PIDAvailable:               {corev1.NodePIDPressure, processes},
 }
 
 // Condition returns the node condition of a signal.
@@ -61,16 +67,20 @@ var Default = map[string]string{
 	"memory.available": "100Mi", "nodefs.available": "10%", "nodefs.inodesFree": "5%", "imagefs.available": "15%", "imagefs.inodesFree": "5%",
 }
 
-// Amount is an absolute amount, or a part of the capacity if Percent is positive.
+// Amount is an absolute amount, or a part of the capacity if Part is positive.
 type Amount struct {
-	Value   int64
-	Percent float64
+	Value int64
+	// Part has the precision of a float32, as Kubernetes' kubelet has it: the allocatable resources of a node
+	// depend on it.
+	Part float32
+	// Text is how the absolute amount was written.
+	Text string
 }
 
 // Of returns the amount of a capacity.
 func (a Amount) Of(capacity uint64) uint64 {
-	if a.Percent > 0 {
-		return uint64(float64(capacity) * a.Percent / 100)
+	if a.Part > 0 {
+		return uint64(float64(capacity) * float64(a.Part))
 	}
 	return uint64(max(a.Value, 0))
 }
@@ -81,7 +91,8 @@ type Threshold struct {
 	Least  Amount
 	// Reclaim is how much more than Least has to be available for the threshold to be met no longer.
 	Reclaim Amount
-	// Soft thresholds must be met for Grace before a pod is evicted, and give it time to end.
+	// Soft thresholds must be met for Grace before a pod is evicted, and give it time to end unless Grace is
+	// 0.
 	Soft  bool
 	Grace time.Duration
 }
@@ -103,7 +114,7 @@ type Policy struct {
 	Allocatable bool
 }
 
-// Parse returns the thresholds of a policy. Amounts of zero or 100 % turn a threshold off.
+// Parse returns the thresholds of a policy. 0% and 100% turn a threshold off.
 func Parse(p Policy) ([]Threshold, error) {
 	hard, err := parse("evictionHard", p.Hard, false)
 	if err != nil {
@@ -130,6 +141,9 @@ func Parse(p Policy) ([]Threshold, error) {
 	all := slices.Concat(hard, soft)
 	for _, name := range sortedKeys(p.MinimumReclaim) {
 		amount, err := parseAmount(Signal(name), p.MinimumReclaim[name])
+		if err == nil && amount.Text == "" && amount.Part == 0 {
+			err = fmt.Errorf("%s: %q is not positive", name, p.MinimumReclaim[name])
+		}
 		if err != nil {
 			return nil, fmt.Errorf("evictionMinimumReclaim: %w", err)
 		}
@@ -140,8 +154,8 @@ func Parse(p Policy) ([]Threshold, error) {
 		}
 	}
 	if p.Allocatable {
-		for _, t := range hard {
-			if t.Signal == MemoryAvailable {
+		for _, t := range slices.Clone(all) {
+			if t.Signal == MemoryAvailable && t.Grace == 0 {
 				t.Signal = AllocatableMemoryAvailable
 				all = append(all, t)
 			}
@@ -157,9 +171,11 @@ func parse(field string, m map[string]string, soft bool) ([]Threshold, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", field, err)
 		}
-		off := amount.Percent == 0 && amount.Value == 0 || amount.Percent >= 100
-		if off || Signal(name) == containerFsAvailable || Signal(name) == containerFsInodesFree {
+		if amount.Text == "" && (amount.Part == 0 || amount.Part == 1) || Signal(name) == containerFsAvailable || Signal(name) == containerFsInodesFree {
 			continue // containers are on one of the other file systems, whose thresholds hold
+		}
+		if amount.Text != "" && amount.Value == 0 {
+			return nil, fmt.Errorf("%s: eviction threshold %s must be positive: %s", field, name, m[name])
 		}
 		list = append(list, Threshold{Signal: Signal(name), Least: amount, Soft: soft})
 	}
@@ -171,11 +187,11 @@ func parseAmount(signal Signal, text string) (Amount, error) {
 		return Amount{}, fmt.Errorf("unknown signal %q", signal)
 	}
 	if number, ok := strings.CutSuffix(text, "%"); ok {
-		n, err := strconv.ParseFloat(number, 64)
+		n, err := strconv.ParseFloat(number, 32)
 		if err != nil || n < 0 || n > 100 || math.IsNaN(n) {
 			return Amount{}, fmt.Errorf("%s: %q is not within 0%% and 100%%", signal, text)
 		}
-		return Amount{Percent: n}, nil
+		return Amount{Part: float32(n) / 100}, nil
 	}
 	q, err := resource.Parse(text)
 	if err != nil {
@@ -184,7 +200,7 @@ func parseAmount(signal Signal, text string) (Amount, error) {
 	if q.Sign() < 0 {
 		return Amount{}, fmt.Errorf("%s: %q is negative", signal, text)
 	}
-	return Amount{Value: q.Value()}, nil
+	return Amount{Value: q.Value(), Text: q.String()}, nil
 }
 
 func sortedKeys(m map[string]string) []string {

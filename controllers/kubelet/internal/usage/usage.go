@@ -21,15 +21,22 @@ type Sample struct {
 	Swap *Swap
 	// MostPIDs is how many processes and threads the node may have; 0 if unknown.
 	MostPIDs, PIDs uint64
-	// Node is the file system of the kubelet's directory, Image that of the runtime's images.
-	Node, Image Filesystem
-	// Images is the space that images use, as the runtime says.
-	Images Space
-	Pods   map[types.UID]*Pod
+	// Node is the file system of the kubelet's directory, Image that of the runtime's images, Layer that of
+	// what containers write.
+	Node, Image, Layer Filesystem
+	// ImagesAt is when the runtime has measured the use of images; zero if unknown.
+	ImagesAt time.Time
+	// Images is the space that images use, Layers that of what containers write, as the runtime says. If they
+	// share a file system both are that of images.
+	Images, Layers Space
+	Pods           map[types.UID]*Pod
 }
 
-// ImageApart reports whether images are on a file system of their own.
-func (s *Sample) ImageApart() bool { return s.Node.Device != s.Image.Device }
+// ImageApart reports whether images are on another file system than the kubelet's directory or containers.
+func (s *Sample) ImageApart() bool { return s.Node.Device != s.Image.Device || s.Split() }
+
+// Split reports whether images are on another file system than what containers write.
+func (s *Sample) Split() bool { return s.Image.Device != s.Layer.Device }
 
 // Filesystem is the use of a file system.
 type Filesystem struct {
