@@ -116,7 +116,7 @@ func checkKubeletServing(x *x509.CertificateRequest, usages []certificatesv1.Key
 var (
 	errNotOfNodes = errors.New("subject organization is not system:nodes")
 	errNotOfNode  = errors.New("subject common name does not begin with system:node:")
-	errEmail      = errors.New("Email subjectAltNames are not allowed") //nolint:staticcheck // its words
+	errEmail      = errors.New("Email subjectAltNames are not allowed")
 	errURI        = errors.New("URI subjectAltNames are not allowed")
 )
 
