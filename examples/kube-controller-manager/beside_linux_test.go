@@ -277,6 +277,8 @@ func (s *side) state() (lines []string) {
 		// So does whether one deletes again, or misses, a Job that it has deleted, because its copy is old.
 		old := text(e, "reason") == "FailedDelete" && strings.Contains(text(e, "message"), "not found") || text(e, "reason") == "MissingJob"
 		conflict = conflict || old
+		// So does whether pods are seen whose controller is gone already, and which are deleted with it.
+		conflict = conflict || text(e, "reason") == "CalculateExpectedPodCountFailed" && strings.Contains(text(e, "message"), "found no controllers for pod")
 		// Both drop events of an object after the 25th, which an autoscaler has soon; its conditions say the
 		// same.
 		conflict = conflict || s.scaled && kind == "HorizontalPodAutoscaler"
