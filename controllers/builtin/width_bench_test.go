@@ -251,7 +251,8 @@ func BenchmarkWidth(b *testing.B) {
 				}
 				wrote := signalWrites(c)
 				opts := withWork(b)
-				opts.HorizontalPodAutoscaler.SyncPeriod = time.Hour // what others take by time is no part of a change
+				// What other autoscalers take by time is no part of a change.
+				opts.HorizontalPodAutoscaler.SyncPeriod = time.Hour
 				stop := (&restart{controller: w.controller}).start(c, "process", opts)
 				defer stop()
 				i, looks := 0, 0
