@@ -29,6 +29,7 @@ type bus interface {
 	StartTransientUnitContext(ctx context.Context, name, mode string, properties []systemd.Property, done chan<- string) (int, error)
 	SetUnitPropertiesContext(ctx context.Context, name string, runtime bool, properties ...systemd.Property) error
 	StopUnitContext(ctx context.Context, name, mode string, done chan<- string) (int, error)
+	ResetFailedUnitContext(ctx context.Context, name string) error
 	Connected() bool
 	Close()
 }
@@ -102,8 +103,11 @@ func (u *units) Start(ctx context.Context, slice string, properties map[string]u
 func start(ctx context.Context, conn bus, slice string, properties map[string]uint64, all []systemd.Property) error {
 	done := make(chan string, 1)
 	_, err := conn.StartTransientUnitContext(ctx, slice, "replace", all, done)
-	var known godbus.Error
-	if errors.As(err, &known) && known.Name == "org.freedesktop.systemd1.UnitExists" {
+	if exists(err) { // perhaps only because it has failed before
+		forget(ctx, conn, slice)
+		_, err = conn.StartTransientUnitContext(ctx, slice, "replace", all, done)
+	}
+	if exists(err) {
 		return conn.SetUnitPropertiesContext(ctx, slice, true, list(properties)...)
 	}
 	if err != nil {
@@ -113,13 +117,26 @@ func start(ctx context.Context, conn bus, slice string, properties map[string]ui
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(jobTimeout):
-		return fmt.Errorf("the job of systemd has not ended within %v", jobTimeout)
+		err = fmt.Errorf("the job of systemd has not ended within %v", jobTimeout)
 	case result := <-done:
-		if result != "done" {
-			return fmt.Errorf("the job of systemd ended as %s", result)
+		if result == "done" {
+			return nil
 		}
-		return nil
+		err = fmt.Errorf("the job of systemd ended as %s", result)
 	}
+	forget(ctx, conn, slice)
+	return err
+}
+
+func exists(err error) bool {
+	var known godbus.Error
+	return errors.As(err, &known) && known.Name == "org.freedesktop.systemd1.UnitExists"
+}
+
+// forget lets systemd remove a unit that has failed, which it keeps otherwise, so that no unit of that name
+// can be started. One that has not failed stays as it is.
+func forget(ctx context.Context, conn bus, slice string) {
+	_ = conn.ResetFailedUnitContext(ctx, slice) // there may be none
 }
 
 // Change implements Units.
@@ -134,6 +151,7 @@ func (u *units) Change(ctx context.Context, slice string, properties map[string]
 func (u *units) Stop(ctx context.Context, slice string) error {
 	return u.with(func(conn bus) error {
 		_, err := conn.StopUnitContext(ctx, slice, "replace", nil)
+		forget(ctx, conn, slice)
 		return err
 	})
 }

@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"testing"
@@ -16,7 +17,9 @@ type fakeBus struct {
 	calls  []string
 	closed bool
 	exists bool
-	silent bool // jobs do not end
+	failed bool   // the unit has failed before
+	result string // of jobs; empty means done
+	silent bool   // jobs do not end
 }
 
 func (b *fakeBus) call(name string) error {
@@ -31,11 +34,11 @@ func (b *fakeBus) StartTransientUnitContext(_ context.Context, name, _ string, _
 	if err := b.call("start " + name); err != nil {
 		return 0, err
 	}
-	if b.exists {
+	if b.exists || b.failed {
 		return 0, godbus.Error{Name: "org.freedesktop.systemd1.UnitExists"}
 	}
 	if !b.silent {
-		done <- "done"
+		done <- cmp.Or(b.result, "done")
 	}
 	return 1, nil
 }
@@ -46,6 +49,11 @@ func (b *fakeBus) SetUnitPropertiesContext(_ context.Context, name string, _ boo
 
 func (b *fakeBus) StopUnitContext(_ context.Context, name, _ string, _ chan<- string) (int, error) {
 	return 1, b.call("stop " + name)
+}
+
+func (b *fakeBus) ResetFailedUnitContext(_ context.Context, name string) error {
+	b.failed = false
+	return b.call("reset " + name)
 }
 
 func (b *fakeBus) Connected() bool { return !b.closed }
@@ -79,7 +87,7 @@ func TestUnitsOutliveTheirConnection(t *testing.T) {
 	require.NoError(t, u.Start(ctx, "b.slice", cpu))
 	require.NoError(t, u.Stop(ctx, "b.slice"))
 	require.Equal(t, []string{"start a.slice", "change a.slice"}, first.calls)
-	require.Equal(t, []string{"change a.slice", "start b.slice", "change b.slice", "stop b.slice"}, last.calls)
+	require.Equal(t, []string{"change a.slice", "start b.slice", "reset b.slice", "start b.slice", "change b.slice", "stop b.slice", "reset b.slice"}, last.calls)
 	last.closed = true
 	require.EqualError(t, u.Stop(ctx, "b.slice"), "connect to systemd: no bus")
 }
@@ -90,4 +98,17 @@ func TestJobsOfSystemdMayBeLost(t *testing.T) {
 		u := &units{connect: func() (bus, error) { return &fakeBus{silent: true}, nil }}
 		require.EqualError(t, u.Start(t.Context(), "a.slice", nil), "the job of systemd has not ended within 30s")
 	})
+}
+
+// A unit that has failed keeps its name until it is reset. So it is when it is started again, when its job
+// fails, and when it is stopped.
+func TestFailedUnitsAreReset(t *testing.T) {
+	b := &fakeBus{failed: true}
+	u := &units{connect: func() (bus, error) { return b, nil }}
+	require.NoError(t, u.Start(t.Context(), "a.slice", nil))
+	require.Equal(t, []string{"start a.slice", "reset a.slice", "start a.slice"}, b.calls)
+	b.calls, b.result = nil, "failed"
+	require.EqualError(t, u.Start(t.Context(), "b.slice", nil), "the job of systemd ended as failed")
+	require.NoError(t, u.Stop(t.Context(), "b.slice"))
+	require.Equal(t, []string{"start b.slice", "reset b.slice", "stop b.slice", "reset b.slice"}, b.calls)
 }
