@@ -28,6 +28,7 @@ type ledger struct {
 	log         *slog.Logger
 	devices     *devices // nil without plugins
 	placer      *placer  // nil if no container has CPUs or memory for itself
+	limits      *limits
 
 	mu      sync.Mutex
 	open    bool
@@ -49,7 +50,7 @@ type tenant struct {
 }
 
 func newLedger(k *Kubelet) *ledger {
-	return &ledger{allocatable: k.node.allocatable, path: func(uid types.UID) string { return filepath.Join(k.podDir(uid), "allocation") }, wake: k.wake, log: k.log, devices: k.devices, placer: k.placer,
+	return &ledger{allocatable: k.node.allocatable, path: func(uid types.UID) string { return filepath.Join(k.podDir(uid), "allocation") }, wake: k.wake, log: k.log, devices: k.devices, placer: k.placer, limits: k.limits,
 		in: map[types.UID]*tenant{}, refused: map[types.UID]*verdict{}, waiting: map[types.UID]string{}}
 }
 

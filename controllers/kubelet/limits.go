@@ -17,10 +17,10 @@ type limits struct {
 	capacity corev1.ResourceList
 	// period is that of CPU quotas, in microseconds; 0 if CPU limits are not enforced.
 	period int64
-	// v2 is true with cgroup v2, where swap has a limit of its own. Swap is what burstable pods share, in
-	// bytes; 0 if no pod may swap.
-	v2   bool
-	swap int64
+	// v2 is true with cgroup v2, where swap has a limit of its own. swaps is true if burstable pods may use
+	// swap; swap is what they share, in bytes; 0 if the machine has none.
+	v2, swaps bool
+	swap      int64
 	// together is true if all processes of a container end when it is out of memory.
 	together bool
 	// qos is nil unless memory is protected. allocatable is what all pods share.
@@ -36,7 +36,7 @@ func newLimits(opts Options, v2 bool) *limits {
 		l.period = 0
 	}
 	if opts.LimitedSwap && v2 {
-		l.swap = swapTotal()
+		l.swaps, l.swap = true, swapTotal()
 	}
 	return l
 }
@@ -102,16 +102,20 @@ func (l *limits) container(pod *corev1.Pod, c *corev1.Container) *cri.LinuxConta
 	return l.placer.pin(r, pod.UID, c.Name)
 }
 
-// swapOf is how much swap a container may use, in bytes: burstable ones that may use more memory than they
-// request, in proportion to their requests.
-func (l *limits) swapOf(pod *corev1.Pod, c *corev1.Container) int64 {
-	if l.swap == 0 || corev1.QOSClass(pod) != corev1.PodQOSBurstable || eviction.Critical(pod) {
-		return 0
+// maySwap reports whether a container is one of those that may use swap: burstable ones that may use more
+// memory than they request.
+func (l *limits) maySwap(pod *corev1.Pod, c *corev1.Container) bool {
+	if !l.swaps || corev1.QOSClass(pod) != corev1.PodQOSBurstable || eviction.Critical(pod) {
+		return false
 	}
-	request, ok := amount(c.Resources.Requests, corev1.ResourceMemory)
-	limit := c.Resources.Limits[corev1.ResourceMemory]
-	all := l.capacity[corev1.ResourceMemory]
-	if !ok || all.IsZero() || request.Cmp(limit) == 0 {
+	request := c.Resources.Requests[corev1.ResourceMemory]
+	return request.Cmp(c.Resources.Limits[corev1.ResourceMemory]) != 0
+}
+
+// swapOf is how much swap a container may use, in bytes, in proportion to its request.
+func (l *limits) swapOf(pod *corev1.Pod, c *corev1.Container) int64 {
+	request, all := c.Resources.Requests[corev1.ResourceMemory], l.capacity[corev1.ResourceMemory]
+	if all.IsZero() || !l.maySwap(pod, c) {
 		return 0
 	}
 	return int64(float64(request.Value()) / float64(all.Value()) * float64(l.swap))

@@ -55,7 +55,7 @@ func TestQuotaPeriod(t *testing.T) {
 
 func TestSwapOfContainers(t *testing.T) {
 	capacity := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("8Gi")}
-	l := &limits{capacity: capacity, v2: true, swap: 4 << 30}
+	l := &limits{capacity: capacity, v2: true, swaps: true, swap: 4 << 30}
 	burstable := demanding(map[corev1.ResourceName]string{"memory": "1Gi"}, map[corev1.ResourceName]string{"memory": "2Gi"})
 	r := l.container(burstable, &burstable.Spec.Containers[0])
 	require.Equal(t, "536870912", r.Unified["memory.swap.max"])
@@ -74,6 +74,45 @@ func TestSwapOfContainers(t *testing.T) {
 	}
 	require.Equal(t, "0", (&limits{capacity: capacity, v2: true}).container(burstable, &burstable.Spec.Containers[0]).Unified["memory.swap.max"])
 	require.Nil(t, (&limits{capacity: capacity}).container(burstable, &burstable.Spec.Containers[0]).Unified)
+}
+
+// A container that may swap cannot request another amount of memory without being started again, even on a
+// machine without swap.
+func TestSwappingContainersKeepTheirMemory(t *testing.T) {
+	memory := func(request, limit string) *corev1.Pod {
+		return demanding(map[corev1.ResourceName]string{"memory": request, "cpu": "1"}, map[corev1.ResourceName]string{"memory": limit})
+	}
+	swaps := newLimits(Options{LimitedSwap: true}, true)
+	for what, c := range map[string]struct {
+		limits     *limits
+		was, now   *corev1.Pod
+		again      bool
+		impossible bool
+	}{
+		"request":               {swaps, memory("1Gi", "2Gi"), memory("512Mi", "2Gi"), false, true},
+		"started again":         {swaps, memory("1Gi", "2Gi"), memory("512Mi", "2Gi"), true, false},
+		"limit":                 {swaps, memory("1Gi", "2Gi"), memory("1Gi", "3Gi"), false, false},
+		"swaps afterwards":      {swaps, memory("2Gi", "2Gi"), memory("1Gi", "2Gi"), false, true},
+		"swaps no more":         {swaps, memory("1Gi", "2Gi"), memory("2Gi", "2Gi"), false, true},
+		"never swaps":           {swaps, memory("1Gi", "1Gi"), memory("512Mi", "512Mi"), false, false},
+		"no swap":               {newLimits(Options{}, true), memory("1Gi", "2Gi"), memory("512Mi", "2Gi"), false, false},
+		"cgroup of version one": {newLimits(Options{LimitedSwap: true}, false), memory("1Gi", "2Gi"), memory("512Mi", "2Gi"), false, false},
+	} {
+		policy := corev1.NotRequired
+		if c.again {
+			policy = corev1.RestartContainer
+		}
+		c.now.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: corev1.ResourceMemory, RestartPolicy: policy}}
+		l := &ledger{limits: c.limits, allocatable: func() corev1.ResourceList { return c.was.Spec.Containers[0].Resources.Limits }}
+		why := l.unresizable(c.now, &tenant{allocation: allocationOf(c.was), need: corev1.ResourceList{"cpu": resource.MustParse("1"), "memory": resource.MustParse("2Gi")}})
+		if !c.impossible {
+			require.Nil(t, why, what)
+			continue
+		}
+		require.Equal(t, "Infeasible", why.Reason, what)
+		require.Equal(t, "In-place resize of containers with swap is not supported.", why.Message, what)
+		require.Equal(t, "swap_limitation", fixedDetail(why.Message))
+	}
 }
 
 // With cgroup v2 all processes of a container end when it is out of memory, unless the options say otherwise.

@@ -260,23 +260,6 @@ func (p *placer) pinnedPod(uid types.UID) bool {
 	return false
 }
 
-// Why a pod with CPUs or memory of its own cannot have other amounts.
-const (
-	fixedCPUs   = `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"`
-	fixedMemory = `Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"`
-)
-
-// fixedDetail is how metrics call one of these; empty for others.
-func fixedDetail(why string) string {
-	switch why {
-	case fixedCPUs:
-		return "guaranteed_pod_cpu_manager_static_policy"
-	case fixedMemory:
-		return "guaranteed_pod_memory_manager_static_policy"
-	}
-	return ""
-}
-
 // fixed says why the resources of a pod cannot be changed while it runs; empty if they can.
 func (p *placer) fixed(pod *corev1.Pod, given *allocation) string {
 	if p == nil || corev1.QOSClass(pod) != corev1.PodQOSGuaranteed {

@@ -77,6 +77,9 @@ func (l *ledger) unresizable(pod *corev1.Pod, t *tenant) *corev1.PodCondition {
 	if isStatic(pod.Annotations) {
 		return &corev1.PodCondition{Reason: string(corev1.PodResizeStatusInfeasible), Message: "In-place resize of static-pods is not supported"}
 	}
+	if l.limits.resizesSwapping(pod, t.apply(pod)) {
+		return &corev1.PodCondition{Reason: string(corev1.PodResizeStatusInfeasible), Message: fixedSwap}
+	}
 	if why := l.placer.fixed(pod, &t.allocation); why != "" {
 		return &corev1.PodCondition{Reason: string(corev1.PodResizeStatusInfeasible), Message: why}
 	}
@@ -98,6 +101,40 @@ func (l *ledger) unresizable(pod *corev1.Pod, t *tenant) *corev1.PodCondition {
 		}
 	}
 	return nil
+}
+
+// Why a pod cannot have other amounts, whatever room there is.
+const (
+	fixedCPUs   = `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"`
+	fixedMemory = `Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"`
+	fixedSwap   = "In-place resize of containers with swap is not supported."
+)
+
+// fixedDetail is how metrics call one of these; empty for others.
+func fixedDetail(why string) string {
+	switch why {
+	case fixedCPUs:
+		return "guaranteed_pod_cpu_manager_static_policy"
+	case fixedMemory:
+		return "guaranteed_pod_memory_manager_static_policy"
+	case fixedSwap:
+		return "swap_limitation"
+	}
+	return ""
+}
+
+// resizesSwapping reports whether a container that may swap, before or after, is to request another amount of
+// memory without being started again. Its share of the swap would be another one, which runtimes do not give
+// to running containers.
+func (l *limits) resizesSwapping(pod, given *corev1.Pod) bool {
+	for c := range containersOf(pod) {
+		had := specOf(given, c.Name)
+		was, now := had.Resources.Requests[corev1.ResourceMemory], c.Resources.Requests[corev1.ResourceMemory]
+		if was.Cmp(now) != 0 && !startsAgain(had, corev1.ResourceMemory) && (l.maySwap(pod, c) || l.maySwap(given, had)) {
+			return true
+		}
+	}
+	return false
 }
 
 // actuate remembers that a running container has been changed.
@@ -152,13 +189,18 @@ func (w *worker) unactuated(pod *corev1.Pod, v *view) map[*corev1.Container]core
 // resources than it has.
 func needsRestart(c *corev1.Container, has *corev1.ResourceRequirements) bool {
 	for name := range differing(has, &c.Resources) {
-		if slices.ContainsFunc(c.ResizePolicy, func(p corev1.ContainerResizePolicy) bool {
-			return p.ResourceName == name && p.RestartPolicy == corev1.RestartContainer
-		}) {
+		if startsAgain(c, name) {
 			return true
 		}
 	}
 	return false
+}
+
+// startsAgain reports whether a container is started again to get another amount of a resource.
+func startsAgain(c *corev1.Container, name corev1.ResourceName) bool {
+	return slices.ContainsFunc(c.ResizePolicy, func(p corev1.ContainerResizePolicy) bool {
+		return p.ResourceName == name && p.RestartPolicy == corev1.RestartContainer
+	})
 }
 
 // actuate gives running containers the resources that the ledger has given them, but those that must be
