@@ -458,9 +458,16 @@ func TestCSIExpansion(t *testing.T) {
 		})
 		controllertest.UpdateStatus(x.c, "default", "a", func(c *corev1.PersistentVolumeClaim) {
 			c.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
+			c.Status.AllocatedResources = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")}
+			c.Status.AllocatedResourceStatuses = map[corev1.ResourceName]corev1.ClaimResourceStatus{corev1.ResourceStorage: corev1.PersistentVolumeClaimNodeResizePending}
 		})
 		x.set("NodeExpandVolume", fakecri.Before)
 		time.Sleep(90 * time.Second)
+		claim := controllertest.Get[*corev1.PersistentVolumeClaim](x.c, "default", "a")
+		require.Equal(t, corev1.PersistentVolumeClaimNodeResizeInProgress, claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage])
+		require.Len(t, claim.Status.Conditions, 2)
+		require.Equal(t, corev1.PersistentVolumeClaimNodeResizeError, claim.Status.Conditions[1].Type)
+		require.Equal(t, "failed to expand pvc with Expander.NodeExpand failed to expand the volume : rpc error: code = Unavailable desc = the driver fails", claim.Status.Conditions[1].Message)
 		require.True(t, ready(x.get("p")))
 		require.Contains(t, strings.Join(x.events("p"), "\n"), "VolumeResizeFailed")
 		failed := x.d.Calls("NodeExpandVolume")
@@ -469,10 +476,14 @@ func TestCSIExpansion(t *testing.T) {
 		x.set()
 		time.Sleep(2 * time.Minute)
 		require.EqualValues(t, 2<<30, x.d.Size("disk-a"))
-		claim := controllertest.Get[*corev1.PersistentVolumeClaim](x.c, "default", "a")
+		claim = controllertest.Get[*corev1.PersistentVolumeClaim](x.c, "default", "a")
 		require.Empty(t, claim.Status.Conditions)
+		require.Empty(t, claim.Status.AllocatedResourceStatuses)
 		size := claim.Status.Capacity[corev1.ResourceStorage]
 		require.Equal(t, "2Gi", size.String())
+		for _, about := range []string{"p", "a"} {
+			require.Contains(t, x.events(about), `FileSystemResizeSuccessful: MountVolume.NodeExpandVolume succeeded for volume "pv-a" n1`)
+		}
 		n := x.d.Calls("NodeExpandVolume")
 		time.Sleep(5 * time.Minute)
 		require.Equal(t, n, x.d.Calls("NodeExpandVolume"))

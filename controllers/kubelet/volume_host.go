@@ -186,18 +186,15 @@ func (h *volumeHost) Attachment(ctx context.Context, r *volume.Record) (map[stri
 	return nil, volume.Waiting(fmt.Errorf("volume %s is not attached to the node yet", r.Name))
 }
 
-// Expanded implements volume.Host.
-func (h *volumeHost) Expanded(ctx context.Context, s *volume.Spec) error {
+// UpdateClaim implements volume.Host.
+func (h *volumeHost) UpdateClaim(ctx context.Context, s *volume.Spec, edit func(*corev1.PersistentVolumeClaimStatus)) error {
 	next := codec.DeepCopy(s.Claim)
-	next.Status.Capacity[corev1.ResourceStorage] = s.PV.Spec.Capacity[corev1.ResourceStorage]
-	next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c corev1.PersistentVolumeClaimCondition) bool {
-		return c.Type == corev1.PersistentVolumeClaimResizing || c.Type == corev1.PersistentVolumeClaimFileSystemResizePending
-	})
-	delete(next.Status.AllocatedResourceStatuses, corev1.ResourceStorage)
-	_, err := h.claims.UpdateStatus(ctx, next)
+	edit(&next.Status)
+	next, err := h.claims.UpdateStatus(ctx, next)
 	if err != nil {
-		return fmt.Errorf("note the new size of PVC %s: %w", s.Claim.Name, err)
+		return fmt.Errorf("write the status of PVC %s: %w", s.Claim.Name, err)
 	}
+	s.Claim = next
 	return nil
 }
 
@@ -219,11 +216,19 @@ func (h *volumeHost) Event(pod *corev1.Pod, normal bool, reason, message string)
 		h.k.log.Warn(message, "uid", pod.UID)
 		return
 	}
-	kind := events.Warning
+	h.k.recorder.Event(pod, eventType(normal), reason, message)
+}
+
+// ClaimEvent implements volume.Host.
+func (h *volumeHost) ClaimEvent(claim *corev1.PersistentVolumeClaim, normal bool, reason, message string) {
+	h.k.recorder.Event(claim, eventType(normal), reason, message)
+}
+
+func eventType(normal bool) string {
 	if normal {
-		kind = events.Normal
+		return events.Normal
 	}
-	h.k.recorder.Event(pod, kind, reason, message)
+	return events.Warning
 }
 
 // Changed implements volume.Host.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/volume"
 )
 
@@ -54,7 +55,7 @@ func (*mountPlugin) Relabels(*volume.Spec, *volume.Record) bool { return false }
 func (*mountPlugin) Refreshes(*volume.Spec) bool { return false }
 
 // Expand implements volume.Plugin.
-func (*mountPlugin) Expand(context.Context, *volume.Spec, *volume.Record, bool) (bool, error) {
+func (*mountPlugin) Expand(context.Context, *volume.Spec, *volume.Record, bool, resource.Quantity) (bool, error) {
 	return false, nil
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/controllers/internal/mountinfo"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/volume"
 )
@@ -272,7 +273,10 @@ func (p *Plugin) Refreshes(s *volume.Spec) bool {
 }
 
 // Expand implements volume.Plugin.
-func (p *Plugin) Expand(ctx context.Context, s *volume.Spec, r *volume.Record, staged bool) (did bool, err error) {
+func (p *Plugin) Expand(ctx context.Context, s *volume.Spec, r *volume.Record, staged bool, to resource.Quantity) (did bool, err error) {
+	if _, err := p.Drivers.get(r.Driver); err != nil {
+		return false, volume.Waiting(err)
+	}
 	src, err := sourceOf(s)
 	if err != nil {
 		return false, err
@@ -281,24 +285,20 @@ func (p *Plugin) Expand(ctx context.Context, s *volume.Spec, r *volume.Record, s
 	if err != nil {
 		return false, err
 	}
-	size := s.PV.Spec.Capacity[corev1.ResourceStorage]
 	err = p.call(ctx, r.Driver, func(ctx context.Context, d *Driver, can capabilities) error {
 		if !can.has(canExpand) {
 			return nil
 		}
-		q := &csi.NodeExpandVolumeRequest{VolumeId: r.Handle, VolumePath: p.Paths.Target(r), CapacityRange: &csi.CapacityRange{RequiredBytes: size.Value()},
+		q := &csi.NodeExpandVolumeRequest{VolumeId: r.Handle, VolumePath: p.Paths.Target(r), CapacityRange: &csi.CapacityRange{RequiredBytes: to.Value()},
 			VolumeCapability: capability(s, src, can), Secrets: secrets}
 		if staged {
 			q.StagingTargetPath = p.Paths.Stage(r)
-			if _, err := os.Stat(q.VolumePath); err != nil {
-				q.VolumePath = q.StagingTargetPath // it is not published yet
-			}
-		} else if _, err := os.Stat(q.VolumePath); err != nil {
-			return nil // after it has been published
 		}
 		_, err := d.node.NodeExpandVolume(ctx, q)
-		did = err == nil
-		return err
+		if did = err == nil; did {
+			return nil
+		}
+		return fmt.Errorf("Expander.NodeExpand failed to expand the volume : %w", err)
 	})
 	return did, err
 }

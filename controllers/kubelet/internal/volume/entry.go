@@ -253,7 +253,7 @@ func (e *entry) about(err error) error {
 	}
 	var f operationError
 	switch {
-	case errors.As(err, &f):
+	case errors.As(err, &f), errors.As(err, new(unexpanded)):
 		return err
 	case e.record == nil:
 		return operationError{"MountVolume.SetUp", e.volume.Name, err}
@@ -339,10 +339,10 @@ func (e *entry) mount(ctx context.Context, s *Spec) error {
 			return operationError{op, e.record.Name, err}
 		}
 	}
-	if err := e.grow(ctx, s, e.record); err != nil {
+	if err := e.plugin.SetUp(ctx, s, e.record, e.staged, e.attachment); err != nil {
 		return err
 	}
-	return e.plugin.SetUp(ctx, s, e.record, e.staged, e.attachment)
+	return e.grow(ctx, s, true)
 }
 
 func (e *entry) mountName() string {
@@ -366,7 +366,7 @@ func (e *entry) care(ctx context.Context, s *Spec) error {
 		return err
 	}
 	defer done()
-	err = e.grow(ctx, s, e.record)
+	err = e.grow(ctx, s, false)
 	if e.plugin.Refreshes(s) {
 		began := time.Now()
 		failed := e.plugin.SetUp(ctx, s, e.record, e.staged, e.attachment)
@@ -375,34 +375,6 @@ func (e *entry) care(ctx context.Context, s *Spec) error {
 	}
 	e.measure(ctx)
 	return err
-}
-
-// grow lets the volume use what its PersistentVolume has got and the claim does not show yet.
-func (e *entry) grow(ctx context.Context, s *Spec, r *Record) error {
-	if s.PV == nil || s.Claim == nil || s.ReadOnly {
-		return nil
-	}
-	now, has := s.PV.Spec.Capacity[corev1.ResourceStorage], s.Claim.Status.Capacity[corev1.ResourceStorage]
-	if has.IsZero() || has.Cmp(now) >= 0 {
-		return nil
-	}
-	began := time.Now()
-	did, err := e.plugin.Expand(ctx, s, r, e.staged)
-	if did || err != nil {
-		e.done(ctx, "volume_fs_resize", began, err)
-	}
-	if err != nil {
-		e.m.opts.Host.Event(s.Pod, false, "VolumeResizeFailed", fmt.Sprintf("NodeExpandVolume.NodeExpandVolume failed for volume %q : %v", r.Name, err))
-		return nil // at its old size it is as good as before
-	}
-	if !did {
-		return nil
-	}
-	if err := e.m.opts.Host.Expanded(ctx, s); err != nil {
-		return err
-	}
-	e.m.opts.Host.Event(s.Pod, true, "FileSystemResizeSuccessful", fmt.Sprintf("MountVolume.NodeExpandVolume succeeded for volume %q", r.Name))
-	return nil
 }
 
 // measure asks for the use of the volume; a failure leaves what was known.

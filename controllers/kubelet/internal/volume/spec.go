@@ -8,6 +8,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
+	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
 // Spec is a volume as a pod wants it, with the objects that describe it.
@@ -85,8 +86,9 @@ type Plugin interface {
 	Relabels(s *Spec, r *Record) bool
 	// Refreshes reports whether SetUp is to be called from time to time.
 	Refreshes(s *Spec) bool
-	// Expand lets the volume use a capacity that was added, and reports whether the driver does that.
-	Expand(ctx context.Context, s *Spec, r *Record, staged bool) (bool, error)
+	// Expand lets a volume that is made for a pod use a capacity that was added, and reports whether the
+	// driver does that. An error that is no failure of the driver is one of [Waiting].
+	Expand(ctx context.Context, s *Spec, r *Record, staged bool, to resource.Quantity) (bool, error)
 	// Stats returns the use of the volume; nil if it is unknown.
 	Stats(ctx context.Context, r *Record, staged bool) (*Stats, error)
 }
@@ -98,14 +100,16 @@ type Host interface {
 	// Attachment returns what the attachment of a volume to this node says, or an error while it is not
 	// attached.
 	Attachment(ctx context.Context, r *Record) (map[string]string, error)
-	// Expanded notes in the claim that the volume has the capacity of the PersistentVolume.
-	Expanded(ctx context.Context, s *Spec) error
+	// UpdateClaim edits the status of the claim of s and writes it, and s has the claim as it is then.
+	UpdateClaim(ctx context.Context, s *Spec, edit func(*corev1.PersistentVolumeClaimStatus)) error
 	// Reported reports whether the Node shows that a volume is in use, and lets it do so soon.
 	Reported(name corev1.UniqueVolumeName) bool
 	// MountPoint reports whether something is mounted at a path.
 	MountPoint(path string) bool
 	// Event is about a pod's volume; a warning unless normal.
 	Event(pod *corev1.Pod, normal bool, reason, message string)
+	// ClaimEvent is about a claim; a warning unless normal.
+	ClaimEvent(claim *corev1.PersistentVolumeClaim, normal bool, reason, message string)
 	// Changed is called after the state of a volume of a pod has changed.
 	Changed(pod *corev1.Pod)
 	// InUseChanged is called after InUse has changed.

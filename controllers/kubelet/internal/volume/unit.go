@@ -17,6 +17,8 @@ type unit struct {
 	key string
 	// turn has room for one token: the goroutine that has put it there may call the driver.
 	turn chan struct{}
+	// sizes belong to who has the turn.
+	sizes sizes
 
 	// The lock of the manager guards the rest.
 
