@@ -164,7 +164,7 @@ func TestMetricsOfFailures(t *testing.T) {
 		require.NotZero(t, tries)
 		r.shows(fmt.Sprint("kubelet_started_pods_total ", tries), fmt.Sprint("kubelet_started_pods_errors_total ", tries), fmt.Sprint(`kubelet_run_podsandbox_errors_total{runtime_handler=""} `, tries))
 		broken.Store(new("CreateContainer"))
-		time.Sleep(4 * time.Second)
+		time.Sleep(15 * time.Second)
 		r.shows(fmt.Sprint("kubelet_started_pods_total ", tries+1), fmt.Sprint("kubelet_started_pods_errors_total ", tries), `kubelet_started_containers_total{container_type="container"} 1`,
 			`kubelet_started_containers_errors_total{code="CreateContainerError",container_type="container"} 1`)
 		broken.Store(new(""))

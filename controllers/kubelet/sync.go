@@ -57,11 +57,8 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (after time
 	box := v.current()
 	if plan.sandbox {
 		defer w.countUsers(ctx, pod, &err)()
-		if v, err = w.startSandbox(ctx, pod, v); err != nil {
-			return 0, err
-		}
-		if v == nil {
-			return retryAfter, nil // it is gone already
+		if v, after, err = w.startSandbox(ctx, pod, v); err != nil || v == nil {
+			return after, err
 		}
 		box = v.current()
 		w.report(ctx, pod, v)
@@ -98,21 +95,23 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (after time
 	return next.after(), errs
 }
 
-// startSandbox makes a new sandbox and returns the view of the pod with it, with its addresses; nil if it is
-// gone by then.
-func (w *worker) startSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*view, error) {
+// startSandbox makes a new sandbox and returns the view of the pod with it, with its addresses; nil if there
+// is none yet, or none any more, and when to try again.
+func (w *worker) startSandbox(ctx context.Context, pod *corev1.Pod, v *view) (now *view, again time.Duration, err error) {
+	if left := w.boxWait(); left > 0 {
+		return nil, left, nil
+	}
 	box, err := w.newSandbox(ctx, pod, v)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	now, err := w.k.views.now(ctx, w.uid)
-	if err != nil {
-		return nil, err
+	if now, err = w.k.views.now(ctx, w.uid); err != nil {
+		return nil, 0, err
 	}
 	if have := now.current(); have == nil || have.id != box.id {
-		return nil, nil //nolint:nilnil // it is gone
+		return nil, retryAfter, nil
 	}
-	return now, nil
+	return now, 0, nil
 }
 
 // killAll ends containers that must not run as they do.
@@ -569,7 +568,9 @@ func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*san
 	}
 	made, err := w.k.rt.RunPodSandbox(ctx, &cri.RunPodSandboxRequest{Config: config, RuntimeHandler: handler})
 	if err != nil {
-		return failed(errors.New(status.Convert(err).Message()))
+		wait := w.boxRefused(ctx)
+		_, err = failed(errors.New(status.Convert(err).Message()))
+		return nil, delayed{err, wait}
 	}
 	return &sandbox{id: made.PodSandboxId, attempt: attempt, ready: true}, nil
 }

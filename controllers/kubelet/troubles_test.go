@@ -10,8 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/kubelet/fakecri"
 )
 
@@ -40,6 +42,37 @@ func TestContainersWaitForTheServicesToBeKnown(t *testing.T) {
 			env[e.Key] = string(e.Value)
 		}
 		require.NotEmpty(t, env["KUBERNETES_SERVICE_HOST"])
+	})
+}
+
+// A runtime that refuses a sandbox is left alone for 10 to 15 s, whatever happens to what it has of the pod,
+// but not after the pod was edited.
+func TestARefusedSandboxIsNotTriedAtOnce(t *testing.T) {
+	var broken atomic.Bool
+	bubble(t, func(r *rig) {
+		r.rt.Fault = func(method string, _ any) fakecri.Fault {
+			if broken.Load() && method == "RunPodSandbox" {
+				return fakecri.Before
+			}
+			return 0
+		}
+	}, func(r *rig) {
+		r.pod("web", nil, "a")
+		time.Sleep(3 * time.Second)
+		require.True(t, ready(r.get("web")))
+		broken.Store(true)
+		before := r.rt.Calls("RunPodSandbox")
+		r.rt.KillSandbox("web")
+		time.Sleep(9 * time.Second) // the old sandbox goes, which the lists show
+		require.Equal(t, 1, r.rt.Calls("RunPodSandbox")-before)
+		time.Sleep(111 * time.Second)
+		calls := r.rt.Calls("RunPodSandbox") - before
+		require.GreaterOrEqual(t, calls, 8)
+		require.LessOrEqual(t, calls, 12)
+		broken.Store(false)
+		controllertest.Update(r.c, "default", "web", func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} })
+		time.Sleep(2 * time.Second)
+		require.Equal(t, calls+1, r.rt.Calls("RunPodSandbox")-before)
 	})
 }
 

@@ -30,6 +30,7 @@ type worker struct {
 
 	mu      sync.Mutex
 	pod     *corev1.Pod       // the latest, never changed once here
+	changes int               // how often what the pod is to be has changed
 	removed bool              // the object or manifest is gone
 	seen    *corev1.PodStatus // what it was last reported to do; nil before
 	ordered *verdict          // how the pod is to end, for a reason from outside; nil if there is none
@@ -57,6 +58,10 @@ type worker struct {
 	// attempts is the attempt of the next sandbox. stoppedBoxes are those that were stopped.
 	attempts     uint32
 	stoppedBoxes map[string]bool
+	// boxNotBefore is when the runtime, which has refused a sandbox, is called for one again, unless the pod
+	// changes: it had changed boxChanges times.
+	boxNotBefore time.Time
+	boxChanges   int
 	// notBefore is when containers that the runtime failed to start may be tried again.
 	notBefore map[string]time.Time
 	// ended is set when the pod is over although its object lives on: all containers have ended for good, it
@@ -122,7 +127,12 @@ func (w *worker) poke() {
 
 func (w *worker) update(pod *corev1.Pod) {
 	w.mu.Lock()
-	changed := w.pod == pod || matters(w.pod, pod)
+	edited := matters(w.pod, pod)
+	// Who waits at a readiness gate changes the status only.
+	changed := w.pod == pod || edited || len(pod.Spec.ReadinessGates) > 0
+	if edited {
+		w.changes++
+	}
 	if w.pod.Generation != pod.Generation {
 		w.k.metrics.resized(w.pod, pod)
 	}
@@ -138,11 +148,12 @@ func (w *worker) update(pod *corev1.Pod) {
 func (w *worker) replace(pod *corev1.Pod) {
 	w.mu.Lock()
 	w.pod = pod
+	w.changes++
 	w.mu.Unlock()
 	w.poke()
 }
 
-// matters reports whether a change requires work. Most changes are the worker's own status
+// matters reports whether a change is one of what the pod is to be. Most changes are the worker's own status
 // coming back.
 func matters(old, pod *corev1.Pod) bool {
 	return old.Generation != pod.Generation || (old.DeletionTimestamp == nil) != (pod.DeletionTimestamp == nil) ||
@@ -150,7 +161,7 @@ func matters(old, pod *corev1.Pod) bool {
 		len(old.Status.ResourceClaimStatuses) != len(pod.Status.ResourceClaimStatuses) ||
 		(old.Status.ExtendedResourceClaimStatus == nil) != (pod.Status.ExtendedResourceClaimStatus == nil) ||
 		!maps.Equal(old.Labels, pod.Labels) || !maps.Equal(old.Annotations, pod.Annotations) ||
-		len(pod.Spec.ReadinessGates) > 0 || len(old.Finalizers) != len(pod.Finalizers)
+		len(old.Finalizers) != len(pod.Finalizers)
 }
 
 func (w *worker) remove(last *corev1.Pod) {
@@ -267,6 +278,27 @@ func (w *worker) desired() (pod *corev1.Pod, removed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.pod, w.removed
+}
+
+// boxRefused notes that the runtime has refused a sandbox, and returns when it is called again.
+func (w *worker) boxRefused(ctx context.Context) time.Duration {
+	const pause = 5 * retryAfter
+	wait := pause + backoff.Spread(ctx, pause/2)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.boxNotBefore, w.boxChanges = time.Now().Add(wait), w.changes
+	return wait
+}
+
+// boxWait is how long the runtime, which has refused a sandbox, is left alone, whatever wakes the worker; not
+// if the pod has changed since.
+func (w *worker) boxWait() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.boxChanges != w.changes {
+		return 0
+	}
+	return time.Until(w.boxNotBefore)
 }
 
 // retryAfter is how soon failed work is tried again.
