@@ -66,7 +66,8 @@ type Proxy struct {
 	// The rest belongs to the goroutine of Run.
 	families map[Family]*family
 	facts    nodeFacts
-	lacking  string       // what the Node object has not yet
+	lacking  string       // what the Node object has not yet, as was logged last
+	began    time.Time    // when the Node was known
 	local    []netip.Addr // of the node's interfaces, if they are needed
 	checks   *healthChecks
 	recorder *events.Recorder
@@ -307,6 +308,7 @@ func (p *Proxy) start(ctx context.Context) error {
 			return err
 		}
 	}
+	p.began = time.Now()
 	if err := p.probe(ctx); err != nil {
 		return err
 	}
@@ -457,6 +459,10 @@ func (p *Proxy) sync(ctx context.Context, look bool) error {
 	return nil
 }
 
+// nodePatience is how long after its start the proxy says nothing of what the Node lacks: a new one has its
+// addresses when the kubelet has been started, and its pod range later. It is kube-proxy's.
+const nodePatience = 30 * time.Second
+
 // look reads the Node, marks all Services as dirty if they need another look because of it, and reads the
 // addresses of the node's interfaces if they are needed. With fresh it reads these again.
 func (p *Proxy) look(dirty map[types.NamespacedName]time.Time, fresh bool) error {
@@ -485,7 +491,7 @@ func (p *Proxy) look(dirty map[types.NamespacedName]time.Time, fresh bool) error
 		return err
 	}
 	p.facts = facts
-	if lacking := p.opts.lacking(facts); lacking != p.lacking {
+	if lacking := p.opts.lacking(facts); lacking != p.lacking && (lacking == "" || time.Since(p.began) >= nodePatience) {
 		p.lacking = lacking
 		if lacking != "" {
 			p.log.Warn("Node object is not complete", "node", p.opts.NodeName, "lacking", lacking)

@@ -593,7 +593,8 @@ func TestMetricsOfASync(t *testing.T) {
 	})
 }
 
-// TestIncompleteNodes: the proxy says what the Node lacks, once, and takes it over when it comes.
+// TestIncompleteNodes: the proxy says what the Node lacks, once and not before the node has had time to
+// start, and takes it over when it comes.
 func TestIncompleteNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
@@ -608,7 +609,9 @@ func TestIncompleteNodes(t *testing.T) {
 		}, proxytest.Port("t", tcp, 80, 30080))
 		controllertest.Create(c, svc)
 		controllertest.Create(c, proxytest.Slice(svc, discoveryv1.AddressTypeIPv4, here(0)))
-		c.Sleep(time.Minute)
+		c.Sleep(25 * time.Second)
+		require.NotContains(t, out.String(), "Node object is not complete")
+		c.Sleep(35 * time.Second)
 		require.Equal(t, 1, strings.Count(out.String(), "Node object is not complete"))
 		require.Contains(t, out.String(), "addresses: node ports are not served")
 		controllertest.UpdateStatus(c, "", "here", func(n *corev1.Node) {
