@@ -80,6 +80,31 @@ func TestMissingClusterDNS(t *testing.T) {
 	}
 }
 
+// The events of a pod that falls back count the looks at it, as with the real kubelet, not its containers.
+func TestMissingClusterDNSIsCountedPerSync(t *testing.T) {
+	bubble(t, func(r *rig) {
+		resolvConf(r, "nameserver 192.0.2.1\n")
+		r.opts.ClusterDNS = nil
+	}, func(r *rig) {
+		r.pod("p", func(p *corev1.Pod) { p.Spec.DNSPolicy = corev1.DNSClusterFirst }, "a", "b", "c", "d", "e", "f")
+		count := func() (n int32) {
+			for _, e := range controllertest.List[*corev1.Event](r.c, "default") {
+				if e.Reason == "MissingClusterDNS" && e.InvolvedObject.Name == "p" {
+					n += e.Count
+				}
+			}
+			return n
+		}
+		time.Sleep(5 * time.Second)
+		first := count()
+		require.GreaterOrEqual(t, first, int32(2), "for the sandbox and for what is in it")
+		require.LessOrEqual(t, first, int32(5))
+		time.Sleep(10 * time.Minute)
+		require.GreaterOrEqual(t, count()-first, int32(8), "once a minute")
+		require.LessOrEqual(t, count()-first, int32(15))
+	})
+}
+
 // What is beyond the limits of resolvers is left out, with an event of the pod; a node whose own file is
 // beyond them has one too.
 func TestLimitsOfDNS(t *testing.T) {

@@ -143,12 +143,17 @@ func (w *worker) mountVolumes(ctx context.Context, pod *corev1.Pod) (there bool,
 	return true, nil
 }
 
-// startAll starts containers. It reports whether what is to be reported of any has changed, whether one has
-// started, and what failed; next is when a container that could not be started is tried again.
+// startAll starts containers, perhaps none. What the configuration of their sandbox cannot have is an event
+// each time. It reports whether what is to be reported of any has changed, whether one has started, and what
+// failed; next is when a container that could not be started is tried again.
 func (w *worker) startAll(ctx context.Context, pod *corev1.Pod, list []*corev1.Container, box *sandbox, v *view, next *soonest) (changed, started bool, err error) {
+	config, err := w.sandboxConfig(pod, box.attempt)
+	if err != nil {
+		return false, false, err
+	}
 	var errs []error
 	for _, start := range list {
-		left, err := w.start(ctx, pod, start, box, v)
+		left, err := w.start(ctx, pod, start, box, config, v)
 		var wait *waitError
 		switch {
 		case err == nil && left > 0:
@@ -576,7 +581,7 @@ func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*san
 }
 
 // start runs a container once more, or says how long it has to wait.
-func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container, box *sandbox, v *view) (time.Duration, error) {
+func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container, box *sandbox, boxConfig *cri.PodSandboxConfig, v *view) (time.Duration, error) {
 	if left := time.Until(w.notBefore[c.Name]); left > 0 {
 		return left, nil
 	}
@@ -593,12 +598,9 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 	}
 	sort := containerType(pod, c.Name)
 	w.k.metrics.startedContainers.WithLabelValues(sort).Inc()
-	boxConfig, err := w.sandboxConfig(pod, box.attempt)
-	if err != nil {
-		return 0, err
-	}
 	about := w.about(pod, c.Name)
-	images := pulled{}
+	var images pulled
+	var err error
 	if images.volumes, err = w.imageVolumes(ctx, pod, c, boxConfig); err != nil {
 		return 0, err
 	}
