@@ -28,6 +28,10 @@ const (
 	eventsLater = 5 * time.Minute // the runtime has none
 )
 
+// eventsSilence is how long the answer to a subscription may take before events count as coming. Runtimes
+// such as containerd answer with their first event, those without events at once.
+const eventsSilence = 5 * time.Second
+
 // flows reports whether events come.
 func (f *eventFlow) flows() bool {
 	f.mu.Lock()
@@ -81,8 +85,17 @@ func (f *eventFlow) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := stream.Header(); err != nil { // what answers so has subscribed this stream
-		return err
+	answered := make(chan error, 1)
+	go func() {
+		_, err := stream.Header() // until the stream ends at the latest
+		answered <- err
+	}()
+	select {
+	case err := <-answered:
+		if err != nil {
+			return err
+		}
+	case <-time.After(eventsSilence):
 	}
 	f.metrics.streams.Inc()
 	for first := true; ; first = false {

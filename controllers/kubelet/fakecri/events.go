@@ -5,7 +5,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
@@ -31,9 +30,6 @@ func (r *Runtime) GetContainerEvents(_ *cri.GetEventsRequest, stream grpc.Server
 		defer r.mu.Unlock()
 		delete(r.subscribers, events)
 	}()
-	if err := stream.SendHeader(metadata.MD{}); err != nil {
-		return err
-	}
 	for {
 		select {
 		case e := <-events:
