@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"math"
 	"math/big"
 	"reflect"
 	"slices"
@@ -273,15 +274,36 @@ func (p *podPrinter) held(h heldQuantity) {
 	if h.large == nil {
 		p.print("<nil>")
 	} else {
-		places := int32(9)
-		if p.milli {
-			places = 3
-		}
+		unscaled, places := h.decimal(p.milli)
 		p.print("{unscaled:")
-		p.value(reflect.ValueOf(shift(h.large, h.scale+places)).Elem(), nil, false)
+		p.value(reflect.ValueOf(unscaled).Elem(), nil, false)
 		p.print(" scale:(inf.Scale)%d}", places)
 	}
 	p.print("} s:(string)%s Format:(resource.Format)%s}", h.canonical, h.format)
+}
+
+// decimal returns large as the real kubelet holds it: in units of a billionth, or of a thousandth if it is
+// rounded to those. Zero keeps the places that it was written with, and amounts with a binary suffix have a
+// maximum, in whole units.
+func (h *heldQuantity) decimal(milli bool) (unscaled *big.Int, places int32) {
+	n, scale, places := h.large, h.scale, int32(9)
+	most := big.NewInt(math.MaxInt64)
+	switch {
+	case n.Sign() == 0:
+		places = -scale
+	case h.format == resource.BinarySI && n.CmpAbs(shift(most, -scale)) > 0:
+		if n.Sign() < 0 {
+			most.Neg(most)
+		}
+		n, scale, places = most, 0, 0
+	}
+	if milli {
+		places = 3
+	}
+	if n.Sign() == 0 {
+		return new(big.Int), places // its digits are nil, which is printed
+	}
+	return shift(n, scale+places), places
 }
 
 // shift is n times 10 to the power of places, rounded away from zero.

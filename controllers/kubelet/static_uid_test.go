@@ -6,10 +6,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 )
 
@@ -166,13 +168,38 @@ func TestStaticUIDs(t *testing.T) {
 	require.Len(t, seen, len(staticManifests))
 }
 
+// Zeros and large amounts that are written with binary suffixes are held in other ways than others. The texts
+// are those of the real kubelet's types.
+func TestHeldQuantities(t *testing.T) {
+	const most = "{neg:(bool)false abs:(big.nat)[9223372036854775807]} scale:(inf.Scale)0"
+	const rounded = "abs:(big.nat)[18446744073709550616 499]} scale:(inf.Scale)3"
+	for text, want := range map[string][2]string{
+		"0Pi":                    {"abs:(big.nat)<nil>} scale:(inf.Scale)0", "abs:(big.nat)<nil>} scale:(inf.Scale)3"},
+		"0.0Ki":                  {"abs:(big.nat)<nil>} scale:(inf.Scale)1", "abs:(big.nat)<nil>} scale:(inf.Scale)3"},
+		"0e-12":                  {"abs:(big.nat)<nil>} scale:(inf.Scale)12", "value:(int64)0 scale:(resource.Scale)0} d:(resource.infDecAmount){Dec:(*inf.Dec){unscaled:(big.Int){neg:(bool)false abs:(big.nat)<nil>} scale:(inf.Scale)3"},
+		"8Ei":                    {most, rounded},
+		"8.0Ei":                  {most, rounded},
+		"9007199254740993Ki":     {most, rounded},
+		"-9223372036854775809Ki": {"{neg:(bool)true abs:(big.nat)[9223372036854775807]} scale:(inf.Scale)0", "neg:(bool)true " + rounded},
+		"9223372036854775808":    {"abs:(big.nat)[0 500000000]} scale:(inf.Scale)9", "abs:(big.nat)[0 500]} scale:(inf.Scale)3"},
+		"1.5Ki":                  {"abs:(big.nat)[1536000000000]} scale:(inf.Scale)9", "abs:(big.nat)[1536000]} scale:(inf.Scale)3"},
+	} {
+		for i, milli := range []bool{false, true} {
+			var b strings.Builder
+			p := podPrinter{out: &b, milli: milli}
+			p.quantity(p.rounded(resource.MustParse(text)), text)
+			require.Contains(t, b.String(), want[i], text)
+		}
+	}
+}
+
 // quantityText draws a quantity as a manifest may write it.
 func quantityText(r *rand.Rand) string {
 	if r.IntN(20) == 0 {
 		return "0"
 	}
-	number := []string{"1", "5", "8", "10", "16", "100", "1000", "1024", "12345", "2000000", "0.5", "1.5", "1.50", "0.1", "2.25", "007", "+3", "1.0005", ".5", "3."}
-	suffix := []string{"", "", "", "m", "k", "M", "G", "T", "Ki", "Mi", "Gi", "Ti", "u", "n", "e3", "E2", "e-3", "P"}
+	number := []string{"1", "5", "8", "10", "16", "100", "1000", "1024", "12345", "2000000", "0.5", "1.5", "1.50", "0.1", "2.25", "007", "+3", "1.0005", ".5", "3.", "0", "0.0", "9007199254740993"}
+	suffix := []string{"", "", "", "m", "k", "M", "G", "T", "Ki", "Mi", "Gi", "Ti", "u", "n", "e3", "E2", "e-3", "P", "Pi", "Ei"}
 	return number[r.IntN(len(number))] + suffix[r.IntN(len(suffix))]
 }
 
