@@ -30,6 +30,10 @@ const (
 // ones.
 const pingEvery = 5 * time.Second
 
+// pingPatience is how long no ping may have a reply, which follows all that the peer sent before it;
+// client-go waits 61 s (tools/remotecommand/websocket.go, 0.36).
+const pingPatience = 60 * time.Second
+
 // maxMessage is the maximum size of a message from the server, in bytes.
 const maxMessage = 32 << 20
 
@@ -93,25 +97,30 @@ func dialWebSocket(ctx context.Context, c client.Conn, r client.Request, protoco
 	return ws, nil
 }
 
-// keepAlive pings until ctx ends; a ping without a reply closes the connection.
+// keepAlive pings until ctx ends; it closes the connection if no ping had a reply for a while. The caller
+// must read from ws meanwhile.
 func keepAlive(ctx context.Context, ws *websocket.Conn) {
 	t := time.NewTicker(pingEvery)
 	defer t.Stop()
-	for {
+	for replied := time.Now(); ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-t.C:
 		}
-		ping, cancel := context.WithTimeout(ctx, 3*pingEvery)
+		ping, cancel := context.WithDeadline(ctx, replied.Add(pingPatience))
 		err := ws.Ping(ping)
 		cancel()
-		if err != nil {
-			if ctx.Err() == nil {
-				ws.CloseNow()
-			}
+		switch {
+		case err == nil:
+			replied = time.Now()
+		case ctx.Err() != nil:
+			return
+		case time.Since(replied) >= pingPatience:
+			ws.CloseNow()
 			return
 		}
+		// Otherwise a message that the peer is slow to read was being written: Ping waits 5 s for its end.
 	}
 }
 
