@@ -44,12 +44,15 @@ type Kubelet struct {
 	services  *informers.Informer[*corev1.Service]
 	recorder  *events.Recorder
 
-	objects  *objects
-	tokens   *tokens
-	handlers *handlers
-	features *runtimeFeatures
-	ids      *idRanges
-	images   *puller
+	objects *objects
+	tokens  *tokens
+	// certificates and bundles are what is in projected volumes; nil if the options leave them out.
+	certificates *podCertificates
+	bundles      *trustBundles
+	handlers     *handlers
+	features     *runtimeFeatures
+	ids          *idRanges
+	images       *puller
 	// providers are programs that give credentials for images.
 	providers []*provider
 	probes    *probes
@@ -147,6 +150,13 @@ func (k *Kubelet) makeParts() (err error) {
 	}
 	k.metrics.certificates(k.serving, opts.ClientCertificate)
 	k.objects, k.tokens, k.handlers = newObjects(k), newTokens(conn), newHandlers(conn)
+	if opts.TrustBundles && !k.alone {
+		k.bundles = newTrustBundles(k)
+	}
+	if opts.PodCertificates && !k.alone {
+		k.certificates = newPodCertificates(k)
+		k.metrics.registry.MustRegister(k.certificates)
+	}
 	k.features = &runtimeFeatures{rt: k.rt}
 	k.ids = newIDRanges(opts.UserNamespaces, k.podDir, k.log)
 	if k.images, err = newPuller(k); err != nil {

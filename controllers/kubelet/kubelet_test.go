@@ -39,6 +39,7 @@ type rig struct {
 	intercept func(context.Context, *client.Request) error
 	wrap      func(client.Conn) client.Conn // the kubelet's connection
 	alone     bool                          // it has none
+	user      []client.User                 // of the connection; none is an administrator
 	stop      func()
 }
 
@@ -47,8 +48,13 @@ func bubble(t *testing.T, prepare func(*rig), f func(*rig)) { seeded(t, 0, prepa
 
 // seeded is bubble with the seed of the cluster; 0 is none.
 func seeded(t *testing.T, seed uint64, prepare func(*rig), f func(*rig)) {
+	bubbleOf(t, controllertest.Options{Seed: seed}, prepare, f)
+}
+
+// bubbleOf is bubble with a cluster of these options.
+func bubbleOf(t *testing.T, cluster controllertest.Options, prepare func(*rig), f func(*rig)) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{t: t, c: controllertest.Start(t, controllertest.Options{Seed: seed}), rt: fakecri.New("img"), host: &host{}}
+		r := &rig{t: t, c: controllertest.Start(t, cluster), rt: fakecri.New("img"), host: &host{}}
 		dir := t.TempDir()
 		r.opts = kubelet.Options{NodeName: "n1", ClusterDNS: []string{"10.96.0.10"}, RootDir: filepath.Join(dir, "kubelet"), LogDir: filepath.Join(dir, "logs"), NoCgroups: true, StopPods: true, DiskForMemory: true, Host: r.host,
 			StaticPodInterval: 2 * time.Second,
@@ -69,7 +75,7 @@ func seeded(t *testing.T, seed uint64, prepare func(*rig), f func(*rig)) {
 }
 
 func (r *rig) start() {
-	r.line = newLine(r.c.Conn())
+	r.line = newLine(r.c.Conn(r.user...))
 	r.line.intercept = r.intercept
 	conn := client.Conn(r.line)
 	if r.observe != nil {

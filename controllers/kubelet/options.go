@@ -131,6 +131,11 @@ type Options struct {
 	// PullFallback uses an image that is present if a pull with the policy Always fails, for nodes without a
 	// registry.
 	PullFallback bool
+	// TrustBundles makes projected volumes with the certificates of ClusterTrustBundles, PodCertificates
+	// those with certificates that PodCertificateRequests request for the pod. The API server must serve both
+	// in certificates.k8s.io/v1beta1. Pods with such volumes do not start otherwise, nor without an API
+	// server.
+	TrustBundles, PodCertificates bool
 	// ImageVolumeDigests shows the ids of images that are volumes in the statuses of containers.
 	ImageVolumeDigests bool
 	// Pulls bounds the pulls of images.

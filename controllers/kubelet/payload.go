@@ -94,7 +94,7 @@ func fill(dir string, files map[string]file, group int) error {
 		}
 		mode := f.mode
 		if group >= 0 {
-			mode |= (mode & 0o600) >> 3 // the group may do what the owner may
+			mode |= 0o440 // what is made of API objects is read only
 		}
 		if err := os.Chmod(full, mode); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -65,11 +66,7 @@ func (t *tokens) current(ctx context.Context, pod *corev1.Pod, audience string, 
 }
 
 func (t *tokens) obtain(ctx context.Context, pod *corev1.Pod, uid types.UID, audience string, seconds int64) (*token, time.Time, error) {
-	account := pod.Spec.ServiceAccountName
-	if account == "" {
-		account = "default"
-	}
-	key := tokenKey{pod.UID, types.NamespacedName{Namespace: pod.Namespace, Name: account}, audience, seconds, uid}
+	key := tokenKey{pod.UID, accountOf(pod), audience, seconds, uid}
 	t.mu.Lock()
 	have := t.byKey[key]
 	t.mu.Unlock()
@@ -95,6 +92,11 @@ func (t *tokens) obtain(ctx context.Context, pod *corev1.Pod, uid types.UID, aud
 	t.byKey[key] = fresh
 	t.mu.Unlock()
 	return fresh, fresh.renew, nil
+}
+
+// accountOf is the service account of a pod.
+func accountOf(pod *corev1.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: pod.Namespace, Name: cmp.Or(pod.Spec.ServiceAccountName, "default")}
 }
 
 func (t *tokens) forget(pod types.UID) {

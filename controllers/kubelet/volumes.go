@@ -36,6 +36,7 @@ func (w *worker) setUpVolumes(ctx context.Context, pod *corev1.Pod) (ready bool,
 	if err := os.MkdirAll(filepath.Join(w.k.podDir(pod.UID), "volumes"), 0o750); err != nil {
 		return false, err
 	}
+	w.k.certificates.use(ctx, pod)
 	var theirs []*corev1.Volume
 	for i := range pod.Spec.Volumes {
 		if v := &pod.Spec.Volumes[i]; driven(v) {
@@ -177,8 +178,8 @@ func (k *Kubelet) setUpVolume(ctx context.Context, pod *corev1.Pod, v *corev1.Vo
 		return renew, k.writePayload(pod, kindDownward, v.Name, files, mounted, true)
 	case v.Projected != nil:
 		files := map[string]file{}
-		for _, source := range v.Projected.Sources {
-			more, at, err := k.projectedFiles(ctx, pod, &source, v.Projected.DefaultMode)
+		for i := range v.Projected.Sources {
+			more, at, err := k.projectedFiles(ctx, pod, v, i)
 			if err != nil {
 				return renew, err
 			}
@@ -194,7 +195,7 @@ func (k *Kubelet) setUpVolume(ctx context.Context, pod *corev1.Pod, v *corev1.Vo
 type file struct {
 	data []byte
 	mode fs.FileMode
-	// owner is the user a token belongs to; -1 leaves it.
+	// owner is the user that the file belongs to; -1 leaves it.
 	owner int
 }
 
@@ -282,7 +283,11 @@ func (k *Kubelet) downwardFiles(ctx context.Context, pod *corev1.Pod, items []co
 	return files, nil
 }
 
-func (k *Kubelet) projectedFiles(ctx context.Context, pod *corev1.Pod, s *corev1.VolumeProjection, mode *int32) (files map[string]file, renew time.Time, err error) {
+// projectedFiles are those of one source of a projected volume. renew is when a token in them must be
+// replaced; zero means never. A source of nothing has no files: the API server removes those that it does not
+// have.
+func (k *Kubelet) projectedFiles(ctx context.Context, pod *corev1.Pod, v *corev1.Volume, source int) (files map[string]file, renew time.Time, err error) {
+	s, mode := &v.Projected.Sources[source], v.Projected.DefaultMode
 	switch {
 	case s.ConfigMap != nil:
 		files, err = k.configMapFiles(ctx, pod, s.ConfigMap.Name, s.ConfigMap.Items, mode, s.ConfigMap.Optional)
@@ -298,19 +303,25 @@ func (k *Kubelet) projectedFiles(ctx context.Context, pod *corev1.Pod, s *corev1
 		}
 		var text string
 		text, renew, err = k.tokens.get(ctx, pod, t.Audience, seconds)
-		f := file{[]byte(text), 0o600, -1}
-		if sec := pod.Spec.SecurityContext; sec != nil && sec.FSGroup != nil {
-			f.mode = 0o600
-		} else if uid := onlyUser(pod); uid >= 0 {
-			f.owner = uid
-		} else {
-			f.mode = modeOf(nil, mode)
-		}
-		files = map[string]file{t.Path: f}
-	default:
-		err = errors.New("projected source is not supported: only configMap, secret, downwardAPI and serviceAccountToken are")
+		files = map[string]file{t.Path: privateFile(pod, []byte(text), mode)}
+	case s.ClusterTrustBundle != nil:
+		var anchors []byte
+		anchors, err = k.bundles.anchors(ctx, s.ClusterTrustBundle)
+		files = map[string]file{s.ClusterTrustBundle.Path: privateFile(pod, anchors, mode)}
+	case s.PodCertificate != nil:
+		files, err = k.certificates.files(pod, projection{v.Name, source}, s.PodCertificate, mode)
 	}
 	return files, renew, err
+}
+
+// privateFile is a file for the user that all containers of a pod run as and for the pod's group, or of the
+// volume's mode if there is neither.
+func privateFile(pod *corev1.Pod, data []byte, mode *int32) file {
+	f := file{data, 0o600, onlyUser(pod)}
+	if sec := pod.Spec.SecurityContext; f.owner < 0 && (sec == nil || sec.FSGroup == nil) {
+		f.mode = modeOf(nil, mode)
+	}
+	return f
 }
 
 // onlyUser is the user all containers run as, -1 if there is no such one.
@@ -519,6 +530,7 @@ func (k *Kubelet) volumeSource(pod *corev1.Pod, name string) (path string, readO
 // unmount takes the volumes of a pod that has stopped down; emptyDirs lose their content.
 func (w *worker) unmount() error {
 	w.refresher.Swap(nil).stop()
+	w.k.certificates.forget(w.uid)
 	pod, _ := w.desired()
 	if gone, err := w.k.takeVolumesDown(pod); err != nil {
 		return err

@@ -305,7 +305,10 @@ func (w *worker) boxWait() time.Duration {
 const retryAfter = 2 * time.Second
 
 func (w *worker) run(ctx context.Context) {
-	defer func() { w.refresher.Load().stop() }()
+	defer func() {
+		w.refresher.Load().stop()
+		w.k.certificates.forget(w.uid)
+	}()
 	failures := 0
 	for ctx.Err() == nil {
 		began, kind := time.Now(), w.stepKind()

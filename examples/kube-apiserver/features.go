@@ -21,11 +21,14 @@ const (
 	gangScheduling         featuregate.Feature = "GangScheduling"
 	topologyConstraints    featuregate.Feature = "TopologyAwareWorkloadScheduling"
 	groupPriority          featuregate.Feature = "WorkloadAwarePreemption"
+	trustBundles           featuregate.Feature = "ClusterTrustBundle"
+	trustBundleVolumes     featuregate.Feature = "ClusterTrustBundleProjection"
 )
 
 // needs are the features that others are of no use without.
 var needs = map[featuregate.Feature][]featuregate.Feature{
 	gangScheduling: {genericWorkload}, topologyConstraints: {genericWorkload}, groupPriority: {gangScheduling}, storageVersions: {apiServerIdentity},
+	trustBundleVolumes: {trustBundles},
 }
 
 // features returns the features of Kubernetes that this server has. A feature that Kubernetes can disable and
@@ -54,7 +57,8 @@ func features() (*featuregate.Gate, error) {
 		watchList:              {alpha(27), beta(32), off(beta(33)), beta(34)},
 
 		// Kinds that are served with their versions in --runtime-config only.
-		"ClusterTrustBundle":        {alpha(27), off(beta(33))},
+		trustBundles:                {alpha(27), off(beta(33))},
+		trustBundleVolumes:          {alpha(29), off(beta(33))}, // a field of pods
 		"PodCertificateRequest":     {alpha(34), off(beta(35))},
 		"CoordinatedLeaderElection": {alpha(31), off(beta(33))},
 		"DRADeviceTaintRules":       {alpha(35), off(beta(36))},
@@ -66,6 +70,7 @@ func features() (*featuregate.Gate, error) {
 		groupPriority:               {alpha(36)}, // three fields of both
 		gangScheduling:              {alpha(35)}, // concerns the scheduler only, also in Kubernetes
 
+		"AuthorizeNodeWithSelectors":               {alpha(31), beta(32), ga(34)},
 		"AuthorizeWithSelectors":                   {alpha(31), beta(32), ga(34)},
 		"CRDValidationRatcheting":                  {alpha(28), beta(30), ga(33)},
 		"ConsistentListFromCache":                  {alpha(28), beta(31), ga(34)},

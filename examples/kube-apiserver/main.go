@@ -188,7 +188,7 @@ func (o *options) controlPlane(st store.Store, log *slog.Logger) (*controlplane.
 			Store: st, Scheme: served,
 			Registry: registry.Options{Cache: o.caches()},
 			Builtin: builtin.Options{ServiceCIDR: o.serviceCIDR, NodePorts: ports, EventTTL: o.eventTTL,
-				TopologyConstraints: o.features.Enabled(topologyConstraints), GroupPriority: o.features.Enabled(groupPriority)},
+				TopologyConstraints: o.features.Enabled(topologyConstraints), GroupPriority: o.features.Enabled(groupPriority), NoTrustBundleVolumes: !o.features.Enabled(trustBundleVolumes)},
 			AdvertiseAddress: o.advertise(), AdvertisePort: o.securePort, Local: o.local(),
 			MaxInFlight: o.maxInFlight, MaxMutatingInFlight: o.maxMutating, NoPriorityAndFairness: !o.priorityAndFairness,
 			RequestTimeout: o.requestTimeout, CompactInterval: o.etcdCompaction, MinWatch: time.Duration(o.minWatch) * time.Second, ShutdownDelay: o.shutdownDelay, ShutdownSendRetryAfter: o.shutdownRetryAfter,

@@ -156,6 +156,8 @@ func (b *Bootstrap) AddGated(group, resource string) {
 		b.controller(c.account, c.rules)
 	}
 	switch group + ":" + resource {
+	case certificateRequests:
+		b.addTo(on(verbs("create,get,list,watch"), certificateRequests), "system:node")
 	case trustBundles:
 		b.addTo(readTrustBundles(), "system:node")
 		b.role("system:cluster-trust-bundle-discovery", readTrustBundles())

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/keelson-dev/keelson/apimachinery/api/schedulingv1alpha2"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/schema"
 	"github.com/keelson-dev/keelson/apimachinery/scheme"
@@ -28,6 +27,10 @@ type Options struct {
 	// TopologyConstraints keeps spec.schedulingConstraints of PodGroups, and those of the templates of
 	// Workloads: the feature TopologyAwareWorkloadScheduling of Kubernetes. Otherwise new objects lose it.
 	TopologyConstraints bool
+	// NoTrustBundleVolumes removes the sources clusterTrustBundle of projected volumes from new objects also
+	// where ClusterTrustBundles are served: the feature ClusterTrustBundleProjection of Kubernetes is off.
+	// Where a kind is not served new objects never have the fields of pods that refer to it.
+	NoTrustBundleVolumes bool
 	// GroupPriority keeps disruptionMode, priorityClassName and priority of PodGroups, and those of the
 	// templates of Workloads: the feature WorkloadAwarePreemption of Kubernetes. Otherwise new objects lose
 	// them.
@@ -50,11 +53,13 @@ type Kinds struct {
 	ports     *portAllocator
 	topology  bool // Options.TopologyConstraints
 	priority  bool // Options.GroupPriority
+	noBundles bool // Options.NoTrustBundleVolumes
 }
 
 // New returns the built-in kinds for r, which serves none of them before [registry.Registry.Add].
 func New(r *registry.Registry, opts Options) (*Kinds, error) {
-	k := &Kinds{registry: r, logger: opts.Logger, metrics: opts.Metrics, eventTTL: opts.EventTTL, topology: opts.TopologyConstraints, priority: opts.GroupPriority}
+	k := &Kinds{registry: r, logger: opts.Logger, metrics: opts.Metrics, eventTTL: opts.EventTTL, topology: opts.TopologyConstraints, priority: opts.GroupPriority,
+		noBundles: opts.NoTrustBundleVolumes}
 	if k.logger == nil {
 		k.logger = slog.New(slog.DiscardHandler)
 	}
@@ -80,9 +85,9 @@ func rows(s *scheme.Scheme) []registry.Definition {
 	} {
 		out = append(out, group(s)...)
 	}
-	if kind[*schedulingv1alpha2.PodGroup](s, schedulingv1alpha2.GroupVersion) == nil {
+	if fields := uselessFields(s); len(fields) > 0 {
 		for i := range out {
-			ungroup(&out[i].Strategy)
+			drop(&out[i].Strategy, fields)
 		}
 	}
 	return out
@@ -108,6 +113,13 @@ func (k *Kinds) Definitions(s *scheme.Scheme, more ...registry.Definition) ([]*r
 		i := slices.IndexFunc(out, func(other *registry.Definition) bool { return other.Info.GVR == d.Info.GVR })
 		if i >= 0 {
 			out[i] = &d
+		}
+	}
+	if k.noBundles && servesBundles(s) {
+		for i, d := range out {
+			without := *d
+			drop(&without.Strategy, []gatedField{bundleField})
+			out[i] = &without
 		}
 	}
 	return out, nil

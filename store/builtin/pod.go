@@ -1,14 +1,12 @@
 package builtin
 
 import (
-	"context"
 	"slices"
 	"strconv"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/managedfields"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/store/internal/podtemplate"
 	"github.com/keelson-dev/keelson/store/registry"
 )
 
@@ -20,39 +18,6 @@ var podStrategy = registry.Strategy{
 	// A node that reports a status must not make the garbage collector believe that the pod has other owners.
 	PrepareStatus: onBoth(func(pod, old *corev1.Pod) { pod.OwnerReferences = old.OwnerReferences }),
 	Grace:         podGrace,
-}
-
-// ungroup lets new objects of a kind have no group of pods, where PodGroups are not served. Those that have
-// one keep it.
-func ungroup(s *registry.Strategy) {
-	create, update := s.PrepareCreate, s.PrepareUpdate
-	s.PrepareCreate = func(ctx context.Context, obj metav1.Object) {
-		if spec := podSpec(obj); spec != nil {
-			spec.SchedulingGroup = nil
-		}
-		if create != nil {
-			create(ctx, obj)
-		}
-	}
-	s.PrepareUpdate = func(ctx context.Context, obj, old metav1.Object) {
-		if spec, was := podSpec(obj), podSpec(old); spec != nil && (was == nil || was.SchedulingGroup == nil) {
-			spec.SchedulingGroup = nil
-		}
-		if update != nil {
-			update(ctx, obj, old)
-		}
-	}
-}
-
-// podSpec is that of a pod or of a template of pods; nil if there is none.
-func podSpec(obj metav1.Object) *corev1.PodSpec {
-	if pod, ok := obj.(*corev1.Pod); ok {
-		return &pod.Spec
-	}
-	if t := podtemplate.Of(obj); t != nil {
-		return &t.Spec
-	}
-	return nil
 }
 
 var podFields = registry.Fields{

@@ -64,7 +64,7 @@ func TestCreateRules(t *testing.T) {
 		{"csr", "spec.signerName", `"test/s"`, "spec.signerName Invalid"},
 		{"csr", "spec.signerName", `"a.test/B"`, "spec.signerName Invalid"},
 		{"csr", "spec.signerName", `"kubernetes.io/legacy-unknown"`, "spec.signerName Invalid"},
-		{"csr", "spec.signerName", `"` + long + `b"`, "spec.signerName Invalid"},
+		{"csr", "spec.signerName", `"` + long + `b"`, "spec.signerName TooLong"},
 		{"csr", "spec.expirationSeconds", `600`, ""},
 		{"csr", "spec.expirationSeconds", `599`, "spec.expirationSeconds Invalid"},
 	})

@@ -18,7 +18,6 @@ func at(name string, more ...string) *path { return validation.NewPath(name, mor
 
 const (
 	minExpiration = 10 * 60
-	maxSignerName = 571
 	// legacySignerName stands for a signer without rules, from before requests named their signer.
 	legacySignerName = "kubernetes.io/legacy-unknown"
 )
@@ -51,6 +50,7 @@ func ValidateCertificateSigningRequest(c *CertificateSigningRequest) validation.
 		}
 	}
 	r.Add(ValidateSignerName(s.SignerName, p.Child("signerName")))
+	r.If(s.SignerName == legacySignerName, p.Child("signerName"), s.SignerName, "the legacy signerName is not allowed via this API version")
 	r.If(s.ExpirationSeconds != nil && *s.ExpirationSeconds < minExpiration, p.Child("expirationSeconds"), s.ExpirationSeconds, "may not specify a duration less than 600 seconds (10 minutes)")
 	r.Add(validateConditions(c.Status.Conditions, at("status", "conditions")))
 	return r.List()
@@ -75,22 +75,7 @@ func checkRequest(data []byte) error {
 
 // ValidateSignerName checks the name of a signer, DOMAIN/NAME, at p.
 func ValidateSignerName(name string, p *validation.Path) validation.ErrorList {
-	var r check.Report
-	if name == "" {
-		r.Required(p, "")
-		return r.List()
-	}
-	domain, rest, ok := strings.Cut(name, "/")
-	if !ok || strings.Contains(rest, "/") {
-		r.Invalid(p, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")
-		return r.List()
-	}
-	r.Each(p, domain, validation.IsDNS1123Subdomain(domain))
-	r.Each(p, rest, validation.IsDNS1123Subdomain(rest))
-	r.If(!strings.Contains(domain, "."), p, domain, "should be a domain with at least two segments separated by dots")
-	r.If(name == legacySignerName, p, name, "the legacy signerName is not allowed via this API version")
-	r.If(len(name) > maxSignerName, p, name, validation.MaxLengthText(maxSignerName))
-	return r.List()
+	return check.SignerName(name, p)
 }
 
 func validateConditions(list []CertificateSigningRequestCondition, p *path) validation.ErrorList {

@@ -1,6 +1,7 @@
 package certificatesv1beta1
 
 import (
+	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
@@ -77,9 +78,9 @@ const (
 const (
 	MaxKeySize              = 10 << 10 // of the key, the proof and the stub request
 	MaxCertificateChainSize = 100 << 10
-	MinLifetime             = 3600
-	MaxLifetime             = 91 * 24 * 3600
-	MaxKubernetesLifetime   = 24 * 3600
+	MinLifetime             = check.MinCertificateSeconds
+	MaxLifetime             = check.MaxCertificateSeconds
+	MaxKubernetesLifetime   = check.MaxKubernetesCertificateSeconds
 )
 
 // Result returns the condition of the request, nil as long as there is none.

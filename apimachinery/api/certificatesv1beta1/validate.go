@@ -5,9 +5,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
-	"strings"
 
-	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
 )
@@ -33,22 +31,14 @@ func ValidateClusterTrustBundleUpdate(b, old *ClusterTrustBundle) validation.Err
 }
 
 // BundlePrefix returns what the names of a signer's bundles begin with.
-func BundlePrefix(signer string) string { return strings.ReplaceAll(signer, "/", ":") + ":" }
+func BundlePrefix(signer string) string { return check.BundlePrefix(signer) }
 
 // validateSigner checks the signer, and the name, which says whose bundle it is.
 func validateSigner(b *ClusterTrustBundle) validation.ErrorList {
 	var r check.Report
-	signer, at := b.Spec.SignerName, validation.NewPath("metadata", "name")
-	if signer == "" {
-		r.Each(at, b.Name, validation.IsDNS1123Subdomain(b.Name))
-		return r.List()
-	}
-	r.Add(certificatesv1.ValidateSignerName(signer, validation.NewPath("spec", "signerName")))
-	prefix := BundlePrefix(signer)
-	if rest, ok := strings.CutPrefix(b.Name, prefix); ok {
-		r.Each(at, b.Name, validation.IsDNS1123Subdomain(rest))
-	} else {
-		r.Invalid(at, b.Name, fmt.Sprintf("ClusterTrustBundle for signerName %s must be named with prefix %s", signer, prefix))
+	r.Each(validation.NewPath("metadata", "name"), b.Name, check.BundleName(b.Name, b.Spec.SignerName))
+	if b.Spec.SignerName != "" {
+		r.Add(check.SignerName(b.Spec.SignerName, validation.NewPath("spec", "signerName")))
 	}
 	return r.List()
 }

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1"
 	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
@@ -37,13 +36,8 @@ func DefaultPodCertificateRequest(r *PodCertificateRequest) {
 func ValidatePodCertificateRequest(req *PodCertificateRequest) validation.ErrorList {
 	var r check.Report
 	s, p := &req.Spec, validation.NewPath("spec")
-	r.Add(certificatesv1.ValidateSignerName(s.SignerName, p.Child("signerName")))
-	for _, key := range check.Keys(s.UnverifiedUserAnnotations) {
-		r.Add(validation.DomainPrefixedKey(p.Child("unverifiedUserAnnotations"), strings.ToLower(key)))
-	}
-	if validation.AnnotationsSize(s.UnverifiedUserAnnotations) > validation.AnnotationsMaxSize {
-		r.TooLong(p.Child("unverifiedUserAnnotations"), validation.AnnotationsMaxSize)
-	}
+	r.Add(check.SignerName(s.SignerName, p.Child("signerName")))
+	r.Add(check.SignerAnnotations(s.UnverifiedUserAnnotations, p.Child("unverifiedUserAnnotations")))
 	for _, of := range []struct {
 		kind, name string
 		uid        types.UID
@@ -72,10 +66,7 @@ func validateLifetime(s *PodCertificateRequestSpec, p *path) validation.ErrorLis
 		r.Required(p, "must be set")
 		return r.List()
 	}
-	most := int32(MaxLifetime)
-	if domain, _, _ := strings.Cut(s.SignerName, "/"); domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") {
-		most = MaxKubernetesLifetime
-	}
+	most := check.CertificateSeconds(s.SignerName)
 	r.If(*s.MaxExpirationSeconds < MinLifetime || *s.MaxExpirationSeconds > most, p, *s.MaxExpirationSeconds, fmt.Sprintf("must be in the range [%d, %d]", MinLifetime, most))
 	return r.List()
 }

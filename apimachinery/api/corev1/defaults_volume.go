@@ -52,9 +52,6 @@ func defaultProjected(s *ProjectedVolumeSource) {
 		if d := s.Sources[i].DownwardAPI; d != nil {
 			defaultDownwardFiles(d.Items)
 		}
-		if c := s.Sources[i].PodCertificate; c != nil {
-			defaults.IfNil(&c.MaxExpirationSeconds, 24*60*60)
-		}
 	}
 }
 

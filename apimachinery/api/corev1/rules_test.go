@@ -2,6 +2,7 @@ package corev1_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +12,20 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
+
+// The sources of a projected volume that are about certificates, with these fields, and where they are.
+const (
+	bundleAt      = "spec.volumes[0].projected.sources[0].clusterTrustBundle"
+	certificateAt = "spec.volumes[0].projected.sources[0].podCertificate"
+)
+
+func bundleVolume(fields string) string {
+	return `[{"name":"a","projected":{"sources":[{"clusterTrustBundle":{"path":"p",` + fields + `}}]}}]`
+}
+
+func certificateVolume(fields string) string {
+	return `[{"name":"a","projected":{"sources":[{"podCertificate":{` + fields + `,"keyType":"ED25519","keyPath":"k"}}]}}]`
+}
 
 func TestCreateRules(t *testing.T) {
 	apitest.Create(t, [][4]string{
@@ -91,6 +106,25 @@ func TestCreateRules(t *testing.T) {
 		{"pod", "spec.volumes", `[{"name":"a","projected":{"sources":[{"secret":{},"configMap":{}}]}}]`,
 			"spec.volumes[0].projected.sources[0].secret.name Required; spec.volumes[0].projected.sources[0].configMap.name Required; spec.volumes[0].projected.sources[0] Forbidden"},
 		{"pod", "spec.volumes", `[{"name":"a","projected":{"sources":[{}]}}]`, ""},
+		{"pod", "spec.volumes", bundleVolume(`"name":"plain"`), ""},
+		{"pod", "spec.volumes", bundleVolume(`"name":"a.test:boats:v1"`), ""},
+		{"pod", "spec.volumes", bundleVolume(`"signerName":"a.test/boats"`), ""},
+		{"pod", "spec.volumes", bundleVolume(`"signerName":"a.test/boats","labelSelector":{"matchLabels":{"a":"b"}},"optional":true`), ""},
+		{"pod", "spec.volumes", bundleVolume(`"name":"a.test:boats:V1"`), bundleAt + ".name Invalid"},
+		{"pod", "spec.volumes", bundleVolume(`"name":"a:"`), bundleAt + ".name Invalid"},
+		{"pod", "spec.volumes", bundleVolume(`"name":"a","labelSelector":{}`), bundleAt + ".labelSelector Invalid"},
+		{"pod", "spec.volumes", bundleVolume(`"name":"a","signerName":"a.test/boats"`), bundleAt + " Invalid"},
+		{"pod", "spec.volumes", bundleVolume(`"signerName":"boats"`), bundleAt + ".signerName Invalid"},
+		{"pod", "spec.volumes", bundleVolume(`"signerName":"a.test/boats","labelSelector":{"matchLabels":{"a":"b c"}}`), bundleAt + ".labelSelector.matchLabels Invalid"},
+		{"pod", "spec.volumes", certificateVolume(`"signerName":"a.test/boats","maxExpirationSeconds":7862400,"userAnnotations":{"A.test/X":"y"}`), ""},
+		{"pod", "spec.volumes", certificateVolume(`"signerName":"a.test/boats","maxExpirationSeconds":7862401`), certificateAt + ".maxExpirationSeconds Invalid"},
+		{"pod", "spec.volumes", certificateVolume(`"signerName":"a.test/boats","maxExpirationSeconds":3599`), certificateAt + ".maxExpirationSeconds Invalid"},
+		{"pod", "spec.volumes", certificateVolume(`"signerName":"kubernetes.io/boats","maxExpirationSeconds":86401`), certificateAt + ".maxExpirationSeconds Invalid"},
+		{"pod", "spec.volumes", certificateVolume(`"signerName":"a.test/boats","userAnnotations":{"x":"y"}`), certificateAt + ".userAnnotations Invalid"},
+		{"pod", "spec.volumes", certificateVolume(`"signerName":"boats"`), certificateAt + ".signerName Invalid"},
+		{"pod", "spec.volumes", strings.Replace(certificateVolume(`"signerName":"a.test/boats"`), `"keyPath":"k"`, `"keyPath":"../k"`, 1), certificateAt + ".keyPath Invalid"},
+		{"pod", "spec.volumes", strings.Replace(certificateVolume(`"signerName":"a.test/boats"`), `,"keyPath":"k"`, ``, 1), certificateAt + " Required"},
+		{"pod", "spec.volumes", strings.Replace(certificateVolume(`"signerName":"a.test/boats"`), `ED25519`, `RSA2048`, 1), certificateAt + ".keyType NotSupported"},
 		{"pod", "spec.containers.0.volumeDevices", `[{},{}]`, "spec.containers[0].volumeDevices[0].name Required; spec.containers[0].volumeDevices[0].name NotFound; " +
 			"spec.containers[0].volumeDevices[0].devicePath Required; spec.containers[0].volumeDevices[1].name Required; spec.containers[0].volumeDevices[1].name NotFound; " +
 			"spec.containers[0].volumeDevices[1].devicePath Required; spec.containers[0].volumeDevices[1].devicePath Invalid"},

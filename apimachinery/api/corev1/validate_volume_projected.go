@@ -1,6 +1,8 @@
 package corev1
 
 import (
+	"fmt"
+
 	"github.com/keelson-dev/keelson/apimachinery/api/internal/check"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/validation"
@@ -31,7 +33,7 @@ func validateProjected(v *ProjectedVolumeSource, p *check.Path) validation.Error
 		source(s, "serviceAccountToken", src.ServiceAccountToken, validateTokenProjection)
 		source(s, "clusterTrustBundle", src.ClusterTrustBundle, validateTrustBundle)
 		source(s, "podCertificate", src.PodCertificate, validatePodCertificate)
-		s.ForbidIf(s.n > 1, s.p, "may not specify more than 1 volume type")
+		s.ForbidIf(s.n > 1, s.p, "may not specify more than 1 volume type per source")
 		r.Add(s.List())
 	}
 	return r.List()
@@ -81,10 +83,16 @@ func validateTokenProjection(t *ServiceAccountTokenProjection, p *check.Path) va
 
 func validatePodCertificate(c *PodCertificateProjection, p *check.Path) validation.ErrorList {
 	var r check.Report
-	r.NonEmpty(p.Child("signerName"), c.SignerName)
-	check.Chosen(&r, p.Child("keyType"), c.KeyType, "RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
+	r.Add(check.SignerName(c.SignerName, p.Child("signerName")))
+	r.Add(check.SignerAnnotations(c.UserAnnotations, p.Child("userAnnotations")))
+	check.OneOf(&r, p.Child("keyType"), c.KeyType, "RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
 	if c.CredentialBundlePath == "" && c.KeyPath == "" && c.CertificateChainPath == "" {
-		r.Required(p, "specify at least one of credentialBundlePath, keyPath and certificateChainPath")
+		r.Required(p, "specify at least one of credentialBundlePath, keyPath, and certificateChainPath")
+	}
+	if s, q := c.MaxExpirationSeconds, p.Child("maxExpirationSeconds"); s != nil {
+		most := check.CertificateSeconds(c.SignerName)
+		r.If(*s < check.MinCertificateSeconds, q, *s, fmt.Sprintf("if provided, maxExpirationSeconds must be >= %d", check.MinCertificateSeconds))
+		r.If(*s > most, q, *s, fmt.Sprintf("if provided, maxExpirationSeconds must be <= %d", most))
 	}
 	r.Add(unreservedPath(c.CredentialBundlePath, p.Child("credentialBundlePath")))
 	r.Add(unreservedPath(c.KeyPath, p.Child("keyPath")))
@@ -98,13 +106,21 @@ func validateTrustBundle(b *ClusterTrustBundleProjection, p *check.Path) validat
 	case b.SignerName == nil && b.Name == nil:
 		r.Required(p, "either name or signerName must be specified")
 	case b.SignerName != nil && b.Name != nil:
-		r.Invalid(p, "", "only one of name and signerName may be used")
+		r.Invalid(p, b, "only one of name and signerName may be used")
 	case b.SignerName != nil:
-		r.NonEmpty(p.Child("signerName"), *b.SignerName)
+		if *b.SignerName == "" {
+			r.Required(p.Child("signerName"), "must be a valid signer name")
+		}
+		r.Add(check.SignerName(*b.SignerName, p.Child("signerName")))
 		r.Add(metav1.ValidateLabelSelector(b.LabelSelector, metav1.SelectorRule{}, p.Child("labelSelector")))
 	default:
-		r.NonEmpty(p.Child("name"), *b.Name)
-		r.If(b.LabelSelector != nil, p.Child("labelSelector"), "", "labelSelector must be unset if name is specified")
+		if *b.Name == "" {
+			r.Required(p.Child("name"), "must be a valid object name")
+		}
+		for _, why := range check.BundleReference(*b.Name) {
+			r.Invalid(p.Child("name"), *b.Name, "not a valid clustertrustbundlename: "+why)
+		}
+		r.If(b.LabelSelector != nil, p.Child("labelSelector"), b.LabelSelector, "labelSelector must be unset if name is specified")
 	}
 	r.NonEmpty(p.Child("path"), b.Path)
 	r.Add(unreservedPath(b.Path, p.Child("path")))

@@ -17,7 +17,7 @@ import (
 
 // Check returns what is wrong with the configuration and what of it this kubelet does not do, all of it.
 func (c *Configuration) Check() error {
-	return errors.Join(c.checkServers(), c.checkNode(), c.checkResources(), c.checkPods(), c.checkShutdown(), c.refuse())
+	return errors.Join(c.checkServers(), c.checkNode(), c.checkResources(), c.checkPods(), c.checkShutdown(), c.checkFeatures(), c.refuse())
 }
 
 // problems collects errors.
@@ -225,6 +225,11 @@ const (
 	gateMemory = "MemoryQoS"
 	// gateLabels mounts volumes that several pods may have with the SELinux label of those.
 	gateLabels = "SELinuxMount"
+	// gateBundles makes projected volumes with trust bundles, gateCertificates those with certificates for
+	// the pod. gateBundleKind is that of the kind of the bundles, without which gateBundles is refused.
+	gateBundles      = "ClusterTrustBundleProjection"
+	gateBundleKind   = "ClusterTrustBundle"
+	gateCertificates = "PodCertificateRequest"
 )
 
 // Values of enforceNodeAllocatable, memorySwap and memoryReservationPolicy. What is compressible is CPU time.
@@ -237,11 +242,12 @@ const (
 )
 
 // free are all feature gates that may be on or off.
-var free = []string{gateEvents, gatePeriod, gateCPUAlpha, gateCPUBeta, gateDigests, gateMemory, gateLabels, gateShutdown, gatePriorities}
+var free = []string{gateEvents, gatePeriod, gateCPUAlpha, gateCPUBeta, gateDigests, gateMemory, gateLabels, gateShutdown, gatePriorities,
+	gateBundles, gateBundleKind, gateCertificates}
 
 // gates are the other feature gates of the kubelet and how this one behaves.
 var gates = map[string]bool{
-	"AllAlpha":          false,
+	"AllAlpha": false, "AuthorizeNodeWithSelectors": true,
 	"ImageMaximumGCAge": true, "ImageVolume": true, "InPlacePodVerticalScaling": true, "KubeletCrashLoopBackOffMax": true, "KubeletFineGrainedAuthz": true,
 	"KubeletEnsureSecretPulledImages": true, "KubeletPSI": true, "KubeletPodResources": true, "LocalStorageCapacityIsolation": true, "NodeLogQuery": true,
 	"CPUManagerPolicyOptions": true, "TopologyManagerPolicyOptions": true, "TopologyManagerPolicyBetaOptions": true, "DisableCPUQuotaWithExclusiveCPUs": true,
@@ -257,8 +263,8 @@ var gates = map[string]bool{
 	"RecoverVolumeExpansionFailure": true, "RecursiveReadOnlyMounts": true, "ReloadKubeletClientCAFile": true, "ReloadKubeletServerCertificateFile": true, "ResourceHealthStatus": true,
 	"RestartAllContainersOnContainerExits": true, "SELinuxChangePolicy": true, "SELinuxMountReadWriteOncePod": true, "SupplementalGroupsPolicy": true,
 	"SystemdWatchdog":  true,
-	"CRIListStreaming": false, "CSIVolumeHealth": false, "ClusterTrustBundleProjection": false, "KubeletInUserNamespace": false,
-	"LocalStorageCapacityIsolationFSQuotaMonitoring": false, "PodAndContainerStatsFromCRI": false, "PodCertificateRequest": false,
+	"CRIListStreaming": false, "CSIVolumeHealth": false, "KubeletInUserNamespace": false,
+	"LocalStorageCapacityIsolationFSQuotaMonitoring": false, "PodAndContainerStatsFromCRI": false,
 	"PodLogsQuerySplitStreams": false, "PodsAPI": false, "QOSReserved": false, "ReduceDefaultCrashLoopBackOffDecay": false,
 	"RuntimeClassInImageCriAPI": false, "TopologyManagerPolicyAlphaOptions": false, "UserNamespacesHostNetworkSupport": false,
 	"VolumeLimitScaling": false, "GitRepoVolumeDriver": false, "KubeletRegistrationGetOnExistsOnly": false,

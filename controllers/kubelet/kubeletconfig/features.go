@@ -8,3 +8,10 @@ func (c *Configuration) Features() map[string]bool {
 	maps.Copy(on, c.FeatureGates)
 	return on
 }
+
+// checkFeatures refuses a feature without one that it needs.
+func (c *Configuration) checkFeatures() error {
+	var p problems
+	p.add(c.FeatureGates[gateBundles] && !c.FeatureGates[gateBundleKind], "featureGates."+gateBundles, "it needs the feature gate %s", gateBundleKind)
+	return p.err()
+}

@@ -206,6 +206,21 @@ enforceNodeAllocatable: [pods, system-reserved-compressible, kube-reserved]
 	require.Len(t, o.ReservedGroups[1].Resources, 2)
 }
 
+// The sources of projected volumes that are off by default.
+func TestVolumeFeatures(t *testing.T) {
+	for text, want := range map[string][2]bool{
+		"{}": {}, "{ClusterTrustBundle: true}": {}, "{PodCertificateRequest: true, AuthorizeNodeWithSelectors: true}": {false, true},
+		"{ClusterTrustBundle: true, ClusterTrustBundleProjection: true}":      {true, false},
+		"{ClusterTrustBundleProjection: false, PodCertificateRequest: false}": {},
+	} {
+		c, err := kubeletconfig.Load(file(t, t.TempDir(), "c.yaml", "featureGates: "+text), "")
+		require.NoError(t, err, text)
+		o, err := c.Options()
+		require.NoError(t, err, text)
+		require.Equal(t, want, [2]bool{o.TrustBundles, o.PodCertificates}, text)
+	}
+}
+
 // Every wrong or unsupported value is named, with the reason.
 func TestCheck(t *testing.T) {
 	dir := t.TempDir()
@@ -249,6 +264,8 @@ func TestCheck(t *testing.T) {
 		"memoryThrottlingFactor: 1.5\nfeatureGates: {MemoryQoS: true}":                                                        "1.5 must be greater than 0",
 		"memoryThrottlingFactor: 0\nfeatureGates: {MemoryQoS: true}":                                                          "0 must be greater than 0",
 		"featureGates: {KubeletPSI: false}":                                                                                   "featureGates.KubeletPSI",
+		"featureGates: {ClusterTrustBundleProjection: true}":                                                                  "featureGates.ClusterTrustBundleProjection: it needs the feature gate ClusterTrustBundle",
+		"featureGates: {AuthorizeNodeWithSelectors: false}":                                                                   "featureGates.AuthorizeNodeWithSelectors",
 		"featureGates: {NoSuchGate: true}":                                                                                    "unknown feature gate",
 		"userNamespaces: {idsPerPod: 0}":                                                                                      "userNamespaces.idsPerPod: 0 is no multiple of 65536",
 		"userNamespaces: {idsPerPod: 65537}":                                                                                  "userNamespaces.idsPerPod: 65537 is no multiple",

@@ -45,6 +45,7 @@ func (c *Configuration) Options() (kubelet.Options, error) {
 		LeaseDuration: time.Duration(c.NodeLeaseDurationSeconds) * time.Second, MaxImages: int(*c.NodeStatusMaxImages),
 		MaxRestartDelay: c.CrashLoopBackOff.MaxContainerRestartPeriod.Duration, AllowedSysctls: c.AllowedUnsafeSysctls, SeccompDefault: *c.SeccompDefault,
 		ContainerEvents: c.FeatureGates[gateEvents], ImageVolumeDigests: c.FeatureGates[gateDigests], SELinuxMount: c.FeatureGates[gateLabels],
+		TrustBundles: c.FeatureGates[gateBundles], PodCertificates: c.FeatureGates[gateCertificates],
 		Objects: kubelet.ObjectStrategy(c.ConfigMapAndSecretChangeDetectionStrategy), Pulls: c.pulls(), EventsPerSecond: float64(*c.EventRecordQPS), EventBurst: int(c.EventBurst),
 		Logs: kubelet.LogPolicy{MaxSize: logSize.Value(), MaxFiles: int(*c.ContainerLogMaxFiles), Interval: c.ContainerLogMonitorInterval.Duration, Workers: int(*c.ContainerLogMaxWorkers)},
 		ImageGC: kubelet.ImageGCPolicy{HighPercent: int(*c.ImageGCHighThresholdPercent), LowPercent: int(*c.ImageGCLowThresholdPercent),
