@@ -593,13 +593,31 @@ func TestMetricsOfASync(t *testing.T) {
 	})
 }
 
+// logText is what a logger has written, which may still be in use.
+type logText struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *logText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
 // TestIncompleteNodes: the proxy says what the Node lacks, once and not before the node has had time to
 // start, and takes it over when it comes.
 func TestIncompleteNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := controllertest.Start(t, controllertest.Options{})
 		controllertest.Create(c, &corev1.Node{ObjectMeta: controllertest.Name("", "here")})
-		k, out := proxytest.NewKernel(), &strings.Builder{}
+		k, out := proxytest.NewKernel(), &logText{}
 		m := c.Manager("proxy", func(m *manager.Manager) error {
 			return proxy.Add(m, proxy.Options{NodeName: "here", Kernel: k, NodeCIDR: true, Logger: slog.New(slog.NewTextHandler(out, nil))})
 		})
