@@ -13,10 +13,14 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers/internal/attachable"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 )
 
 func (a *attacher) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	if disk := corev1.UniqueVolumeName(req.Name); attachable.Named(disk) {
+		return a.reconcileDisk(ctx, disk)
+	}
 	v, err := a.volumes.Get(req)
 	if err != nil {
 		if apierrors.IsNotFound(err) {
@@ -40,7 +44,7 @@ func (a *attacher) reconcile(ctx context.Context, req reconcile.Request) (reconc
 
 // stateOf reads what the decision about a volume needs.
 func (a *attacher) stateOf(v *corev1.PersistentVolume) (*state, error) {
-	s := &state{volume: v, nodes: map[string]*corev1.Node{}, now: time.Now()}
+	s := &state{volume: v, id: v.Name, name: uniqueName(v), now: time.Now()}
 	err := a.attachments.View(v.Name, func(va *storagev1.VolumeAttachment) bool {
 		s.attachments = append(s.attachments, va)
 		return true
@@ -51,6 +55,12 @@ func (a *attacher) stateOf(v *corev1.PersistentVolume) (*state, error) {
 	if s.pods, err = a.podsOf(v); err != nil {
 		return nil, err
 	}
+	return s, a.readNodes(s)
+}
+
+// readNodes reads the nodes of the pods and the attachments of a volume.
+func (a *attacher) readNodes(s *state) error {
+	s.nodes = map[string]*corev1.Node{}
 	used := map[string]bool{}
 	for _, p := range s.pods {
 		used[p.Spec.NodeName] = true
@@ -64,22 +74,27 @@ func (a *attacher) stateOf(v *corev1.PersistentVolume) (*state, error) {
 		if err == nil {
 			s.nodes[name] = n
 		} else if !apierrors.IsNotFound(err) {
-			return nil, err
+			return err
 		}
 	}
 	s.unused = a.sinceUnused(s, used)
-	return s, nil
+	return nil
 }
 
 // podsOf returns the pods on nodes that use a volume, none if its driver does not attach volumes.
 func (a *attacher) podsOf(v *corev1.PersistentVolume) (out []*corev1.Pod, err error) {
-	ref := v.Spec.ClaimRef
-	if ref == nil {
-		return nil, nil
-	}
 	d, err := a.drivers.Get(types.NamespacedName{Name: v.Spec.CSI.Driver})
 	if err == nil && d.Spec.AttachRequired != nil && !*d.Spec.AttachRequired || apierrors.IgnoreNotFound(err) != nil {
 		return nil, apierrors.IgnoreNotFound(err)
+	}
+	return a.podsOfClaim(v)
+}
+
+// podsOfClaim returns the pods on nodes that use the claim of a volume.
+func (a *attacher) podsOfClaim(v *corev1.PersistentVolume) (out []*corev1.Pod, err error) {
+	ref := v.Spec.ClaimRef
+	if ref == nil {
+		return nil, nil
 	}
 	c, err := a.claims.Get(types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})
 	if err != nil || c.UID != ref.UID || c.Spec.VolumeName != v.Name {
@@ -100,7 +115,7 @@ func (a *attacher) sinceUnused(s *state, used map[string]bool) map[string]time.T
 	defer a.mu.Unlock()
 	out := map[string]time.Time{}
 	for _, va := range s.attachments {
-		at := place{s.volume.Name, va.Spec.NodeName}
+		at := place{s.id, va.Spec.NodeName}
 		if used[va.Spec.NodeName] {
 			delete(a.unused, at)
 			continue
@@ -127,7 +142,7 @@ func (a *attacher) apply(ctx context.Context, s *state, p plan) error {
 		errs = append(errs, a.report(ctx, s, va.Spec.NodeName))
 	}
 	for _, va := range p.detach {
-		errs = append(errs, a.detach(ctx, s.volume, va))
+		errs = append(errs, a.detach(ctx, s, va))
 	}
 	return errors.Join(errs...)
 }
@@ -135,7 +150,7 @@ func (a *attacher) apply(ctx context.Context, s *state, p plan) error {
 // report adds a volume to the status of a node.
 func (a *attacher) report(ctx context.Context, s *state, node string) error {
 	n := s.nodes[node]
-	n.Status.VolumesAttached = append(slices.Clone(n.Status.VolumesAttached), corev1.AttachedVolume{Name: uniqueName(s.volume)})
+	n.Status.VolumesAttached = append(slices.Clone(n.Status.VolumesAttached), corev1.AttachedVolume{Name: s.name})
 	if _, err := a.nodesAPI.UpdateStatus(ctx, n); err != nil {
 		return apierrors.IgnoreNotFound(err)
 	}
@@ -147,26 +162,31 @@ func (a *attacher) report(ctx context.Context, s *state, node string) error {
 	return nil
 }
 
-// detach removes a volume from the status of its node, and then has it detached. What the node uses is read
-// from the server once more: a kubelet reports a volume before it mounts it.
-func (a *attacher) detach(ctx context.Context, v *corev1.PersistentVolume, va *storagev1.VolumeAttachment) error {
-	n, err := a.nodesAPI.Get(ctx, types.NamespacedName{Name: va.Spec.NodeName})
+// detach removes a volume from the status of its node, and then has it detached.
+func (a *attacher) detach(ctx context.Context, s *state, va *storagev1.VolumeAttachment) error {
+	if done, err := a.withdraw(ctx, s, va.Spec.NodeName); err != nil || !done {
+		return err
+	}
+	return a.deleteAttachment(ctx, va)
+}
+
+// withdraw removes a volume from the status of a node, and reports whether the node does without it. What the
+// node uses is read from the server once more: a kubelet reports a volume before it mounts it.
+func (a *attacher) withdraw(ctx context.Context, s *state, node string) (done bool, err error) {
+	n, err := a.nodesAPI.Get(ctx, types.NamespacedName{Name: node})
 	switch {
 	case apierrors.IsNotFound(err):
 	case err != nil:
-		return err
-	case slices.Contains(n.Status.VolumesInUse, uniqueName(v)) && ready(n) && !tainted(n):
-		return nil // the node's report brings the volume back
-	default:
-		if reported(n, v) {
-			name := uniqueName(v)
-			n.Status.VolumesAttached = slices.DeleteFunc(n.Status.VolumesAttached, func(o corev1.AttachedVolume) bool { return o.Name == name })
-			if _, err := a.nodesAPI.UpdateStatus(ctx, n); apierrors.IgnoreNotFound(err) != nil {
-				return fmt.Errorf("attachdetach: status of node %s: %w", n.Name, err)
-			}
+		return false, err
+	case slices.Contains(n.Status.VolumesInUse, s.name) && ready(n) && !tainted(n):
+		return false, nil // the node's report brings the volume back
+	case reported(n, s.name):
+		n.Status.VolumesAttached = slices.DeleteFunc(n.Status.VolumesAttached, func(o corev1.AttachedVolume) bool { return o.Name == s.name })
+		if _, err := a.nodesAPI.UpdateStatus(ctx, n); apierrors.IgnoreNotFound(err) != nil {
+			return false, fmt.Errorf("attachdetach: status of node %s: %w", n.Name, err)
 		}
 	}
-	return a.deleteAttachment(ctx, va)
+	return true, nil
 }
 
 func (a *attacher) deleteAttachment(ctx context.Context, va *storagev1.VolumeAttachment) error {

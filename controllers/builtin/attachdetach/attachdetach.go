@@ -2,14 +2,18 @@
 // detached when no pod does. It writes VolumeAttachments, which a driver's attacher carries out, and reports
 // attached volumes in the status of nodes, for their kubelets to mount.
 //
+// Volumes of the kinds iscsi and fc, which have no drivers, are attached and detached by that report alone,
+// also those that are part of a pod.
+//
 // A volume that only one node may use is attached to another one after it is detached. It is detached after
 // its node has unmounted it (status.volumesInUse), which is waited for without limit while the node is ready;
 // of one that is not, for [Options.ForceAfter], or not at all if it has the taint
 // node.kubernetes.io/out-of-service. A node's report of a volume is taken back before it is detached, so that
 // no kubelet begins to mount it meanwhile.
 //
-// Volumes that pods define inline, for migrated drivers, are left alone, as are nodes without the annotation
-// volumes.kubernetes.io/controller-managed-attach-detach, whose kubelets attach volumes themselves.
+// Other volumes that pods define inline, for migrated drivers, are left alone, as are nodes without the
+// annotation volumes.kubernetes.io/controller-managed-attach-detach, whose kubelets attach volumes
+// themselves.
 package attachdetach
 
 import (
@@ -23,6 +27,7 @@ import (
 	"github.com/keelson-dev/keelson/client/events"
 	"github.com/keelson-dev/keelson/controllers"
 	"github.com/keelson-dev/keelson/controllers/controller"
+	"github.com/keelson-dev/keelson/controllers/internal/attachable"
 	"github.com/keelson-dev/keelson/controllers/internal/podindex"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
@@ -46,6 +51,7 @@ type Options struct {
 type attacher struct {
 	opts           Options
 	volumes        informers.Lister[*corev1.PersistentVolume]
+	disks          diskIndexes
 	byNode         informers.Index[*storagev1.VolumeAttachment]
 	attachments    informers.Index[*storagev1.VolumeAttachment]
 	attachmentsAPI *client.Client[*storagev1.VolumeAttachment]
@@ -63,7 +69,7 @@ type attacher struct {
 	unused map[place]time.Time
 }
 
-// place is a volume on a node.
+// place is a volume on a node. The volume is named as requests name it.
 type place struct{ volume, node string }
 
 var (
@@ -82,7 +88,7 @@ func Add(m *manager.Manager, opts Options) error {
 	set := m.Informers()
 	attachments := informers.For[*storagev1.VolumeAttachment](set)
 	a := &attacher{
-		opts: opts, volumes: informers.For[*corev1.PersistentVolume](set).Lister(),
+		opts: opts, disks: newDiskIndexes(set), volumes: informers.For[*corev1.PersistentVolume](set).Lister(),
 		attachments: attachments.Index(byVolume), byNode: attachments.Index(byNode), attachmentsAPI: client.For[*storagev1.VolumeAttachment](m.Conn()),
 		claims: informers.For[*corev1.PersistentVolumeClaim](set).Lister(), pods: informers.For[*corev1.Pod](set).Index(podindex.ByClaim), onNodes: podindex.Of(set),
 		nodes: informers.For[*corev1.Node](set).Lister(), nodesAPI: client.For[*corev1.Node](m.Conn()),
@@ -91,7 +97,7 @@ func Add(m *manager.Manager, opts Options) error {
 	_, err := controllers.Add(m, "persistentvolume-attach-detach", reconcile.Func(a.reconcile),
 		controllers.Options{Options: controller.Options{Concurrency: cmp.Or(opts.Concurrency, 10)}},
 		controllers.For(controllers.Matching(func(v *corev1.PersistentVolume) bool { return v.Spec.CSI != nil })),
-		controllers.Watches(volumeOfAttachment), controllers.Watches(volumeOfClaim), controllers.Watches(a.volumesOfPod),
+		controllers.Watches(volumeOfAttachment), controllers.Watches(a.volumeOfClaim), controllers.Watches(a.volumesOfPod), controllers.Watches(diskOfVolume),
 		controllers.Watches(a.volumesOfNode, nodeChanged), controllers.Reads[*storagev1.CSIDriver]())
 	return err
 }
@@ -103,11 +109,22 @@ func volumeOfAttachment(e informers.Event[*storagev1.VolumeAttachment]) []reconc
 	return nil
 }
 
-func volumeOfClaim(e informers.Event[*corev1.PersistentVolumeClaim]) []reconcile.Request {
+func (a *attacher) volumeOfClaim(e informers.Event[*corev1.PersistentVolumeClaim]) []reconcile.Request {
 	if name := e.Object().Spec.VolumeName; name != "" {
-		return []reconcile.Request{{Name: name}}
+		return []reconcile.Request{a.request(name)}
 	}
 	return nil
+}
+
+// request is the one of a PersistentVolume. A volume that cannot be read now brings its own when it can.
+func (a *attacher) request(volume string) reconcile.Request {
+	req := reconcile.Request{Name: volume}
+	_ = a.volumes.View(req, func(v *corev1.PersistentVolume) {
+		if disk := attachable.Persistent(&v.Spec.PersistentVolumeSource); disk != "" {
+			req.Name = string(disk)
+		}
+	})
+	return req
 }
 
 // volumesOfPod are the volumes of a pod that gets a node, ends or is deleted.
@@ -119,13 +136,16 @@ func (a *attacher) volumesOfPod(e informers.Event[*corev1.Pod]) (out []reconcile
 	return a.volumesOf(p)
 }
 
-// volumesOf are the volumes of the claims of a pod.
+// volumesOf are the volumes of the claims of a pod, and the disks that are part of it.
 func (a *attacher) volumesOf(p *corev1.Pod) (out []reconcile.Request) {
+	for _, disk := range disksOf(p) {
+		out = append(out, reconcile.Request{Name: disk})
+	}
 	for _, key := range p.VolumeClaims() {
 		// A claim that cannot be read now brings its volume when it can.
 		_ = a.claims.View(key, func(c *corev1.PersistentVolumeClaim) {
 			if c.Spec.VolumeName != "" {
-				out = append(out, reconcile.Request{Name: c.Spec.VolumeName})
+				out = append(out, a.request(c.Spec.VolumeName))
 			}
 		})
 	}
@@ -142,6 +162,9 @@ func (a *attacher) volumesOfNode(e informers.Event[*corev1.Node]) (out []reconci
 		}
 		return true
 	})
+	for _, disk := range disksOfNode(e) {
+		out = append(out, reconcile.Request{Name: disk})
+	}
 	if e.Type == informers.Deleted || e.Type == informers.Updated && e.Old().Annotations[ManagedAnnotation] == e.New().Annotations[ManagedAnnotation] {
 		return out
 	}

@@ -28,6 +28,11 @@ func start(t testing.TB, opts attachdetach.Options, modes ...corev1.PersistentVo
 
 // startWith is start with a volume of any driver.
 func startWith(t testing.TB, driver string, opts attachdetach.Options, modes ...corev1.PersistentVolumeAccessMode) *cluster {
+	return startFrom(t, corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: "handle"}}, opts, modes...)
+}
+
+// startFrom is start with any volume.
+func startFrom(t testing.TB, source corev1.PersistentVolumeSource, opts attachdetach.Options, modes ...corev1.PersistentVolumeAccessMode) *cluster {
 	c := &cluster{controllertest.Start(t, controllertest.Options{
 		As:          client.User{Name: "system:serviceaccount:kube-system:attachdetach-controller", Groups: []string{"system:serviceaccounts", "system:authenticated"}},
 		Controllers: []controllertest.Adder{func(m *manager.Manager) error { return attachdetach.Add(m, opts) }},
@@ -42,7 +47,7 @@ func startWith(t testing.TB, driver string, opts attachdetach.Options, modes ...
 	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 	v := &corev1.PersistentVolume{ObjectMeta: controllertest.Name("", "disk")}
 	v.Spec.Capacity, v.Spec.AccessModes = size, modes
-	v.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: "handle"}
+	v.Spec.PersistentVolumeSource = source
 	pvc := &corev1.PersistentVolumeClaim{ObjectMeta: controllertest.Name("default", "data")}
 	pvc.Spec.AccessModes, pvc.Spec.Resources.Requests, pvc.Spec.VolumeName = modes, size, "disk"
 	pvc = controllertest.Create(c.Cluster, pvc)
@@ -75,12 +80,16 @@ func (c *cluster) kill(name string) {
 
 // mounted makes a node report that it uses the volume, or that it does not.
 func (c *cluster) mounted(node string, yes bool) {
-	controllertest.UpdateStatus(c.Cluster, "", node, func(n *corev1.Node) {
-		n.Status.VolumesInUse = nil
-		if yes {
-			n.Status.VolumesInUse = []corev1.UniqueVolumeName{"kubernetes.io/csi/fake.keelson.dev^handle"}
-		}
-	})
+	if !yes {
+		c.using(node)
+		return
+	}
+	c.using(node, "kubernetes.io/csi/fake.keelson.dev^handle")
+}
+
+// using makes a node report which volumes it uses.
+func (c *cluster) using(node string, volumes ...corev1.UniqueVolumeName) {
+	controllertest.UpdateStatus(c.Cluster, "", node, func(n *corev1.Node) { n.Status.VolumesInUse = volumes })
 	c.Settle()
 }
 
@@ -225,5 +234,75 @@ func TestAttachError(t *testing.T) {
 		})
 		c.Settle()
 		require.Contains(t, c.messages("web"), `FailedAttachVolume: AttachVolume.Attach failed for volume "disk" : no room`)
+	})
+}
+
+// Disks of the kinds iscsi and fc are in the status of the nodes whose pods use them, and leave it when their
+// node has unmounted them. One that only one node may use goes to another node after that.
+func TestDisks(t *testing.T) {
+	const target = "kubernetes.io/iscsi/10.0.0.1:iqn.2020-01.com.example:disks:3"
+	const fabric = "kubernetes.io/fc/[500a0982991b8dc5]:1"
+	iscsi := &corev1.ISCSIPersistentVolumeSource{TargetPortal: "10.0.0.1", IQN: "iqn.2020-01.com.example:disks", Lun: 3}
+	type names = map[string][]corev1.UniqueVolumeName
+	at := func(c *cluster) names {
+		out := names{}
+		for _, n := range controllertest.List[*corev1.Node](c.Cluster, "") {
+			for _, v := range n.Status.VolumesAttached {
+				out[n.Name] = append(out[n.Name], v.Name)
+			}
+			slices.Sort(out[n.Name])
+		}
+		return out
+	}
+	t.Run("of one node", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := startFrom(t, corev1.PersistentVolumeSource{ISCSI: iscsi}, attachdetach.Options{}, corev1.ReadWriteOnce)
+			c.pod("first", "node-a")
+			require.Equal(t, names{"node-a": {target}}, at(c))
+			require.Equal(t, []string{`SuccessfulAttachVolume: AttachVolume.Attach succeeded for volume "disk" `}, c.messages("first"))
+			c.using("node-a", target)
+			c.pod("second", "node-b")
+			require.Equal(t, names{"node-a": {target}}, at(c))
+			require.Equal(t, []string{`FailedAttachVolume: Multi-Attach error for volume "disk" Volume is already used by pod(s) first`}, c.messages("second"))
+			c.kill("first")
+			c.Sleep(time.Hour)
+			require.Equal(t, names{"node-a": {target}}, at(c), "it is mounted there")
+			c.using("node-a")
+			require.Equal(t, names{"node-b": {target}}, at(c))
+			require.Empty(t, controllertest.List[*storagev1.VolumeAttachment](c.Cluster, ""))
+		})
+	})
+	t.Run("of a node that is not ready", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := startFrom(t, corev1.PersistentVolumeSource{ISCSI: iscsi}, attachdetach.Options{}, corev1.ReadWriteOnce)
+			c.pod("first", "node-a")
+			c.using("node-a", target)
+			c.setReady("node-a", corev1.ConditionUnknown)
+			c.kill("first")
+			c.pod("second", "node-b")
+			c.Sleep(5 * time.Minute)
+			require.Equal(t, names{"node-a": {target}}, at(c))
+			c.Sleep(2 * time.Minute)
+			require.Equal(t, names{"node-b": {target}}, at(c))
+		})
+	})
+	t.Run("that is part of pods", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := startFrom(t, corev1.PersistentVolumeSource{ISCSI: iscsi}, attachdetach.Options{}, corev1.ReadWriteMany)
+			for i, name := range []string{"first", "second"} {
+				p := &corev1.Pod{ObjectMeta: controllertest.Name("default", name)}
+				p.Spec.NodeName, p.Spec.Containers = []string{"node-a", "node-b"}[i], []corev1.Container{{Name: "main", Image: "app:1"}}
+				p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{FC: &corev1.FCVolumeSource{TargetWWNs: []string{"500a0982991b8dc5"}, Lun: new(int32(1))}}}}
+				controllertest.Create(c.Cluster, p)
+			}
+			c.pod("third", "node-b")
+			c.Sleep(time.Second) // of two writes of the status of a node, one is a conflict
+			require.Equal(t, names{"node-a": {fabric}, "node-b": {fabric, target}}, at(c))
+			require.Equal(t, []string{`SuccessfulAttachVolume: AttachVolume.Attach succeeded for volume "data" `}, c.messages("first"))
+			c.kill("first")
+			c.kill("third")
+			c.Sleep(time.Second)
+			require.Equal(t, names{"node-b": {fabric}}, at(c))
+		})
 	})
 }

@@ -18,6 +18,9 @@ const outOfService = "node.kubernetes.io/out-of-service"
 // state is what the decision about a volume is made from.
 type state struct {
 	volume *corev1.PersistentVolume
+	// id is what requests call the volume, and name what the status of nodes does.
+	id   string
+	name corev1.UniqueVolumeName
 	// pods are those on a node that use the volume.
 	pods []*corev1.Pod
 	// attachments are those of the volume, at most one a node.
@@ -76,7 +79,7 @@ func (p *plan) keep(s *state, a *storagev1.VolumeAttachment, pods []*corev1.Pod,
 	switch {
 	case a.DeletionTimestamp != nil:
 	case len(pods) > 0:
-		if a.Status.Attached && n != nil && !reported(n, s.volume) {
+		if a.Status.Attached && n != nil && !reported(n, s.name) {
 			p.report = append(p.report, a)
 		}
 		if e := a.Status.AttachError; e != nil && !a.Status.Attached {
@@ -84,7 +87,7 @@ func (p *plan) keep(s *state, a *storagev1.VolumeAttachment, pods []*corev1.Pod,
 				p.notes = append(p.notes, note{pod, fmt.Sprintf("AttachVolume.Attach failed for volume %q : %s", s.volume.Name, e.Message)})
 			}
 		}
-	case n != nil && (!slices.Contains(n.Status.VolumesInUse, uniqueName(s.volume)) || tainted(n)):
+	case n != nil && (!slices.Contains(n.Status.VolumesInUse, s.name) || tainted(n)):
 		p.detach = append(p.detach, a)
 	case n != nil && ready(n), opts.NeverForce:
 		// The node's next report brings the volume back.
@@ -139,7 +142,7 @@ func exclusive(v *corev1.PersistentVolume) bool {
 	return len(v.Spec.AccessModes) > 0 && !slices.Contains(v.Spec.AccessModes, corev1.ReadWriteMany) && !slices.Contains(v.Spec.AccessModes, corev1.ReadOnlyMany)
 }
 
-// uniqueName is the name of a volume in the status of nodes.
+// uniqueName is the name of a volume of a CSI driver in the status of nodes.
 func uniqueName(v *corev1.PersistentVolume) corev1.UniqueVolumeName {
 	return corev1.UniqueVolumeName("kubernetes.io/csi/" + v.Spec.CSI.Driver + "^" + v.Spec.CSI.VolumeHandle)
 }
@@ -149,8 +152,7 @@ func attachmentName(v *corev1.PersistentVolume, node string) string {
 	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(v.Spec.CSI.VolumeHandle+v.Spec.CSI.Driver+node)))
 }
 
-func reported(n *corev1.Node, v *corev1.PersistentVolume) bool {
-	name := uniqueName(v)
+func reported(n *corev1.Node, name corev1.UniqueVolumeName) bool {
 	return slices.ContainsFunc(n.Status.VolumesAttached, func(a corev1.AttachedVolume) bool { return a.Name == name })
 }
 
