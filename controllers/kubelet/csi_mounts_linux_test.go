@@ -142,7 +142,7 @@ func TestLocalVolumes(t *testing.T) {
 }
 
 // blockDevice is a device of 16 MB with that at its start.
-func blockDevice(t *testing.T, content []byte) string {
+func blockDevice(t testing.TB, content []byte) string {
 	file := filepath.Join(t.TempDir(), "disk")
 	require.NoError(t, os.WriteFile(file, content, 0o600))
 	require.NoError(t, os.Truncate(file, 16<<20))
@@ -225,5 +225,65 @@ func TestLocalBlockDevices(t *testing.T) {
 	x.delete("three", 1)
 	soon(t, "gone", func() bool { return !x.exists("three") })
 	require.Zero(t, mounts())
+	x.rig.stop()
+}
+
+// A PersistentVolume with volumeMode Block that is a block device of its node is the device itself for pods,
+// and is not formatted; what is no device is refused. A kubelet that starts again keeps what pods have.
+func TestLocalRawDevices(t *testing.T) {
+	x, _, mounts := realDisks(t)
+	device, folder := blockDevice(t, []byte("content")), t.TempDir()
+	for name, path := range map[string]string{"a": device, "folder": folder} {
+		x.claim(name, func(pv *corev1.PersistentVolume) {
+			local(pv, path)
+			pv.Spec.VolumeMode = new(corev1.PersistentVolumeBlock)
+		})
+	}
+	pod := func(name, claim string, readOnly bool) {
+		x.pod(name, func(p *corev1.Pod) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "raw", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim, ReadOnly: readOnly}}}}
+			p.Spec.Containers[0].VolumeDevices = []corev1.VolumeDevice{{Name: "raw", DevicePath: "/dev/raw"}}
+		}, "c")
+	}
+	pod("one", "a", false)
+	pod("two", "a", true)
+	pod("refused", "folder", false)
+	soon(t, "ready", func() bool { return ready(x.get("one")) && ready(x.get("two")) })
+	stage := filepath.Join(x.opts.RootDir, "plugins/kubernetes.io~local-volume/volumeDevices/pv-a")
+	var want, have unix.Stat_t
+	require.NoError(t, unix.Stat(device, &want))
+	for name, permissions := range map[string]string{"one": "mrw", "two": "r"} {
+		uid := string(x.get(name).UID)
+		dev := x.rt.Config(name, "c").Devices[0]
+		require.Equal(t, filepath.Join(x.opts.RootDir, "pods", uid, "volumeDevices/kubernetes.io~local-volume/pv-a"), dev.HostPath)
+		require.Equal(t, "/dev/raw "+permissions, dev.ContainerPath+" "+dev.Permissions)
+		to, err := os.Readlink(dev.HostPath)
+		require.NoError(t, err)
+		require.Equal(t, filepath.Join(stage, uid), to)
+		require.NoError(t, unix.Stat(dev.HostPath, &have))
+		require.Equal(t, want.Rdev, have.Rdev)
+	}
+	raw, err := os.ReadFile(x.rt.Config("one", "c").Devices[0].HostPath)
+	require.NoError(t, err)
+	require.Equal(t, "content", string(raw[:7]))
+	soon(t, "refused", func() bool {
+		return strings.Contains(strings.Join(x.events("refused"), ""), "FailedMapVolume: MapVolume.MapPodDevice failed for volume \"pv-folder\" : "+folder+" is no block device")
+	})
+	require.Equal(t, 2, mounts())
+
+	x.delete("refused", 1)
+	x.delete("one", 1)
+	soon(t, "gone", func() bool { return !x.exists("one") && !x.exists("refused") && mounts() == 1 })
+	x.rig.stop()
+	require.Equal(t, 1, mounts(), "it outlives the kubelet")
+	x.delete("two", 0)
+	x.start()
+	soon(t, "the pod that was deleted meanwhile is taken down", func() bool {
+		_, err := os.Stat(stage)
+		return mounts() == 0 && os.IsNotExist(err)
+	})
+	raw, err = os.ReadFile(device)
+	require.NoError(t, err)
+	require.Equal(t, "content", string(raw[:7]))
 	x.rig.stop()
 }

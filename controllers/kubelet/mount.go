@@ -24,6 +24,8 @@ type mounter interface {
 	unmount(dir string) error
 	// mounted reports whether something is mounted at dir.
 	mounted(dir string) bool
+	// peers are the other mount points of the file system that is mounted at a path.
+	peers(path string) []string
 	// mount mounts what mount(8) can mount at target, which is there.
 	mount(ctx context.Context, source, target, kind string, options []string) error
 	// remount sets options of what is bound at target.
@@ -45,6 +47,7 @@ func (folders) bind(*os.File, string) error          { return errNoMounts }
 func (folders) below(string) ([]string, error)       { return nil, nil }
 func (folders) unmount(string) error                 { return nil }
 func (folders) mounted(string) bool                  { return false }
+func (folders) peers(string) []string                { return nil }
 func (folders) mount(context.Context, string, string, string, []string) error {
 	return errNoMounts
 }

@@ -117,6 +117,15 @@ func (m *kernelMounter) mounted(dir string) bool {
 	return err == nil && slices.Contains(points, real)
 }
 
+func (m *kernelMounter) peers(path string) []string {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil
+	}
+	points, _ := mountinfo.Peers(real) // it has been read before, to find what is mounted
+	return points
+}
+
 // mount runs mount(8), which finds the helper of the kind of file system, such as mount.nfs.
 func (m *kernelMounter) mount(ctx context.Context, source, target, kind string, options []string) error {
 	args := []string{"-t", kind}

@@ -338,6 +338,7 @@ func testReal(t *testing.T) {
 	t.Run("dynamic resources", func(t *testing.T) { n.t = t; n.testDynamicResources() })
 	t.Run("fork bomb", func(t *testing.T) { n.t = t; n.testForkBomb() })
 	t.Run("features of pods", func(t *testing.T) { n.t = t; n.testPodFeatures() })
+	t.Run("local device", func(t *testing.T) { n.t = t; n.testLocalDevice() })
 	t.Run("swap of the machine", func(t *testing.T) { n.t = t; n.testMachineSwap() })
 	t.Run("pressure", func(t *testing.T) { n.t = t; n.testPressure() })
 	t.Run("AppArmor", func(t *testing.T) { n.t = t; n.testAppArmor() })

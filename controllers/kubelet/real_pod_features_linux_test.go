@@ -249,3 +249,45 @@ spec:
 	require.Equal(n.t, "RestartingAllContainers", n.kubectl("get", "pod", "again", "-o", "jsonpath={.status.containerStatuses[1].lastState.terminated.reason}"))
 	n.kubectl("delete", "pod", "again")
 }
+
+// testLocalDevice gives a pod a block device of the machine, which it reads and writes as it is.
+func (n *realNode) testLocalDevice() {
+	device := blockDevice(n.t, []byte("content"))
+	n.apply(`
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: raw}
+spec: {accessModes: [ReadWriteOnce], volumeMode: Block, volumeName: raw, storageClassName: "", resources: {requests: {storage: 16Mi}}}
+`)
+	n.apply(`
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: raw}
+spec:
+  accessModes: [ReadWriteOnce]
+  volumeMode: Block
+  capacity: {storage: 16Mi}
+  claimRef: {kind: PersistentVolumeClaim, namespace: default, name: raw, uid: ` + n.kubectl("get", "pvc", "raw", "-o", "jsonpath={.metadata.uid}") + `}
+  local: {path: ` + device + `}
+  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [node1]}]}]}}
+`)
+	n.kubectl("patch", "pvc", "raw", "--subresource=status", "--type=merge", "-p", `{"status": {"phase": "Bound", "capacity": {"storage": "16Mi"}}}`)
+	n.apply(`
+apiVersion: v1
+kind: Pod
+metadata: {name: raw}
+spec:
+  nodeName: node1
+  terminationGracePeriodSeconds: 0
+  containers: [{name: c, image: busybox, imagePullPolicy: Never, command: [sleep, "1000"], volumeDevices: [{name: raw, devicePath: /dev/raw}]}]
+  volumes: [{name: raw, persistentVolumeClaim: {claimName: raw}}]
+`)
+	n.until("the pod runs", is("true"), "get", "pod", "raw", "-o", "jsonpath={.status.containerStatuses[0].ready}")
+	require.Equal(n.t, "content", n.kubectl("exec", "raw", "--", "sh", "-c", "dd if=/dev/raw bs=7 count=1 2>/dev/null"))
+	n.kubectl("exec", "raw", "--", "sh", "-c", "printf changed | dd of=/dev/raw conv=notrunc,fsync 2>/dev/null")
+	n.kubectl("delete", "pod", "raw")
+	b, err := os.ReadFile(device)
+	require.NoError(n.t, err)
+	require.Equal(n.t, "changed", string(b[:7]))
+	n.kubectl("delete", "pvc,pv", "raw", "--wait=false")
+}

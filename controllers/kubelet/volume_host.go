@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -18,6 +19,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/events"
+	"github.com/keelson-dev/keelson/controllers/internal/mountinfo"
 	"github.com/keelson-dev/keelson/controllers/internal/volumematch"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/csi"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/volume"
@@ -47,18 +49,20 @@ func newVolumes(k *Kubelet) (*volume.Manager, *csi.Drivers) {
 	h := &volumeHost{k: k, volumeMetrics: &k.metrics.volumeMetrics, drivers: csi.NewDrivers(k.opts.Plugins.dialer(), k.metrics.driverTook), claims: client.For[*corev1.PersistentVolumeClaim](conn), volumes: client.For[*corev1.PersistentVolume](conn),
 		attachments: client.For[*storagev1.VolumeAttachment](conn), objects: client.For[*storagev1.CSIDriver](conn), secrets: client.For[*corev1.Secret](conn)}
 	paths := volume.Paths{Root: k.opts.RootDir, Node: k.opts.NodeName}
-	part := mountPlugin{mounts: k.mounts, paths: paths, metrics: k.metrics}
+	part := mountPlugin{mounts: k.mounts, tools: systemTools(), paths: paths, metrics: k.metrics}
 	h.plugins = map[string]volume.Plugin{
 		csi.Kind: &csi.Plugin{Drivers: h.drivers, Host: h, Paths: paths},
-		kindNFS:  &nfsPlugin{part}, kindLocal: newLocalPlugin(part),
+		kindNFS:  &nfsPlugin{part}, kindLocal: &localPlugin{mountPlugin: part},
 		kindHostPath: &hostPathPlugin{part},
+		kindISCSI:    newDiskPlugin(part, &iscsi{tools: part.tools, paths: paths, secret: h.Secret, log: k.log}, !k.alone),
+		kindFC:       newDiskPlugin(part, &fibreChannel{tools: part.tools, log: k.log}, !k.alone),
 	}
 	return volume.New(volume.Options{Paths: paths, Host: h, Plugins: h.plugins, Interval: k.opts.SyncInterval, Logger: k.log}), h.drivers
 }
 
 // driven reports whether a volume is the manager's.
 func driven(v *corev1.Volume) bool {
-	return v.PersistentVolumeClaim != nil || v.Ephemeral != nil || v.CSI != nil || v.NFS != nil
+	return v.PersistentVolumeClaim != nil || v.Ephemeral != nil || v.CSI != nil || v.NFS != nil || v.ISCSI != nil || v.FC != nil
 }
 
 // Resolve implements volume.Host.
@@ -89,6 +93,12 @@ func (h *volumeHost) resolve(ctx context.Context, s *volume.Spec) (kind string, 
 	case v.NFS != nil:
 		s.ReadOnly = v.NFS.ReadOnly
 		return kindNFS, nil
+	case v.ISCSI != nil:
+		s.ReadOnly = v.ISCSI.ReadOnly
+		return kindISCSI, nil
+	case v.FC != nil:
+		s.ReadOnly = v.FC.ReadOnly
+		return kindFC, nil
 	}
 	if err != nil {
 		return "", err
@@ -99,12 +109,18 @@ func (h *volumeHost) resolve(ctx context.Context, s *volume.Spec) (kind string, 
 	case from.NFS != nil:
 		s.ReadOnly = s.ReadOnly || from.NFS.ReadOnly
 		return kindNFS, nil
+	case from.ISCSI != nil:
+		s.ReadOnly = s.ReadOnly || from.ISCSI.ReadOnly
+		return kindISCSI, nil
+	case from.FC != nil:
+		s.ReadOnly = s.ReadOnly || from.FC.ReadOnly
+		return kindFC, nil
 	case from.Local != nil:
 		return kindLocal, nil
 	case from.HostPath != nil:
 		return kindHostPath, nil
 	}
-	return "", fmt.Errorf("no volume plugin matched: PersistentVolume %q is none of csi, nfs, local and hostPath", s.PV.Name)
+	return "", fmt.Errorf("no volume plugin matched: PersistentVolume %q is none of csi, nfs, iscsi, fc, local and hostPath", s.PV.Name)
 }
 
 // onlyRead reports whether all volumes of a claim in a pod, which are one mount, are read-only.
@@ -169,6 +185,9 @@ func begun(pod *corev1.Pod) bool {
 
 // Attachment implements volume.Host.
 func (h *volumeHost) Attachment(ctx context.Context, r *volume.Record) (map[string]string, error) {
+	if r.Driver == "" {
+		return nil, h.inStatus(ctx, r)
+	}
 	name := volume.AttachmentName(r.Driver, r.Handle, h.k.opts.NodeName)
 	a, err := h.attachments.Get(ctx, types.NamespacedName{Name: name})
 	switch {
@@ -184,6 +203,18 @@ func (h *volumeHost) Attachment(ctx context.Context, r *volume.Record) (map[stri
 		return nil, volume.Waiting(fmt.Errorf("AttachVolume.Attach failed for volume %q : %s", r.Name, a.Status.AttachError.Message))
 	}
 	return nil, volume.Waiting(fmt.Errorf("volume %s is not attached to the node yet", r.Name))
+}
+
+// inStatus returns nil if the status of the Node has a volume as attached.
+func (h *volumeHost) inStatus(ctx context.Context, r *volume.Record) error {
+	n, err := h.k.node.nodes.Get(ctx, types.NamespacedName{Name: h.k.opts.NodeName})
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(n.Status.VolumesAttached, func(a corev1.AttachedVolume) bool { return a.Name == r.Unique }) {
+		return volume.Waiting(fmt.Errorf("volume %s is not attached to the node: the status of the Node does not have %s", r.Name, r.Unique))
+	}
+	return nil
 }
 
 // UpdateClaim implements volume.Host.
@@ -209,6 +240,25 @@ func (h *volumeHost) Reported(name corev1.UniqueVolumeName) bool {
 
 // MountPoint implements volume.Host.
 func (h *volumeHost) MountPoint(path string) bool { return h.k.mounts.mounted(path) }
+
+// Peers implements volume.Host.
+func (h *volumeHost) Peers(path string) []string { return h.k.mounts.peers(path) }
+
+// MountLabel implements volume.Host.
+func (h *volumeHost) MountLabel(path string) string {
+	if h.k.opts.SELinux == nil {
+		return ""
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "" // nothing is there
+	}
+	label, err := mountinfo.Context(real)
+	if err != nil {
+		h.k.log.Warn("read label of mount failed", "path", path, "err", err)
+	}
+	return label
+}
 
 // Event implements volume.Host.
 func (h *volumeHost) Event(pod *corev1.Pod, normal bool, reason, message string) {

@@ -4,7 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/volume"
@@ -15,11 +20,14 @@ const (
 	kindNFS      = "nfs"
 	kindLocal    = "local-volume"
 	kindHostPath = "host-path"
+	kindISCSI    = "iscsi"
+	kindFC       = "fc"
 )
 
 // mountPlugin is the part that those kinds share: nothing is attached, staged, refreshed or expanded.
 type mountPlugin struct {
 	mounts  mounter
+	tools   *tools
 	paths   volume.Paths
 	metrics *metrics
 }
@@ -65,18 +73,106 @@ func (*mountPlugin) Stats(context.Context, *volume.Record, bool) (*volume.Stats,
 }
 
 // Path implements volume.Plugin.
-func (p *mountPlugin) Path(_ *volume.Spec, r *volume.Record) string { return p.paths.Target(r) }
+func (p *mountPlugin) Path(_ *volume.Spec, r *volume.Record) string {
+	if r.Device {
+		return p.paths.Link(r)
+	}
+	return p.paths.Target(r)
+}
 
-// TearDown implements volume.Plugin. The kernel does not return from unmounting a file system whose server is
-// gone; that holds up this volume and no other.
+// TearDown implements volume.Plugin.
 func (p *mountPlugin) TearDown(ctx context.Context, r *volume.Record) error {
+	target := p.paths.Target(r)
+	if err := p.unmount(ctx, target); err != nil || !r.Device {
+		return err
+	}
+	if err := os.Remove(target); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// unmount unmounts what is mounted at a path. The kernel does not return from unmounting a file system whose
+// server is gone; that holds up this volume and no other.
+func (p *mountPlugin) unmount(ctx context.Context, path string) error {
 	done := make(chan error, 1)
-	go func() { done <- p.mounts.unmount(p.paths.Target(r)) }()
+	go func() { done <- p.mounts.unmount(path) }()
 	select {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// bind gives a pod a folder of the node, with the options of its PersistentVolume.
+func (p *mountPlugin) bind(ctx context.Context, s *volume.Spec, r *volume.Record, source string) error {
+	target := p.paths.Target(r)
+	f, err := os.Open(source)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := p.mounts.bind(f, target); err != nil {
+		return err
+	}
+	if s.PV != nil && len(s.PV.Spec.MountOptions) > 0 {
+		if err := p.mounts.remount(ctx, target, s.PV.Spec.MountOptions); err != nil {
+			return err
+		}
+	}
+	if s.ReadOnly {
+		return nil
+	}
+	return volume.SetGroup(ctx, target, s.Pod, func(began time.Time, err error) { p.metrics.Done(r, volume.GroupOperation, began, err) })
+}
+
+// mapDevice gives a pod a block device. It is mounted, so that its inode, and thus its number, is that of the
+// device which the volume had when the pod began, whatever becomes of links to it.
+func (p *mountPlugin) mapDevice(device string, r *volume.Record) error {
+	real, err := filepath.EvalSymlinks(device)
+	if err != nil {
+		return err
+	}
+	f, err := openNoLinks(real, ".")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return p.mounts.bind(f, p.paths.Target(r))
+}
+
+// turns lets one caller at a time do something with what has a name. Its zero value is ready.
+type turns struct {
+	mu   sync.Mutex
+	busy map[string]chan struct{} // closed at the end
+}
+
+// take waits until no other call works on what has a name. done gives the turn back.
+func (t *turns) take(ctx context.Context, name string) (done func(), err error) {
+	for {
+		t.mu.Lock()
+		other := t.busy[name]
+		if other == nil {
+			if t.busy == nil {
+				t.busy = map[string]chan struct{}{}
+			}
+			mine := make(chan struct{})
+			t.busy[name] = mine
+			t.mu.Unlock()
+			return func() {
+				t.mu.Lock()
+				delete(t.busy, name)
+				t.mu.Unlock()
+				close(mine)
+			}, nil
+		}
+		t.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 }
 

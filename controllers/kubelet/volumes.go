@@ -188,7 +188,7 @@ func (k *Kubelet) setUpVolume(ctx context.Context, pod *corev1.Pod, v *corev1.Vo
 		}
 		return renew, k.writePayload(pod, kindProjected, v.Name, files, mounted, true)
 	}
-	return renew, errors.New("no volume plugin matched: only emptyDir, hostPath, configMap, secret, downwardAPI, projected, persistentVolumeClaim, ephemeral, csi, nfs and image volumes are supported")
+	return renew, errors.New("no volume plugin matched: only emptyDir, hostPath, configMap, secret, downwardAPI, projected, persistentVolumeClaim, ephemeral, csi, nfs, iscsi, fc and image volumes are supported")
 }
 
 // file of a volume.

@@ -19,6 +19,36 @@ func Points() ([]string, error) {
 	return points, err
 }
 
+// Peers returns the other mount points of the file system that is mounted at a path without symbolic links;
+// none if nothing is. It works on Linux only.
+func Peers(path string) ([]string, error) {
+	all, err := read()
+	return peers(all, path), err
+}
+
+func peers(all []mount, path string) (points []string) {
+	at := on(all, path)
+	if at.point != path {
+		return nil
+	}
+	for _, m := range all {
+		if m.device == at.device && m.point != path {
+			points = append(points, m.point)
+		}
+	}
+	return points
+}
+
+// Context returns the SELinux label that the mount at a path without symbolic links gives all of its files;
+// empty if it gives none, or nothing is mounted there. It works on Linux only.
+func Context(path string) (string, error) {
+	all, err := read()
+	if at := on(all, path); at.point == path {
+		return at.context, err
+	}
+	return "", err
+}
+
 // Shared reports whether the mount that a path without symbolic links is on passes mounts on to its peers, as
 // those of containers are. It works on Linux only.
 func Shared(path string) (bool, error) {
@@ -48,9 +78,11 @@ func on(all []mount, path string) mount {
 }
 
 type mount struct {
+	device   string // of the file system, as MAJOR:MINOR
 	point    string
 	shared   bool
 	labelled bool
+	context  string
 }
 
 func read() ([]mount, error) {
@@ -71,7 +103,7 @@ func parse(r io.Reader) ([]mount, error) {
 		if len(f) <= 5 {
 			continue
 		}
-		m := mount{point: escapes.Replace(f[4])}
+		m := mount{device: f[2], point: escapes.Replace(f[4])}
 		for _, option := range f[5:] { // the optional ones end with a hyphen
 			if option == "-" {
 				break
@@ -81,6 +113,12 @@ func parse(r io.Reader) ([]mount, error) {
 		// Among the options of the mount, or those of the file system.
 		for _, options := range []string{f[5], f[len(f)-1]} {
 			m.labelled = m.labelled || slices.Contains(strings.Split(options, ","), "seclabel")
+		}
+		// Its commas are between quotes.
+		if _, label, ok := strings.Cut(","+f[len(f)-1], ",context="); ok && strings.HasPrefix(label, `"`) {
+			m.context, _, _ = strings.Cut(label[1:], `"`)
+		} else if ok {
+			m.context, _, _ = strings.Cut(label, ",")
 		}
 		all = append(all, m)
 	}

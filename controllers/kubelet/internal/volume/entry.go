@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -177,7 +178,12 @@ func (e *entry) failed(ctx context.Context, err error, failures int) time.Durati
 	e.failure = err
 	pod := e.pod
 	e.mu.Unlock()
-	e.report(ctx, "FailedMount", err)
+	reason := "FailedMount"
+	var f operationError
+	if errors.As(err, &f) && strings.HasPrefix(f.operation, mapping) {
+		reason = "FailedMapVolume"
+	}
+	e.report(ctx, reason, err)
 	if changed {
 		e.m.opts.Host.Changed(pod)
 	}
@@ -258,10 +264,20 @@ func (e *entry) about(err error) error {
 	case e.record == nil:
 		return operationError{"MountVolume.SetUp", e.volume.Name, err}
 	case e.record.Device:
-		return operationError{"MapVolume.MapPodDevice", e.record.Name, err}
+		return operationError{mapping + "MapPodDevice", e.record.Name, err}
 	}
 	return operationError{"MountVolume.SetUp", e.record.Name, err}
 }
+
+// mapping is how the names of operations on block devices begin.
+const mapping = "MapVolume."
+
+// Unattached returns an error of Plugin.Stage that says why a disk does not become a device of the node.
+func Unattached(err error) error { return unattached{err} }
+
+type unattached struct{ error }
+
+func (u unattached) Unwrap() error { return u.error }
 
 // operationError says which operation on a volume has failed.
 type operationError struct {
@@ -309,7 +325,7 @@ func (e *entry) up(ctx context.Context, s *Spec) error {
 	if attaches {
 		began := time.Now()
 		e.mark(&e.attaching, true)
-		e.attachment, err = e.m.attachment(ctx, e.unit, &r)
+		e.attachment, err = e.m.attachment(ctx, &r)
 		e.done(ctx, "verify_controller_attached_volume", began, err)
 		if err != nil {
 			return err
@@ -332,9 +348,15 @@ func (e *entry) up(ctx context.Context, s *Spec) error {
 func (e *entry) mount(ctx context.Context, s *Spec) error {
 	if e.staged {
 		if err := e.m.stageFor(ctx, e.unit, e.plugin, s, e.record, e.attachment); err != nil {
+			var attaching unattached
 			op := "MountVolume.MountDevice"
-			if e.record.Device {
-				op = "MapVolume.SetUpDevice"
+			switch waits := errors.As(err, &attaching); {
+			case e.record.Device && waits:
+				op = mapping + "WaitForAttach"
+			case e.record.Device:
+				op = mapping + "SetUpDevice"
+			case waits:
+				op = "MountVolume.WaitForAttach"
 			}
 			return operationError{op, e.record.Name, err}
 		}

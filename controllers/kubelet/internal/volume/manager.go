@@ -62,6 +62,8 @@ func New(opts Options) *Manager {
 // of it has ended. What cannot be read is an error that prevents nothing: those volumes are left alone.
 func (m *Manager) Start(ctx context.Context) (wait func(), err error) {
 	pods, stages, err := m.opts.Paths.all(m.kinds)
+	m.find(pods)
+	stages = append(stages, m.staged()...)
 	unknown := failures(err)
 	m.opts.Host.Found(len(pods)+unknown, unknown)
 	m.mu.Lock()
@@ -69,7 +71,7 @@ func (m *Manager) Start(ctx context.Context) (wait func(), err error) {
 	m.work = func(f func(context.Context)) { m.working.Go(func() { f(ctx) }) }
 	for i := range stages {
 		u := m.unit(&stages[i])
-		u.staged, u.stage, u.inUse = true, stages[i], true
+		u.staged, u.stage, u.inUse = true, stages[i], stages[i].attached()
 	}
 	for i := range pods {
 		r := &pods[i]
@@ -78,7 +80,7 @@ func (m *Manager) Start(ctx context.Context) (wait func(), err error) {
 		if u.label == nil {
 			u.label = &label{mounted: r.Label, recorded: true}
 		}
-		u.inUse = u.inUse || r.Driver != "" && !r.Inline
+		u.inUse = u.inUse || r.attached()
 	}
 	return func() {
 		m.mu.Lock()
@@ -86,6 +88,31 @@ func (m *Manager) Start(ctx context.Context) (wait func(), err error) {
 		m.mu.Unlock()
 		m.working.Wait()
 	}, err
+}
+
+// find completes records of pods' volumes whose kinds have no drivers.
+func (m *Manager) find(list []Record) {
+	for i := range list {
+		if s, ok := m.opts.Plugins[list[i].Kind].(Stager); ok {
+			m.opts.Paths.find(&list[i], m.opts.Host.Peers)
+			s.Describe(&list[i])
+			list[i].Label = m.opts.Host.MountLabel(m.opts.Paths.Target(&list[i]))
+		}
+	}
+}
+
+// staged returns what an earlier kubelet has staged, of kinds that have no drivers.
+func (m *Manager) staged() (list []Record) {
+	for _, kind := range m.kinds {
+		if s, ok := m.opts.Plugins[kind].(Stager); ok {
+			for _, r := range m.opts.Paths.Staged(kind, s.Handles()) {
+				s.Describe(&r)
+				r.Label = m.opts.Host.MountLabel(m.opts.Paths.StageFolder(&r))
+				list = append(list, r)
+			}
+		}
+	}
+	return list
 }
 
 // failures is how many errors are joined in one.
@@ -238,6 +265,7 @@ func (m *Manager) Drop(pod *corev1.Pod) (gone bool, err error) {
 	// All that the pod wanted is gone. What is left was made by an earlier kubelet for volumes that could not
 	// be resolved since.
 	left, err := m.opts.Paths.ofPod(uid, m.kinds)
+	m.find(left)
 	if m.stopped {
 		return len(left) == 0 && err == nil, err
 	}
@@ -282,9 +310,9 @@ func (m *Manager) InUse() (list []corev1.UniqueVolumeName) {
 	defer m.mu.Unlock()
 	for _, u := range m.units {
 		if u.inUse {
-			list = append(list, u.name())
+			list = append(list, u.name)
 		}
 	}
 	slices.Sort(list)
-	return list
+	return slices.Compact(list)
 }

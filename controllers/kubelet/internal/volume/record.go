@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/atomicfile"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 )
@@ -20,9 +22,12 @@ type Record struct {
 	Pod types.UID
 	// Name is that of the PersistentVolume, or that of the pod's volume if it has none.
 	Name string
-	// Driver and Handle identify the volume for its driver; empty if the kind has no drivers.
+	// Driver and Handle identify the volume for its driver. If the kind has no drivers, Driver is empty, and
+	// Handle is the folder of the stage below that of the kind; empty if nothing is staged.
 	Driver, Handle string
-	// Inline is true if the volume is part of the pod.
+	// Unique names the volume in the status of the Node, if the kind has no drivers and volumes are attached.
+	Unique corev1.UniqueVolumeName
+	// Inline is true if the volume is a driver's and part of the pod.
 	Inline bool
 	// Device is true if the volume is a block device.
 	Device bool
@@ -32,11 +37,27 @@ type Record struct {
 
 // unit is the volume of the node that is used. Calls for one unit happen one at a time.
 func (r *Record) unit() string {
-	if r.Driver == "" || r.Inline {
+	switch {
+	case r.Handle == "" || r.Inline:
 		return r.Kind + "/" + string(r.Pod) + "/" + r.Name
+	case r.Driver != "":
+		return r.Kind + "/" + r.Driver + "^" + r.Handle
+	case r.Device:
+		return r.Kind + "/" + deviceFolder + "/" + r.Handle
 	}
-	return r.Kind + "/" + r.Driver + "^" + r.Handle
+	return r.Kind + "/" + r.Handle
 }
+
+// unique is the name of the volume in the status of the Node.
+func (r *Record) unique() corev1.UniqueVolumeName {
+	if r.Unique != "" {
+		return r.Unique
+	}
+	return corev1.UniqueVolumeName("kubernetes.io/" + r.unit())
+}
+
+// attached reports whether the volume is one that is attached to nodes.
+func (r *Record) attached() bool { return r.Driver != "" && !r.Inline || r.Unique != "" }
 
 // data is the form of a record in vol_data.json, which the records of Kubernetes 1.36 have.
 type data struct {
@@ -50,8 +71,9 @@ type data struct {
 }
 
 const (
-	dataFile   = "vol_data.json"
-	kindFolder = "kubernetes.io~"
+	dataFile     = "vol_data.json"
+	kindFolder   = "kubernetes.io~"
+	deviceFolder = "volumeDevices"
 )
 
 // Paths are where volumes are below the root directory of the kubelet.
@@ -78,10 +100,12 @@ func (p Paths) Folder(r *Record) string {
 
 // Target is where a driver publishes a volume for a pod.
 func (p Paths) Target(r *Record) string {
-	if r.Device {
-		return filepath.Join(p.plugin(r.Kind), "volumeDevices", "publish", r.Name, string(r.Pod))
-	}
-	if r.Driver == "" {
+	switch {
+	case r.Device && r.Kind == driven:
+		return filepath.Join(p.plugin(r.Kind), deviceFolder, "publish", r.Name, string(r.Pod))
+	case r.Device:
+		return filepath.Join(p.StageFolder(r), string(r.Pod))
+	case r.Driver == "":
 		return p.Folder(r)
 	}
 	return filepath.Join(p.Folder(r), "mount")
@@ -104,21 +128,95 @@ func (p Paths) Others(r *Record) (dirs []string) {
 // Link leads from the folder of a pod to the block device. It is the pod's part of the record, and thus there
 // before the device is.
 func (p Paths) Link(r *Record) string {
-	return filepath.Join(p.pod(r.Pod), "volumeDevices", kindFolder+r.Kind, r.Name)
+	return filepath.Join(p.pod(r.Pod), deviceFolder, kindFolder+r.Kind, r.Name)
 }
 
-// StageFolder holds the record of a stage.
+// StageFolder holds the record of a stage. For kinds without drivers, it is where the file system of the
+// volume is mounted for the node, or holds the block devices of its pods; if nothing is staged, only these.
 func (p Paths) StageFolder(r *Record) string {
-	if r.Device {
-		return filepath.Join(p.plugin(r.Kind), "volumeDevices", r.Name, "data")
+	switch {
+	case r.Kind == driven && r.Device:
+		return filepath.Join(p.plugin(r.Kind), deviceFolder, r.Name, "data")
+	case r.Kind == driven:
+		return filepath.Join(p.plugin(r.Kind), r.Driver, hash(r.Handle))
+	case r.Handle == "":
+		return filepath.Join(p.Root, "plugins", kindFolder+r.Kind, deviceFolder, r.Name)
+	case r.Device:
+		return filepath.Join(p.plugin(r.Kind), deviceFolder, r.Handle)
 	}
-	return filepath.Join(p.plugin(r.Kind), r.Driver, hash(r.Handle))
+	return filepath.Join(p.plugin(r.Kind), r.Handle)
+}
+
+// Staged lists the folders of what pods of a kind without drivers have or had, whose handles match a pattern
+// as of path.Match. What is in these folders is not looked at.
+func (p Paths) Staged(kind, pattern string) (list []Record) {
+	for _, device := range []bool{false, true} {
+		base := p.plugin(kind)
+		if device {
+			base = filepath.Join(base, deviceFolder)
+		}
+		handles, _ := fs.Glob(os.DirFS(base), pattern) // the pattern is a constant
+		for _, handle := range handles {
+			if handle != deviceFolder {
+				list = append(list, Record{Kind: kind, Handle: handle, Device: device})
+			}
+		}
+	}
+	return list
+}
+
+// find sets the handle of a pod's record of a kind without drivers: for a block device, that which its link
+// leads to; for a file system, that which shares, of the mount points that peers returns, what is mounted.
+func (p Paths) find(r *Record, peers func(path string) []string) {
+	base := p.plugin(r.Kind)
+	var paths []string
+	if r.Device {
+		base = filepath.Join(base, deviceFolder)
+		paths = p.deviceOf(r, base)
+	} else {
+		paths = peers(p.Target(r))
+		if real, err := filepath.EvalSymlinks(base); err == nil {
+			base = real // as mount points are
+		}
+	}
+	for _, path := range paths {
+		if rest, ok := strings.CutPrefix(path, base+string(filepath.Separator)); ok {
+			r.Handle = rest
+			return
+		}
+	}
+}
+
+// deviceOf returns the folder that has the device of a pod. The link to it is of this kubelet, or, from the
+// real one, leads to the device itself, which is then looked for below base.
+func (p Paths) deviceOf(r *Record, base string) (found []string) {
+	to, err := os.Readlink(p.Link(r))
+	if err != nil {
+		return nil
+	}
+	if filepath.Base(to) == string(r.Pod) {
+		return []string{filepath.Dir(to)}
+	}
+	device, err := os.Stat(to)
+	if err != nil {
+		return nil
+	}
+	_ = filepath.WalkDir(base, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.Name() != string(r.Pod) {
+			return nil //nolint:nilerr // what cannot be read is not it
+		}
+		if info, err := e.Info(); err == nil && os.SameFile(info, device) {
+			found = append(found, filepath.Dir(path))
+		}
+		return nil
+	})
+	return found
 }
 
 // Stage is where a driver stages a volume.
 func (p Paths) Stage(r *Record) string {
 	if r.Device {
-		return filepath.Join(p.plugin(r.Kind), "volumeDevices", "staging", r.Name)
+		return filepath.Join(p.plugin(r.Kind), deviceFolder, "staging", r.Name)
 	}
 	return filepath.Join(p.StageFolder(r), "globalmount")
 }
@@ -148,7 +246,7 @@ func (p Paths) remove(r *Record) error {
 
 // removeStage removes the record of a volume of the node.
 func (p Paths) removeStage(r *Record) error {
-	if err := forget(p.StageFolder(r)); err != nil || !r.Device {
+	if err := forget(p.StageFolder(r)); err != nil || !r.Device || r.Kind != driven {
 		return err
 	}
 	return removeEmpty(filepath.Dir(p.StageFolder(r)))
@@ -250,13 +348,17 @@ func (p Paths) ofPod(uid types.UID, kinds []string) (list []Record, err error) {
 			list = append(list, r)
 		}
 	}
-	for _, name := range names(filepath.Join(p.pod(uid), "volumeDevices", kindFolder+driven)) {
-		r := Record{Kind: driven, Pod: uid, Name: name, Device: true}
-		if err := load(p.Folder(&r), &r); err != nil {
-			errs = append(errs, err)
-			continue
+	for _, kind := range kinds {
+		for _, name := range names(filepath.Join(p.pod(uid), deviceFolder, kindFolder+kind)) {
+			r := Record{Kind: kind, Pod: uid, Name: name, Device: true}
+			if kind == driven {
+				if err := load(p.Folder(&r), &r); err != nil {
+					errs = append(errs, err)
+					continue
+				}
+			}
+			list = append(list, r)
 		}
-		list = append(list, r)
 	}
 	return list, errors.Join(errs...)
 }
@@ -277,7 +379,7 @@ func (p Paths) all(kinds []string) (pods, stages []Record, err error) {
 		for _, folder := range names(filepath.Join(base, driver)) {
 			r := Record{Kind: driven}
 			dir := filepath.Join(base, driver, folder)
-			if driver == "volumeDevices" {
+			if driver == deviceFolder {
 				r.Device, r.Name, dir = true, folder, filepath.Join(dir, "data")
 			}
 			switch err := load(dir, &r); {

@@ -93,6 +93,16 @@ type Plugin interface {
 	Stats(ctx context.Context, r *Record, staged bool) (*Stats, error)
 }
 
+// Stager is a Plugin of a kind without drivers that stages volumes. All that is known of them after a restart
+// is in the names of folders and in the table of mounts.
+type Stager interface {
+	Plugin
+	// Handles is a pattern, as of path.Match, of the handles of all volumes.
+	Handles() string
+	// Describe sets what the handle of a record says, unless it is empty.
+	Describe(r *Record)
+}
+
 // Host is what the manager needs of the kubelet. Its methods may be called from many goroutines.
 type Host interface {
 	// Resolve finds the objects behind a volume of a pod, and the plugin for it.
@@ -106,6 +116,11 @@ type Host interface {
 	Reported(name corev1.UniqueVolumeName) bool
 	// MountPoint reports whether something is mounted at a path.
 	MountPoint(path string) bool
+	// Peers are the other mount points of the file system that is mounted at a path.
+	Peers(path string) []string
+	// MountLabel is the SELinux label that all files of what is mounted at a path have by its mount; empty if
+	// it gives none.
+	MountLabel(path string) string
 	// Event is about a pod's volume; a warning unless normal.
 	Event(pod *corev1.Pod, normal bool, reason, message string)
 	// ClaimEvent is about a claim; a warning unless normal.

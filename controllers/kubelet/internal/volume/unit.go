@@ -30,8 +30,9 @@ type unit struct {
 	// staged is true from before the stage is made until it has been taken away; stage describes it.
 	staged bool
 	stage  Record
-	// inUse is true if the volume must not be detached.
+	// inUse is true if the volume must not be detached; name is what the status of the Node then has.
 	inUse    bool
+	name     corev1.UniqueVolumeName
 	sweeping bool
 }
 
@@ -58,17 +59,12 @@ type label struct {
 	recorded bool
 }
 
-// name is that of the unit in the status of the Node.
-func (u *unit) name() corev1.UniqueVolumeName {
-	return corev1.UniqueVolumeName("kubernetes.io/" + u.key)
-}
-
 // unit returns the one of a record. The lock is held.
 func (m *Manager) unit(r *Record) *unit {
 	key := r.unit()
 	u := m.units[key]
 	if u == nil {
-		u = &unit{key: key, turn: make(chan struct{}, 1), users: map[user]*use{}, refused: map[*entry]bool{}}
+		u = &unit{key: key, name: r.unique(), turn: make(chan struct{}, 1), users: map[user]*use{}, refused: map[*entry]bool{}}
 		m.units[key] = u
 	}
 	return u
@@ -127,8 +123,8 @@ func (u *unit) claim(host Host, e *entry, s *Spec, r *Record, attached bool) (ch
 		s.Label, r.Label = mine.label, mine.label
 	}
 	e.at, e.as = u, as
-	changed = attached && !u.inUse
-	u.inUse = u.inUse || attached
+	changed = attached && (!u.inUse || u.name != r.unique())
+	u.inUse, u.name = u.inUse || attached, r.unique()
 	return changed, nil
 }
 
@@ -192,7 +188,7 @@ func (u *unit) excludes(s *Spec, as user) error {
 		switch {
 		case who == as || !other.mounted:
 		case other.label != u.users[as].label:
-			return blocked{fmt.Errorf("waiting for unmount of volume %q, because it is already mounted to a different pod with a different SELinux label", u.name()), false}
+			return blocked{fmt.Errorf("waiting for unmount of volume %q, because it is already mounted to a different pod with a different SELinux label", u.name), false}
 		case s.PV != nil && slices.Equal(s.PV.Spec.AccessModes, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}):
 			return errors.New("volume uses the ReadWriteOncePod access mode and is already in use by another pod")
 		}
@@ -210,8 +206,8 @@ func (u *unit) take(ctx context.Context) (done func(), err error) {
 }
 
 // attachment waits until the volume is attached and the Node shows that it is in use.
-func (m *Manager) attachment(ctx context.Context, u *unit, r *Record) (map[string]string, error) {
-	if !m.opts.Host.Reported(u.name()) {
+func (m *Manager) attachment(ctx context.Context, r *Record) (map[string]string, error) {
+	if !m.opts.Host.Reported(r.unique()) {
 		return nil, Waiting(errors.New("the Node does not show yet that the volume is in use"))
 	}
 	return m.opts.Host.Attachment(ctx, r)
