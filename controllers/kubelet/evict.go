@@ -36,6 +36,9 @@ type EvictionPolicy struct {
 	Transition time.Duration
 	// Interval is the time between looks; 0 means 10 s.
 	Interval time.Duration
+	// KernelReports makes a look also when the kernel reports that a threshold of memory was crossed. It
+	// takes version 1 of the kernel's groups and has no effect with version 2.
+	KernelReports bool
 }
 
 // evictor ends pods when the node runs short of something. Safe for concurrent use.
@@ -45,7 +48,8 @@ type evictor struct {
 	thresholds []eviction.Threshold
 	log        *slog.Logger
 
-	state eviction.State // belongs to run
+	state  eviction.State // belongs to run
+	alarms *memoryAlarms  // nil without reports of the kernel
 
 	mu         sync.Mutex
 	conditions []corev1.NodeConditionType
@@ -82,6 +86,7 @@ func (p EvictionPolicy) Check() error {
 const evictionWait = 30 * time.Second
 
 func (e *evictor) run(ctx context.Context) {
+	defer e.alarms.end()
 	for ctx.Err() == nil {
 		wait := time.NewTimer(e.policy.Interval)
 		ended, err := e.round(ctx)
@@ -97,10 +102,11 @@ func (e *evictor) run(ctx context.Context) {
 	}
 }
 
-// await returns when all channels are closed, or wait is over. Without channels it waits.
+// await returns when all channels are closed, or wait is over. Without channels it waits, also for a report
+// of the kernel; with them, what ends is to be counted first.
 func (e *evictor) await(ctx context.Context, ended []<-chan struct{}, wait *time.Timer) {
 	if ended == nil {
-		ended = []<-chan struct{}{nil}
+		ended = []<-chan struct{}{e.alarms.crossings()}
 	}
 	for _, pod := range ended {
 		select {
@@ -138,6 +144,7 @@ func (e *evictor) round(ctx context.Context) ([]<-chan struct{}, error) {
 		return nil, err
 	}
 	now := time.Now()
+	e.alarms.update(ctx, sample, e.podMemory())
 	observed := eviction.Observe(sample, e.podMemory())
 	act := e.state.Next(now, e.thresholds, observed)
 	e.setConditions(e.state.Conditions(now, e.policy.Transition))

@@ -100,6 +100,34 @@ func TestMemoryPressureEvicts(t *testing.T) {
 	})
 }
 
+// TestReportsOfTheKernelEvictAtOnce has memory become short just after a look at the node.
+func TestReportsOfTheKernelEvictAtOnce(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.opts.NoPodLimit, r.opts.Eviction.KernelReports, r.opts.Eviction.Interval = false, true, 5*time.Minute
+		r.simulateMemory(map[string]uint64{"greedy": 8 * gi, "modest": gi})
+	}, func(r *rig) {
+		r.pod("modest", nil, "a")
+		time.Sleep(6 * time.Minute)
+		var node, pods alarm
+		r.host.set(func() {
+			node, pods = r.host.alarms["/sys/fs/cgroup/memory"], r.host.alarms["/sys/fs/cgroup/memory/kubepods"]
+		})
+		require.Equal(t, 8*gi-100<<20, node.workingSet)
+		require.NotZero(t, pods.workingSet, "the memory of all pods has a threshold too")
+		r.pod("greedy", nil, "a")
+		time.Sleep(5 * time.Second)
+		require.Equal(t, corev1.PodRunning, r.get("greedy").Status.Phase, "nobody has looked")
+		node.crossed()
+		node.crossed() // one look is enough
+		time.Sleep(5 * time.Second)
+		require.Equal(t, "Evicted", r.get("greedy").Status.Reason)
+		require.Equal(t, []string{"modest/a"}, r.rt.Running())
+		pods.crossed()
+		time.Sleep(5 * time.Second)
+		require.Equal(t, []string{"modest/a"}, r.rt.Running())
+	})
+}
+
 // A soft threshold waits for its grace period, and the pod has time to end.
 func TestSoftEvictionGivesTime(t *testing.T) {
 	bubble(t, func(r *rig) {

@@ -28,6 +28,11 @@ type Host interface {
 	// returns an error if the directory cannot be watched or not any longer, because it has been removed for
 	// example. A file that is being written has changed when it is closed. changed must not block.
 	WatchDir(ctx context.Context, dir string, changed func()) error
+	// MemoryAlarm calls crossed each time that the memory which the processes of a group use, a directory
+	// of version 1 of the kernel's memory controller, crosses a working set in bytes, up or down, until ctx
+	// ends. What of the cache is inactive when it is called counts as no part of the working set. crossed
+	// must not block.
+	MemoryAlarm(ctx context.Context, dir string, workingSet uint64, crossed func()) error
 }
 
 // Disk is the use of a file system. Two paths are on one file system if Device is equal.

@@ -20,6 +20,14 @@ type host struct {
 	// watching makes directories watchable; changed is called for a change in the one that is.
 	watching bool
 	changed  func()
+	// alarms are those of the groups' memory that are set, by directory.
+	alarms map[string]alarm
+}
+
+// alarm is one of a group's memory.
+type alarm struct {
+	workingSet uint64
+	crossed    func()
 }
 
 const (
@@ -59,6 +67,18 @@ func (h *host) PIDs() (most, running uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return 1000, h.running
+}
+
+// MemoryAlarm implements kubelet.Host. Crossings are those that a test reports.
+func (h *host) MemoryAlarm(ctx context.Context, dir string, workingSet uint64, crossed func()) error {
+	h.set(func() {
+		if h.alarms == nil {
+			h.alarms = map[string]alarm{}
+		}
+		h.alarms[dir] = alarm{workingSet, crossed}
+	})
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 // CPU implements kubelet.Host.

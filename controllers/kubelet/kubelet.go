@@ -194,6 +194,9 @@ func (k *Kubelet) makeParts() (err error) {
 		return err
 	}
 	k.evictor = &evictor{k: k, policy: policy, thresholds: thresholds, log: k.log}
+	if policy.KernelReports {
+		k.evictor.alarms = newMemoryAlarms(k, thresholds)
+	}
 	k.shutdown = newShutdown(k)
 	if k.placer, err = newPlacer(k); err != nil {
 		return err

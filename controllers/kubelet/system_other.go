@@ -38,3 +38,8 @@ func (machine) Started() time.Time { return time.Time{} }
 
 // WatchDir implements Host.
 func (machine) WatchDir(context.Context, string, func()) error { return errors.ErrUnsupported }
+
+// MemoryAlarm implements Host.
+func (machine) MemoryAlarm(context.Context, string, uint64, func()) error {
+	return errors.ErrUnsupported
+}

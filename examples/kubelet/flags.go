@@ -30,7 +30,6 @@ func bind(f *pflag.FlagSet, c *kubeletconfig.Configuration) {
 		"qos-reserved":                      {Values: []string{""}, Why: "an alpha feature that this kubelet does not have"},
 		"enable-controller-attach-detach":   {Values: []string{"true"}, Why: "this kubelet attaches no volumes"},
 		"volume-plugin-dir":                 {Values: []string{c.VolumePluginDir}, Why: "flexVolume plugins are not supported"},
-		"kernel-memcg-notification":         {Values: []string{"false"}, Why: "memory is measured periodically"},
 	})
 }
 

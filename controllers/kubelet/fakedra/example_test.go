@@ -91,9 +91,10 @@ func Example() {
 // quiet is a machine whose folders cannot be watched: waiting for the kernel would stop virtual time.
 type quiet struct{}
 
-func (quiet) Memory() (total, available uint64)              { return 8 << 30, 4 << 30 }
-func (quiet) Disk(string) (kubelet.Disk, error)              { return kubelet.Disk{}, nil }
-func (quiet) PIDs() (most, running uint64)                   { return 1000, 1 }
-func (quiet) CPU() uint64                                    { return 0 }
-func (quiet) Started() time.Time                             { return time.Time{} }
-func (quiet) WatchDir(context.Context, string, func()) error { return os.ErrInvalid }
+func (quiet) Memory() (total, available uint64)                         { return 8 << 30, 4 << 30 }
+func (quiet) Disk(string) (kubelet.Disk, error)                         { return kubelet.Disk{}, nil }
+func (quiet) PIDs() (most, running uint64)                              { return 1000, 1 }
+func (quiet) CPU() uint64                                               { return 0 }
+func (quiet) Started() time.Time                                        { return time.Time{} }
+func (quiet) WatchDir(context.Context, string, func()) error            { return os.ErrInvalid }
+func (quiet) MemoryAlarm(context.Context, string, uint64, func()) error { return os.ErrInvalid }

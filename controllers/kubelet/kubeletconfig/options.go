@@ -96,7 +96,8 @@ func (c *Configuration) eviction() (kubelet.EvictionPolicy, error) {
 		return merged
 	}
 	p := kubelet.EvictionPolicy{Hard: c.EvictionHard, Soft: c.EvictionSoft, SoftGrace: c.EvictionSoftGracePeriod, MinimumReclaim: c.EvictionMinimumReclaim,
-		MaxPodGrace: time.Duration(c.EvictionMaxPodGracePeriod) * time.Second, Transition: c.EvictionPressureTransitionPeriod.Duration}
+		MaxPodGrace: time.Duration(c.EvictionMaxPodGracePeriod) * time.Second, Transition: c.EvictionPressureTransitionPeriod.Duration,
+		KernelReports: c.KernelMemcgNotification}
 	if c.EvictionHard != nil {
 		p.Hard = merge(c.EvictionHard)
 	}
