@@ -125,9 +125,18 @@ func (k *kubelets) create(b *testing.B, node, prefix string, count int) {
 	b.Fatalf("%d of %d pods of %s became ready: %v", len(ready), count, prefix, ctx.Err())
 }
 
-// remove deletes pods and waits until they are gone.
+// remove deletes pods and waits until they and their folders are gone, which the next kubelet would remove
+// otherwise.
 func (k *kubelets) remove(b *testing.B, node string) {
 	k.kubectl("delete", "pods", "-l", "on="+node, "--wait=true", "--timeout=10m")
+	for began := time.Now(); ; <-time.After(100 * time.Millisecond) {
+		left, err := os.ReadDir(filepath.Join(k.dir, "kubelet", "pods"))
+		require.NoError(b, err)
+		if len(left) == 0 {
+			return
+		}
+		require.Less(b, time.Since(began), 5*time.Minute)
+	}
 }
 
 // used returns the CPU time of a process, and its resident memory in bytes.
