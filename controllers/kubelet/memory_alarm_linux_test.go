@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,8 +13,8 @@ import (
 // TestMemoryAlarm lets a process use more memory than an alarm allows, in a group of its own, and ends the
 // group.
 func TestMemoryAlarm(t *testing.T) {
-	dir := filepath.Join("/sys/fs/cgroup/memory", "keelson-"+filepath.Base(t.TempDir()))
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	dir, err := os.MkdirTemp("/sys/fs/cgroup/memory", "keelson-")
+	if err != nil {
 		t.Skipf("it needs root and version 1 of the kernel's groups: %v", err)
 	}
 	t.Cleanup(func() { _ = os.Remove(dir) })

@@ -34,8 +34,8 @@ type memoryAlarm struct {
 	stop      context.CancelFunc
 }
 
-// newMemoryAlarms returns alarms for the thresholds of memory; nil if there are none, or the machine's groups
-// are of version 2, where the kernel has no such reports.
+// newMemoryAlarms returns alarms for the thresholds of memory; nil if the machine's groups are of version 2,
+// where the kernel has no such reports.
 func newMemoryAlarms(k *Kubelet, thresholds []eviction.Threshold) *memoryAlarms {
 	if k.cgroups.tree.V2 {
 		k.log.Info("version 2 of the kernel's groups has no reports of memory: they are looked at periodically")
