@@ -107,7 +107,7 @@ func references(pod *corev1.Pod) (configMaps, secrets map[string]bool) {
 			}
 		}
 	}
-	each := func(c *corev1.Container) {
+	for c := range allContainers(pod) {
 		for _, from := range c.EnvFrom {
 			if from.ConfigMapRef != nil {
 				configMaps[from.ConfigMapRef.Name] = true
@@ -124,15 +124,6 @@ func references(pod *corev1.Pod) (configMaps, secrets map[string]bool) {
 				secrets[e.ValueFrom.SecretKeyRef.Name] = true
 			}
 		}
-	}
-	for i := range pod.Spec.InitContainers {
-		each(&pod.Spec.InitContainers[i])
-	}
-	for i := range pod.Spec.Containers {
-		each(&pod.Spec.Containers[i])
-	}
-	for i := range pod.Spec.EphemeralContainers {
-		each(ephemeral(&pod.Spec.EphemeralContainers[i]))
 	}
 	return configMaps, secrets
 }

@@ -58,6 +58,11 @@ func TestPrivateFiles(t *testing.T) {
 	two := pod(user, nil)
 	two.Spec.Containers = append(two.Spec.Containers, corev1.Container{Name: "b", SecurityContext: &corev1.SecurityContext{RunAsUser: new(int64(1))}})
 	require.Equal(t, file{data, 0o444, -1}, privateFile(two, data, mode))
+	for uid, owner := range map[int64]int{1000: 1000, 1: -1} {
+		debugged := pod(user, group)
+		debugged.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "e", SecurityContext: &corev1.SecurityContext{RunAsUser: &uid}}}}
+		require.Equal(t, file{data, 0o600, owner}, privateFile(debugged, data, mode))
+	}
 }
 
 // The order of certificates does not depend on that of the bundles, and is not sorted either.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"sync"
 	"time"
@@ -480,18 +481,27 @@ func ephemeral(e *corev1.EphemeralContainer) *corev1.Container {
 	return &c
 }
 
-// specOf finds a container of any sort by name.
-func specOf(pod *corev1.Pod, name string) *corev1.Container {
-	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range list {
-			if list[i].Name == name {
-				return &list[i]
+// allContainers are the containers of a pod, with the ephemeral ones in the form of the others.
+func allContainers(pod *corev1.Pod) iter.Seq[*corev1.Container] {
+	return func(yield func(*corev1.Container) bool) {
+		for c := range containersOf(pod) {
+			if !yield(c) {
+				return
+			}
+		}
+		for i := range pod.Spec.EphemeralContainers {
+			if !yield(ephemeral(&pod.Spec.EphemeralContainers[i])) {
+				return
 			}
 		}
 	}
-	for i := range pod.Spec.EphemeralContainers {
-		if pod.Spec.EphemeralContainers[i].Name == name {
-			return ephemeral(&pod.Spec.EphemeralContainers[i])
+}
+
+// specOf finds a container of any sort by name.
+func specOf(pod *corev1.Pod, name string) *corev1.Container {
+	for c := range allContainers(pod) {
+		if c.Name == name {
+			return c
 		}
 	}
 	return nil

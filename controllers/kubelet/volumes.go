@@ -327,20 +327,18 @@ func privateFile(pod *corev1.Pod, data []byte, mode *int32) file {
 // onlyUser is the user all containers run as, -1 if there is no such one.
 func onlyUser(pod *corev1.Pod) int {
 	uid := int64(-1)
-	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for _, c := range list {
-			var u *int64
-			if pod.Spec.SecurityContext != nil {
-				u = pod.Spec.SecurityContext.RunAsUser
-			}
-			if c.SecurityContext != nil && c.SecurityContext.RunAsUser != nil {
-				u = c.SecurityContext.RunAsUser
-			}
-			if u == nil || uid >= 0 && *u != uid {
-				return -1
-			}
-			uid = *u
+	for c := range allContainers(pod) {
+		var u *int64
+		if pod.Spec.SecurityContext != nil {
+			u = pod.Spec.SecurityContext.RunAsUser
 		}
+		if c.SecurityContext != nil && c.SecurityContext.RunAsUser != nil {
+			u = c.SecurityContext.RunAsUser
+		}
+		if u == nil || uid >= 0 && *u != uid {
+			return -1
+		}
+		uid = *u
 	}
 	return int(uid)
 }
