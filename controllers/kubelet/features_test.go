@@ -57,18 +57,24 @@ func TestRuntimeClass(t *testing.T) {
 	})
 }
 
+// debug adds an ephemeral container to a pod.
+func (r *rig) debug(name string, edit func(*corev1.EphemeralContainer)) {
+	pod := r.get(name)
+	e := corev1.EphemeralContainer{}
+	e.Name, e.Image, e.ImagePullPolicy = "debug", "img", corev1.PullIfNotPresent
+	edit(&e)
+	pod.Spec.EphemeralContainers = append(pod.Spec.EphemeralContainers, e)
+	_, err := client.Subresource[*corev1.Pod](client.For[*corev1.Pod](r.c.Admin()), "ephemeralcontainers").
+		Update(r.t.Context(), types.NamespacedName{Namespace: "default", Name: name}, pod)
+	require.NoError(r.t, err)
+}
+
 // kubectl debug --target showed no processes, without a word.
 func TestEphemeralContainersJoinTheirTargets(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
 		r.pod("web", nil, "a", "b")
 		time.Sleep(5 * time.Second)
-		pod := r.get("web")
-		e := corev1.EphemeralContainer{TargetContainerName: "b"}
-		e.Name, e.Image, e.ImagePullPolicy = "debug", "img", corev1.PullIfNotPresent
-		pod.Spec.EphemeralContainers = append(pod.Spec.EphemeralContainers, e)
-		_, err := client.Subresource[*corev1.Pod](client.For[*corev1.Pod](r.c.Admin()), "ephemeralcontainers").
-			Update(r.t.Context(), types.NamespacedName{Namespace: "default", Name: "web"}, pod)
-		require.NoError(t, err)
+		r.debug("web", func(e *corev1.EphemeralContainer) { e.TargetContainerName = "b" })
 		time.Sleep(5 * time.Second)
 		c := r.rt.Config("web", "debug")
 		require.NotNil(t, c)

@@ -95,7 +95,7 @@ func (k *Kubelet) labelling(s *volume.Spec, supported bool) (volume.Labelling, e
 
 // labels are those of the containers that have a volume, each once. Containers without options have none.
 func (s *SELinux) labels(pod *corev1.Pod, name string) (labels []string) {
-	for c := range containersOf(pod) {
+	for c := range allContainers(pod) {
 		o := selinuxOptions(pod, c)
 		if o == nil || !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == name }) {
 			continue

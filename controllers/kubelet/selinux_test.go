@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -364,19 +365,67 @@ func TestAVolumeOfOnePodAlone(t *testing.T) {
 	}, labelledMounts(false))
 }
 
+// of gives an ephemeral container a level and, at /v, a volume.
+func of(level, volume string) func(*corev1.EphemeralContainer) {
+	return func(e *corev1.EphemeralContainer) {
+		e.SecurityContext = &corev1.SecurityContext{SELinuxOptions: &corev1.SELinuxOptions{Level: level}}
+		e.VolumeMounts = []corev1.VolumeMount{{Name: volume, MountPath: "/v"}}
+	}
+}
+
+// The label of an ephemeral container is one of the labels of a volume. A pod that has the volume already
+// keeps it, and its ephemeral container starts.
+func TestLabelsOfEphemeralContainers(t *testing.T) {
+	const mismatch = `volume_manager_selinux_pod_context_mismatch_errors_total{access_mode="RWOP"} `
+	for _, mounted := range []bool{true, false} {
+		withDisks(t, fakecsi.Options{}, storagev1.CSIDriverSpec{SELinuxMount: new(true)}, func(t *testing.T, x *disks) {
+			x.claim("a", mode(corev1.ReadWriteOncePod))
+			if !mounted {
+				x.set("NodeStageVolume", fakecri.Before)
+			}
+			x.pod("p", func(p *corev1.Pod) { level("s0:c1")(p); uses("a")(p) }, "c")
+			time.Sleep(5 * time.Second)
+			require.Equal(t, mounted, ready(x.get("p")))
+			require.NotContains(t, x.metrics(), mismatch)
+			x.debug("p", of("s0:c2", "data"))
+			x.set()
+			time.Sleep(10 * time.Minute)
+			require.Equal(t, mounted, ready(x.get("p")))
+			require.Equal(t, mounted, slices.Contains(x.rt.Running(), "p/debug"))
+			require.Contains(t, x.metrics(), mismatch)
+			two := "multiple SELinux labels found: system_u:object_r:container_file_t:s0:c1,system_u:object_r:container_file_t:s0:c2"
+			if mounted {
+				require.NotContains(t, strings.Join(x.events("p"), "\n"), "FailedMount")
+			} else {
+				require.Contains(t, x.events("p"), unprocessed(two))
+			}
+		}, labelledMounts(false))
+	}
+}
+
 // Containers with several labels share what is not mounted with one, and are counted.
 func TestContainersOfSeveralLabels(t *testing.T) {
-	bubble(t, labelledMounts(false), func(r *rig) {
-		r.pod("p", func(p *corev1.Pod) {
-			level("s0:c1")(p)
-			p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
-			for i := range p.Spec.Containers {
-				p.Spec.Containers[i].VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/v"}}
+	const mismatch = `volume_manager_selinux_pod_context_mismatch_warnings_total{access_mode="inline"} `
+	for _, debugged := range []bool{false, true} {
+		bubble(t, labelledMounts(false), func(r *rig) {
+			r.pod("p", func(p *corev1.Pod) {
+				level("s0:c1")(p)
+				p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+				for i := range p.Spec.Containers {
+					p.Spec.Containers[i].VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/v"}}
+				}
+				if !debugged {
+					p.Spec.Containers[1].SecurityContext = &corev1.SecurityContext{SELinuxOptions: &corev1.SELinuxOptions{Level: "s0:c2"}}
+				}
+			}, "a", "b")
+			time.Sleep(3 * time.Second)
+			require.True(t, ready(r.get("p")))
+			if debugged {
+				require.NotContains(t, r.metrics(), mismatch)
+				r.debug("p", of("s0:c2", "v"))
+				time.Sleep(3 * time.Second)
 			}
-			p.Spec.Containers[1].SecurityContext = &corev1.SecurityContext{SELinuxOptions: &corev1.SELinuxOptions{Level: "s0:c2"}}
-		}, "a", "b")
-		time.Sleep(3 * time.Second)
-		require.True(t, ready(r.get("p")))
-		r.shows(`volume_manager_selinux_pod_context_mismatch_warnings_total{access_mode="inline"} 1`)
-	})
+			require.Contains(t, r.metrics(), mismatch)
+		})
+	}
 }

@@ -62,14 +62,14 @@ func (w *worker) setUpVolumes(ctx context.Context, pod *corev1.Pod) (ready bool,
 		if driven(v) {
 			continue
 		}
+		// Nothing of this kind is mounted with a label, but that its containers have several is counted.
+		_, _ = w.k.labelling(&volume.Spec{Pod: pod, Volume: v}, false)
 		if w.mounted[v.Name] {
 			continue
 		}
 		if w.k.hasPayload(pod, v) {
 			written = false
 		} else {
-			// Nothing of this kind is mounted with a label, but that its containers have several is counted.
-			_, _ = w.k.labelling(&volume.Spec{Pod: pod, Volume: v}, false)
 			began := time.Now()
 			renew, err := w.k.setUpVolume(ctx, pod, v, false)
 			w.renew = earlier(w.renew, renew)

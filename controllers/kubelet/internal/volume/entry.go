@@ -214,10 +214,15 @@ func (e *entry) step(ctx context.Context) error {
 	e.mu.Unlock()
 	s, plugin, err := e.m.opts.Host.Resolve(ctx, pod, e.volume)
 	e.mark(&e.unprocessed, err != nil && !done)
-	if err != nil {
+	switch {
+	case err != nil && done: // the pod has its volume, so nothing waits for this
+		if ctx.Err() == nil {
+			e.m.log.Info("find the objects of a mounted volume failed", "volume", e.record.Name, "err", err)
+		}
+		return nil
+	case err != nil:
 		return err
-	}
-	if done {
+	case done:
 		s.Label = e.record.Label
 		return e.care(ctx, s)
 	}
