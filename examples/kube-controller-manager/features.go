@@ -6,7 +6,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
 	"github.com/keelson-dev/keelson/apimachinery/featuregate"
-	"github.com/keelson-dev/keelson/examples/internal/kubefeatures"
+	"github.com/keelson-dev/keelson/controllers/kubefeatures"
 )
 
 // The features that can be switched on and off, beside those of api.AllGated.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/featuregate"
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
-	"github.com/keelson-dev/keelson/examples/internal/kubefeatures"
+	"github.com/keelson-dev/keelson/controllers/kubefeatures"
 )
 
 // The features of Kubernetes are those that its own program lists: the alpha and beta ones.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api"
 	"github.com/keelson-dev/keelson/apimachinery/featuregate"
-	"github.com/keelson-dev/keelson/examples/internal/kubefeatures"
+	"github.com/keelson-dev/keelson/controllers/kubefeatures"
 )
 
 // What a feature does here is decided for each that this program or Kubernetes' one reads, and only for those

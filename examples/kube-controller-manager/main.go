@@ -18,10 +18,10 @@ import (
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/controllers/builtin"
 	"github.com/keelson-dev/keelson/controllers/builtin/selinuxwarning"
+	"github.com/keelson-dev/keelson/controllers/kubefeatures"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/examples/internal/accounts"
 	"github.com/keelson-dev/keelson/examples/internal/component"
-	"github.com/keelson-dev/keelson/examples/internal/kubefeatures"
 	"github.com/keelson-dev/keelson/store/authn"
 )
 

@@ -12,10 +12,10 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/featuregate"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers/kubefeatures"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/scheduler"
 	"github.com/keelson-dev/keelson/examples/internal/component"
-	"github.com/keelson-dev/keelson/examples/internal/kubefeatures"
 	"github.com/keelson-dev/keelson/examples/internal/schedulerconfig"
 )
 

@@ -99,7 +99,7 @@ func bindNode(f *pflag.FlagSet, c *kubeletconfig.Configuration) {
 	f.BoolVar(c.MakeIPTablesUtilChains, "make-iptables-util-chains", *c.MakeIPTablesUtilChains, "make the iptables chains by which other components find the variant of iptables, and KUBE-FIREWALL")
 	f.BoolVar(&c.ProtectKernelDefaults, "protect-kernel-defaults", c.ProtectKernelDefaults, "")
 	f.StringVar(&c.HairpinMode, "hairpin-mode", c.HairpinMode, "accepted for compatibility: the network plugin decides it")
-	f.Var(&gates{to: &c.FeatureGates}, "feature-gates", "features, as Name=true,...; those this kubelet has cannot be turned off, nor others on")
+	f.Var(&gates{to: &c.FeatureGates}, "feature-gates", "features of Kubernetes, as Name=true,...; those of other components have no effect")
 }
 
 func bindResources(f *pflag.FlagSet, c *kubeletconfig.Configuration) {
@@ -124,7 +124,7 @@ func bindResources(f *pflag.FlagSet, c *kubeletconfig.Configuration) {
 	f.Var(&reservations{to: &c.ReservedMemory}, "reserved-memory", "memory of NUMA nodes that is not given to containers, as 0:memory=1Gi,hugepages-1Gi=2Gi;1:memory=2Gi")
 	f.Var(&pairs{to: &c.QOSReserved, sep: "="}, "qos-reserved", "")
 	f.BoolVar(c.CPUCFSQuota, "cpu-cfs-quota", *c.CPUCFSQuota, "enforce CPU limits")
-	f.DurationVar(&c.CPUCFSQuotaPeriod.Duration, "cpu-cfs-quota-period", c.CPUCFSQuotaPeriod.Duration, "period of CPU limits; another one than 100ms needs the feature gate CustomCPUCFSQuotaPeriod")
+	f.DurationVar(&c.CPUCFSQuotaPeriod.Duration, "cpu-cfs-quota-period", c.CPUCFSQuotaPeriod.Duration, "period of CPU limits")
 }
 
 func bindPods(f *pflag.FlagSet, c *kubeletconfig.Configuration) {

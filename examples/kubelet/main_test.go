@@ -68,7 +68,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"kind: Pod", "kind"},
 		{"podCIDR: x", "podCIDR"},
 		{"evictionHard: {memory.available: lots}", "memory.available"},
-		{"featureGates: {NodeSwap: false}", "featureGates.NodeSwap: this kubelet behaves as with true"},
+		{"featureGates: {NodeSwap: false}", "featureGates: cannot set feature gate NodeSwap to false, feature is locked to true"},
 		{"runOnce: true", "removed from Kubernetes"},
 	} {
 		_, _, err := parse([]string{"--kubeconfig=x", config(c.text)})

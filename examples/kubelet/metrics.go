@@ -5,24 +5,16 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/keelson-dev/keelson/apimachinery/featuregate"
 	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/controllers/kubefeatures"
 	"github.com/keelson-dev/keelson/controllers/kubelet/kubeletconfig"
 	"github.com/keelson-dev/keelson/controllers/metrics"
-	"github.com/keelson-dev/keelson/examples/internal/kubefeatures"
 )
 
 // measure returns the metrics of the program, with the features of the configuration, to which the kubelet
 // adds its own, and what measures requests to the API server.
 func measure(c *kubeletconfig.Configuration) (*prometheus.Registry, rest.Metrics, error) {
-	set := kubefeatures.Kubernetes()
-	for name, on := range c.Features() {
-		if spec, ok := set.Specs[featuregate.Feature(name)]; ok { // the others are of groups of features
-			spec.Default = on
-			set.Specs[featuregate.Feature(name)] = spec
-		}
-	}
-	gate, err := set.Gate()
+	gate, err := c.Features()
 	if err != nil {
 		return nil, rest.Metrics{}, err
 	}

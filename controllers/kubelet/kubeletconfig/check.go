@@ -17,7 +17,10 @@ import (
 
 // Check returns what is wrong with the configuration and what of it this kubelet does not do, all of it.
 func (c *Configuration) Check() error {
-	return errors.Join(c.checkServers(), c.checkNode(), c.checkResources(), c.checkPods(), c.checkShutdown(), c.checkFeatures(), c.refuse())
+	if _, err := c.Features(); err != nil {
+		return err // what else may be set depends on them
+	}
+	return errors.Join(c.checkServers(), c.checkNode(), c.checkResources(), c.checkPods(), c.checkShutdown(), c.refuse())
 }
 
 // problems collects errors.
@@ -132,12 +135,12 @@ func (c *Configuration) checkResources() error {
 	p.add(c.CgroupDriver != "cgroupfs" && c.CgroupDriver != "systemd", "cgroupDriver", "%q is neither cgroupfs nor systemd", c.CgroupDriver)
 	period := c.CPUCFSQuotaPeriod.Duration
 	p.add(period < time.Millisecond || period > time.Second, "cpuCFSQuotaPeriod", "%v is not within 1ms and 1s", period)
-	p.add(period != 100*time.Millisecond && !c.FeatureGates[gatePeriod], "cpuCFSQuotaPeriod", "another one than 100ms needs the feature gate %s", gatePeriod)
+	p.add(period != 100*time.Millisecond && !c.on(gatePeriod), "cpuCFSQuotaPeriod", "another one than 100ms needs the feature gate %s", gatePeriod)
 	factor, policy := *c.MemoryThrottlingFactor, c.MemoryReservationPolicy
 	p.add(!(factor > 0 && factor <= 1), "memoryThrottlingFactor", "%v must be greater than 0 and less than or equal to 1.0", factor)
 	p.add(policy != "None" && policy != tiered, "memoryReservationPolicy", "%q is neither None nor %s", policy, tiered)
-	p.add(policy == tiered && !c.FeatureGates[gateMemory], "memoryReservationPolicy", "%s needs the feature gate %s", tiered, gateMemory)
-	p.add(factor != 0.9 && !c.FeatureGates[gateMemory], "memoryThrottlingFactor", "another one than 0.9 needs the feature gate %s", gateMemory)
+	p.add(policy == tiered && !c.on(gateMemory), "memoryReservationPolicy", "%s needs the feature gate %s", tiered, gateMemory)
+	p.add(factor != 0.9 && !c.on(gateMemory), "memoryThrottlingFactor", "another one than 0.9 needs the feature gate %s", gateMemory)
 	swap := c.MemorySwap.SwapBehavior
 	p.add(swap != "" && swap != "NoSwap" && swap != limitedSwap, "memorySwap.swapBehavior", "%q is none of NoSwap and LimitedSwap", swap)
 	high, low := *c.ImageGCHighThresholdPercent, *c.ImageGCLowThresholdPercent
@@ -198,38 +201,11 @@ func (c *Configuration) refuse() error {
 	not(c.VolumePluginDir != defaultPluginDir, "volumePluginDir", "flexVolume plugins are not supported")
 	not(len(c.Logging.VModule) > 0 || c.Logging.Options.Text.SplitStream || c.Logging.Options.JSON.SplitStream, "logging", "vmodule and splitStream are not supported")
 	not(*c.IPTablesMasqueradeBit != 14 || *c.IPTablesDropBit != 15, "iptablesMasqueradeBit and iptablesDropBit", "no rule of Kubernetes 1.36 depends on them")
-	for _, name := range slices.Sorted(maps.Keys(c.FeatureGates)) {
-		if slices.Contains(free, name) {
-			continue
-		}
-		want := c.FeatureGates[name]
-		have, known := gates[name]
-		not(!known, "featureGates."+name, "unknown feature gate")
-		not(known && have != want, "featureGates."+name, fmt.Sprintf("this kubelet behaves as with %t", have))
-	}
 	return p.err()
 }
 
 // idsUnit is what the number of ids of a pod with a user namespace is a multiple of.
 const idsUnit = 65536
-
-// The feature gates that may be on or off, besides those of options of cpuManagerPolicy: the use of the
-// runtime's events, and other periods of CPU quotas than the kernel's.
-const (
-	gateEvents = "EventedPLEG"
-	gatePeriod = "CustomCPUCFSQuotaPeriod"
-	// gateDigests shows the ids of images that are volumes.
-	gateDigests = "ImageVolumeWithDigest"
-	// gateMemory lets the kernel protect memory that pods request, and slow them down near their limits.
-	gateMemory = "MemoryQoS"
-	// gateLabels mounts volumes that several pods may have with the SELinux label of those.
-	gateLabels = "SELinuxMount"
-	// gateBundles makes projected volumes with trust bundles, gateCertificates those with certificates for
-	// the pod. gateBundleKind is that of the kind of the bundles, without which gateBundles is refused.
-	gateBundles      = "ClusterTrustBundleProjection"
-	gateBundleKind   = "ClusterTrustBundle"
-	gateCertificates = "PodCertificateRequest"
-)
 
 // Values of enforceNodeAllocatable, memorySwap and memoryReservationPolicy. What is compressible is CPU time.
 const (
@@ -239,35 +215,6 @@ const (
 	limitedSwap    = "LimitedSwap"
 	tiered         = "TieredReservation"
 )
-
-// free are all feature gates that may be on or off.
-var free = []string{gateEvents, gatePeriod, gateCPUAlpha, gateCPUBeta, gateDigests, gateMemory, gateLabels, gateShutdown, gatePriorities,
-	gateBundles, gateBundleKind, gateCertificates}
-
-// gates are the other feature gates of the kubelet and how this one behaves.
-var gates = map[string]bool{
-	"AllAlpha": false, "AuthorizeNodeWithSelectors": true,
-	"ImageMaximumGCAge": true, "ImageVolume": true, "InPlacePodVerticalScaling": true, "KubeletCrashLoopBackOffMax": true, "KubeletFineGrainedAuthz": true,
-	"KubeletEnsureSecretPulledImages": true, "KubeletPSI": true, "KubeletPodResources": true, "LocalStorageCapacityIsolation": true, "NodeLogQuery": true,
-	"CPUManagerPolicyOptions": true, "TopologyManagerPolicyOptions": true, "TopologyManagerPolicyBetaOptions": true, "DisableCPUQuotaWithExclusiveCPUs": true,
-	"PodLevelResourceManagers": false, "InPlacePodVerticalScalingExclusiveCPUs": false, "InPlacePodVerticalScalingExclusiveMemory": false,
-	"NodeSwap": true, "PodLevelResources": true, "PodLifecycleSleepAction": true, "RotateKubeletServerCertificate": true, "SidecarContainers": true,
-	"UserNamespacesSupport": true, "DynamicResourceAllocation": true, "ContainerStopSignals": false, "ContainerRestartRules": true,
-	"CSIServiceAccountTokenSecrets": true, "ComponentFlagz": true, "ComponentStatusz": true, "ContainerCheckpoint": true, "DisableNodeKubeProxyVersion": true,
-	"EnvFiles": true, "ExecProbeTimeout": true, "ExtendWebSocketsToKubelet": true, "HostnameOverride": true, "InPlacePodLevelResourcesVerticalScaling": true,
-	"InPlacePodVerticalScalingInitContainers": true, "KubeletCgroupDriverFromCRI": true, "KubeletPodResourcesDynamicResources": true,
-	"KubeletPodResourcesGet": true, "KubeletPodResourcesListUseActivePods": true, "KubeletServiceAccountTokenForCredentialProviders": true,
-	"KubeletTracing": true, "MutableCSINodeAllocatableCount": true, "NodeDeclaredFeatures": true, "PodLifecycleSleepActionAllowZero": true,
-	"PodObservedGenerationTracking": true, "PodReadyToStartContainersCondition": true, "PreventStaticPodAPIReferences": true, "ProcMountType": true,
-	"RecoverVolumeExpansionFailure": true, "RecursiveReadOnlyMounts": true, "ReloadKubeletClientCAFile": true, "ReloadKubeletServerCertificateFile": true, "ResourceHealthStatus": true,
-	"RestartAllContainersOnContainerExits": true, "SELinuxChangePolicy": true, "SELinuxMountReadWriteOncePod": true, "SupplementalGroupsPolicy": true,
-	"SystemdWatchdog":  true,
-	"CRIListStreaming": false, "CSIVolumeHealth": false, "KubeletInUserNamespace": false,
-	"LocalStorageCapacityIsolationFSQuotaMonitoring": false, "PodAndContainerStatsFromCRI": false,
-	"PodLogsQuerySplitStreams": false, "PodsAPI": false, "QOSReserved": false, "ReduceDefaultCrashLoopBackOffDecay": false,
-	"RuntimeClassInImageCriAPI": false, "TopologyManagerPolicyAlphaOptions": false, "UserNamespacesHostNetworkSupport": false,
-	"VolumeLimitScaling": false, "GitRepoVolumeDriver": false, "KubeletRegistrationGetOnExistsOnly": false,
-}
 
 // podsOf is how many pods the node runs at most.
 func (c *Configuration) podsOf(cpus int) int64 {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
+	"github.com/keelson-dev/keelson/apimachinery/featuregate"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/controllers/kubefeatures"
 	"github.com/keelson-dev/keelson/controllers/kubelet"
 	"github.com/keelson-dev/keelson/controllers/kubelet/kubeletconfig"
 )
@@ -180,7 +183,7 @@ func TestGroups(t *testing.T) {
 	c, err := kubeletconfig.Load(file(t, t.TempDir(), "c.yaml", `
 cgroupDriver: systemd
 cpuCFSQuotaPeriod: 10ms
-featureGates: {CustomCPUCFSQuotaPeriod: true, ImageVolumeWithDigest: true, MemoryQoS: true}
+featureGates: {ImageVolumeWithDigest: true, MemoryQoS: true}
 memoryReservationPolicy: TieredReservation
 memoryThrottlingFactor: 0.8
 userNamespaces: {idsPerPod: 131072}
@@ -204,6 +207,50 @@ enforceNodeAllocatable: [pods, system-reserved-compressible, kube-reserved]
 	require.Len(t, o.ReservedGroups[0].Resources, 1, "CPU time only")
 	require.Equal(t, "/kube.slice", o.ReservedGroups[1].Name)
 	require.Len(t, o.ReservedGroups[1].Resources, 2)
+}
+
+// Every feature of the release can be set: one of another component has no effect, one that is the kubelet's
+// is switched, and one that is fixed here to another value is refused with the reason.
+func TestFeatures(t *testing.T) {
+	set := func(settings map[string]bool) (*featuregate.Gate, error) {
+		c := kubeletconfig.Default()
+		c.FeatureGates = settings
+		return c.Features()
+	}
+	all := kubefeatures.Kubernetes()
+	defaults, err := set(nil)
+	require.NoError(t, err)
+	switched := 0
+	for name, spec := range all.Specs {
+		fixed := defaults.Enabled(name) != spec.Default
+		for _, on := range []bool{true, false} {
+			settings := map[string]bool{string(name): on}
+			for needs := all.Needs[name]; on && len(needs) > 0; needs = needs[1:] {
+				if need := needs[0]; !all.Specs[need].LockToDefault {
+					settings[string(need)] = on
+					needs = slices.Concat(needs, all.Needs[need])
+				}
+			}
+			g, err := set(settings)
+			switch {
+			case err == nil:
+				require.Equal(t, on, g.Enabled(name), name)
+				switched++
+			case spec.LockToDefault:
+				require.EqualError(t, err, fmt.Sprintf("featureGates: cannot set feature gate %s to %t, feature is locked to %t", name, on, spec.Default))
+			case strings.Contains(err.Error(), "depends on"):
+				require.False(t, on, "others need it")
+			default:
+				require.Regexp(t, fmt.Sprintf("cannot set feature gate %s to %t, feature is locked to %t: .", name, on, !on), err)
+				require.True(t, fixed || spec.Default != on)
+			}
+		}
+	}
+	require.Greater(t, switched, 200)
+	g, err := set(map[string]bool{"StorageVersionHash": false, "SystemdWatchdog": true, "AllAlpha": true, "AllBeta": true, "MemoryQoS": false})
+	require.NoError(t, err)
+	require.True(t, g.Enabled("EventedPLEG") && g.Enabled("SELinuxMount") && g.Enabled("GenericWorkload"))
+	require.False(t, g.Enabled("MemoryQoS") || g.Enabled("PodsAPI") || g.Enabled("StorageVersionHash"))
 }
 
 // The sources of projected volumes that are off by default.
@@ -239,57 +286,58 @@ func TestCheck(t *testing.T) {
 		"memoryManagerPolicy: Static": "Static needs reservedMemory",
 		"memoryManagerPolicy: Static\nreservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}, {numaNode: 0, limits: {memory: 1Gi}}]": "is there twice",
 		"memoryManagerPolicy: Static\nreservedMemory: [{numaNode: 0, limits: {cpu: 1}}]":                                            "neither memory nor huge pages",
-		"topologyManagerScope: node":                                      "neither container nor pod",
-		"topologyManagerPolicyOptions: {max-allowable-numa-nodes: \"4\"}": "no number of 8 or more",
-		"tlsMinVersion: VersionTLS10":                                     "tlsMinVersion",
-		"tlsCipherSuites: [TLS_RSA_WITH_RC4]":                             "unknown or insecure",
-		"imageGCLowThresholdPercent: 85":                                  "imageGCLowThresholdPercent",
-		"containerLogMaxFiles: 1":                                         "must be greater than 1",
-		"evictionSoft: {memory.available: 1Gi}":                           "needs a grace period",
-		"kubeReserved: {gpu: 1Gi}":                                        "gpu cannot be reserved",
-		"enforceNodeAllocatable: [none, pods]":                            "none stands alone",
-		"maxParallelImagePulls: 3\nserializeImagePulls: true":             "needs serializeImagePulls: false",
-		"crashLoopBackOff: {maxContainerRestartPeriod: 10m}":              "not within 1s and 300s",
-		"featureGates: {EventedPLEG: true, NodeSwap: false}":              "featureGates.NodeSwap",
-		"cgroupDriver: runc":                                              "neither cgroupfs nor systemd",
-		"cpuCFSQuotaPeriod: 10ms":                                         "needs the feature gate CustomCPUCFSQuotaPeriod",
-		"cpuCFSQuotaPeriod: 2s":                                           "not within 1ms and 1s",
-		"memorySwap: {swapBehavior: UnlimitedSwap}":                       "none of NoSwap and LimitedSwap",
-		"enforceNodeAllocatable: [system-reserved]":                       "systemReservedCgroup: it is missing",
-		"enforceNodeAllocatable: [kube-reserved-compressible]":            "kubeReservedCgroup: it is missing",
-		"enforceNodeAllocatable: [kube-reserved, kube-reserved-compressible]\nkubeReservedCgroup: /k":                         "exclude each other",
-		"memoryReservationPolicy: TieredReservation":                                                                          "needs the feature gate MemoryQoS",
-		"memoryReservationPolicy: Some\nfeatureGates: {MemoryQoS: true}":                                                      "neither None nor TieredReservation",
-		"memoryThrottlingFactor: 0.5":                                                                                         "needs the feature gate MemoryQoS",
-		"memoryThrottlingFactor: 1.5\nfeatureGates: {MemoryQoS: true}":                                                        "1.5 must be greater than 0",
-		"memoryThrottlingFactor: 0\nfeatureGates: {MemoryQoS: true}":                                                          "0 must be greater than 0",
-		"featureGates: {KubeletPSI: false}":                                                                                   "featureGates.KubeletPSI",
-		"featureGates: {ClusterTrustBundleProjection: true}":                                                                  "featureGates.ClusterTrustBundleProjection: it needs the feature gate ClusterTrustBundle",
-		"featureGates: {AuthorizeNodeWithSelectors: false}":                                                                   "featureGates.AuthorizeNodeWithSelectors",
-		"featureGates: {NoSuchGate: true}":                                                                                    "unknown feature gate",
-		"userNamespaces: {idsPerPod: 0}":                                                                                      "userNamespaces.idsPerPod: 0 is no multiple of 65536",
-		"userNamespaces: {idsPerPod: 65537}":                                                                                  "userNamespaces.idsPerPod: 65537 is no multiple",
-		"userNamespaces: {idsPerPod: 4294967296}":                                                                             "userNamespaces.idsPerPod: 4294967296 is no multiple of 65536 up to 4294967295",
-		"featureGates: {UserNamespacesSupport: false}":                                                                        "featureGates.UserNamespacesSupport",
-		"featureGates: {ImageVolume: false}":                                                                                  "featureGates.ImageVolume",
-		"shutdownGracePeriod: 500ms":                                                                                          "shutdownGracePeriod: 500ms must be 0 or at least 1s",
-		"shutdownGracePeriod: 5s\nshutdownGracePeriodCriticalPods: 10s":                                                       "10s must not be longer than shutdownGracePeriod, 5s",
-		"shutdownGracePeriod: 5s\nshutdownGracePeriodByPodPriority: [{priority: 1, shutdownGracePeriodSeconds: 5}]":           "it excludes shutdownGracePeriod",
-		"shutdownGracePeriodByPodPriority: [{priority: 1, shutdownGracePeriodSeconds: -5}]":                                   "-5 of priority 1 is not within 0",
-		"shutdownGracePeriod: 5s\nfeatureGates: {GracefulNodeShutdown: false, GracefulNodeShutdownBasedOnPodPriority: false}": "it needs the feature gate GracefulNodeShutdown",
-		"featureGates: {GracefulNodeShutdown: false}":                                                                         "it needs the feature gate GracefulNodeShutdown; turn both off",
-		"shutdownGracePeriodByPodPriority: [{priority: 1, shutdownGracePeriodSeconds: 5}]\nfeatureGates: {GracefulNodeShutdownBasedOnPodPriority: false}": "it needs the feature gate GracefulNodeShutdownBasedOnPodPriority",
-		"configMapAndSecretChangeDetectionStrategy: Poll":        "none of Get, Cache and Watch",
-		"allowedUnsafeSysctls: [vm.swappiness]":                  "not a sysctl of a namespace",
-		"reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]": "it needs memoryManagerPolicy: Static",
-		"registerWithTaints: [{key: a}]":                         "needs a key and an effect",
-		"clusterDNS: [dns]":                                      "is no IP address",
-		"logging: {format: xml}":                                 "neither text nor json",
-		"topologyManagerPolicy: strict":                          "is none of",
-		"imagePullCredentialsVerificationPolicy: Verify":         "is none of NeverVerify",
-		"preloadedImagesVerificationAllowlist: [a]":              "needs the policy NeverVerifyAllowlistedImages",
-		"imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\npreloadedImagesVerificationAllowlist: ['a:1']": "without tag and digest",
-		"evictionHard: {memory.available: 10Mi}\nimageMaximumGCAge: 1m":                                                       "greater than imageMinimumGCAge",
+		"topologyManagerScope: node":                                                                  "neither container nor pod",
+		"topologyManagerPolicyOptions: {max-allowable-numa-nodes: \"4\"}":                             "no number of 8 or more",
+		"tlsMinVersion: VersionTLS10":                                                                 "tlsMinVersion",
+		"tlsCipherSuites: [TLS_RSA_WITH_RC4]":                                                         "unknown or insecure",
+		"imageGCLowThresholdPercent: 85":                                                              "imageGCLowThresholdPercent",
+		"containerLogMaxFiles: 1":                                                                     "must be greater than 1",
+		"evictionSoft: {memory.available: 1Gi}":                                                       "needs a grace period",
+		"kubeReserved: {gpu: 1Gi}":                                                                    "gpu cannot be reserved",
+		"enforceNodeAllocatable: [none, pods]":                                                        "none stands alone",
+		"maxParallelImagePulls: 3\nserializeImagePulls: true":                                         "needs serializeImagePulls: false",
+		"crashLoopBackOff: {maxContainerRestartPeriod: 10m}":                                          "not within 1s and 300s",
+		"featureGates: {EventedPLEG: true, NodeSwap: false}":                                          "featureGates: cannot set feature gate NodeSwap to false, feature is locked to true",
+		"featureGates: {PodsAPI: true}":                                                               "cannot set feature gate PodsAPI to true, feature is locked to false: this kubelet does not have this",
+		"cgroupDriver: runc":                                                                          "neither cgroupfs nor systemd",
+		"cpuCFSQuotaPeriod: 10ms\nfeatureGates: {CustomCPUCFSQuotaPeriod: false}":                     "needs the feature gate CustomCPUCFSQuotaPeriod",
+		"cpuCFSQuotaPeriod: 2s":                                                                       "not within 1ms and 1s",
+		"memorySwap: {swapBehavior: UnlimitedSwap}":                                                   "none of NoSwap and LimitedSwap",
+		"enforceNodeAllocatable: [system-reserved]":                                                   "systemReservedCgroup: it is missing",
+		"enforceNodeAllocatable: [kube-reserved-compressible]":                                        "kubeReservedCgroup: it is missing",
+		"enforceNodeAllocatable: [kube-reserved, kube-reserved-compressible]\nkubeReservedCgroup: /k": "exclude each other",
+		"memoryReservationPolicy: TieredReservation":                                                  "needs the feature gate MemoryQoS",
+		"memoryReservationPolicy: Some\nfeatureGates: {MemoryQoS: true}":                              "neither None nor TieredReservation",
+		"memoryThrottlingFactor: 0.5":                                                                 "needs the feature gate MemoryQoS",
+		"memoryThrottlingFactor: 1.5\nfeatureGates: {MemoryQoS: true}":                                "1.5 must be greater than 0",
+		"memoryThrottlingFactor: 0\nfeatureGates: {MemoryQoS: true}":                                  "0 must be greater than 0",
+		"featureGates: {KubeletPSI: false}":                                                           "featureGates: cannot set feature gate KubeletPSI to false, feature is locked to true",
+		"featureGates: {ClusterTrustBundleProjection: true}":                                          "feature gate ClusterTrustBundleProjection is enabled, but depends on features that are disabled: [ClusterTrustBundle]",
+		"featureGates: {AuthorizeNodeWithSelectors: false}":                                           "featureGates: cannot set feature gate AuthorizeNodeWithSelectors to false, feature is locked to true",
+		"featureGates: {NoSuchGate: true}":                                                            "featureGates: unrecognized feature gate: NoSuchGate",
+		"userNamespaces: {idsPerPod: 0}":                                                              "userNamespaces.idsPerPod: 0 is no multiple of 65536",
+		"userNamespaces: {idsPerPod: 65537}":                                                          "userNamespaces.idsPerPod: 65537 is no multiple",
+		"userNamespaces: {idsPerPod: 4294967296}":                                                     "userNamespaces.idsPerPod: 4294967296 is no multiple of 65536 up to 4294967295",
+		"featureGates: {UserNamespacesSupport: false}":                                                "featureGates: cannot set feature gate UserNamespacesSupport to false, feature is locked to true",
+		"featureGates: {ImageVolume: false}":                                                          "featureGates: cannot set feature gate ImageVolume to false, feature is locked to true",
+		"shutdownGracePeriod: 500ms":                                                                  "shutdownGracePeriod: 500ms must be 0 or at least 1s",
+		"shutdownGracePeriod: 5s\nshutdownGracePeriodCriticalPods: 10s":                               "10s must not be longer than shutdownGracePeriod, 5s",
+		"shutdownGracePeriod: 5s\nshutdownGracePeriodByPodPriority: [{priority: 1, shutdownGracePeriodSeconds: 5}]":                                               "it excludes shutdownGracePeriod",
+		"shutdownGracePeriodByPodPriority: [{priority: 1, shutdownGracePeriodSeconds: -5}]":                                                                       "-5 of priority 1 is not within 0",
+		"shutdownGracePeriod: 5s\nfeatureGates: {GracefulNodeShutdown: false, GracefulNodeShutdownBasedOnPodPriority: false, WindowsGracefulNodeShutdown: false}": "it needs the feature gate GracefulNodeShutdown",
+		"featureGates: {GracefulNodeShutdown: false}":                                                                                                             "feature gate GracefulNodeShutdownBasedOnPodPriority is enabled, but depends on features that are disabled: [GracefulNodeShutdown]",
+		"shutdownGracePeriodByPodPriority: [{priority: 1, shutdownGracePeriodSeconds: 5}]\nfeatureGates: {GracefulNodeShutdownBasedOnPodPriority: false}":         "it needs the feature gate GracefulNodeShutdownBasedOnPodPriority",
+		"configMapAndSecretChangeDetectionStrategy: Poll":                                                                                                         "none of Get, Cache and Watch",
+		"allowedUnsafeSysctls: [vm.swappiness]":                                                                                                                   "not a sysctl of a namespace",
+		"reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]":                                                                                                  "it needs memoryManagerPolicy: Static",
+		"registerWithTaints: [{key: a}]":                                                                                                                          "needs a key and an effect",
+		"clusterDNS: [dns]":                                                                                                                                       "is no IP address",
+		"logging: {format: xml}":                                                                                                                                  "neither text nor json",
+		"topologyManagerPolicy: strict":                                                                                                                           "is none of",
+		"imagePullCredentialsVerificationPolicy: Verify":                                                                                                          "is none of NeverVerify",
+		"preloadedImagesVerificationAllowlist: [a]":                                                                                                               "needs the policy NeverVerifyAllowlistedImages",
+		"imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\npreloadedImagesVerificationAllowlist: ['a:1']":                                     "without tag and digest",
+		"evictionHard: {memory.available: 10Mi}\nimageMaximumGCAge: 1m":                                                                                           "greater than imageMinimumGCAge",
 	} {
 		c, err := kubeletconfig.Load(file(t, dir, "c.yaml", text+"\n"), "")
 		require.NoError(t, err, text)

@@ -44,8 +44,8 @@ func (c *Configuration) Options() (kubelet.Options, error) {
 		SyncInterval: c.SyncFrequency.Duration, NodeStatusInterval: c.NodeStatusUpdateFrequency.Duration, NodeReportInterval: c.NodeStatusReportFrequency.Duration,
 		LeaseDuration: time.Duration(c.NodeLeaseDurationSeconds) * time.Second, MaxImages: int(*c.NodeStatusMaxImages),
 		MaxRestartDelay: c.CrashLoopBackOff.MaxContainerRestartPeriod.Duration, AllowedSysctls: c.AllowedUnsafeSysctls, SeccompDefault: *c.SeccompDefault,
-		ContainerEvents: c.FeatureGates[gateEvents], ImageVolumeDigests: c.FeatureGates[gateDigests], SELinuxMount: c.FeatureGates[gateLabels],
-		TrustBundles: c.FeatureGates[gateBundles], PodCertificates: c.FeatureGates[gateCertificates],
+		ContainerEvents: c.on(gateEvents), ImageVolumeDigests: c.on(gateDigests), SELinuxMount: c.on(gateLabels),
+		TrustBundles: c.on(gateBundles), PodCertificates: c.on(gateCertificates),
 		Objects: kubelet.ObjectStrategy(c.ConfigMapAndSecretChangeDetectionStrategy), Pulls: c.pulls(), EventsPerSecond: float64(*c.EventRecordQPS), EventBurst: int(c.EventBurst),
 		Logs: kubelet.LogPolicy{MaxSize: logSize.Value(), MaxFiles: int(*c.ContainerLogMaxFiles), Interval: c.ContainerLogMonitorInterval.Duration, Workers: int(*c.ContainerLogMaxWorkers)},
 		ImageGC: kubelet.ImageGCPolicy{HighPercent: int(*c.ImageGCHighThresholdPercent), LowPercent: int(*c.ImageGCLowThresholdPercent),
@@ -55,7 +55,7 @@ func (c *Configuration) Options() (kubelet.Options, error) {
 	if u := c.UserNamespaces; u != nil && u.IDsPerPod != nil {
 		o.UserNamespaces.IDsPerPod = uint32(*u.IDsPerPod) // checked
 	}
-	if c.FeatureGates[gateMemory] {
+	if c.on(gateMemory) {
 		o.MemoryQoS = &kubelet.MemoryQoS{Throttling: *c.MemoryThrottlingFactor, Reserve: c.MemoryReservationPolicy == tiered}
 	}
 	if periods := c.shutdownPeriods(); len(periods) > 0 {

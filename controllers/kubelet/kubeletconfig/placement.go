@@ -6,15 +6,10 @@ import (
 	"strconv"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/featuregate"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 	"github.com/keelson-dev/keelson/controllers/kubelet"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/placement"
-)
-
-// The feature gates of options of cpuManagerPolicy that are alpha, and beta.
-const (
-	gateCPUAlpha = "CPUManagerPolicyAlphaOptions"
-	gateCPUBeta  = "CPUManagerPolicyBetaOptions"
 )
 
 // Policies that give containers something for themselves.
@@ -25,7 +20,7 @@ const (
 
 // cpuOption is an option of the policy static.
 type cpuOption struct {
-	gate string // that it needs; empty if none
+	gate featuregate.Feature // that it needs; empty if none
 	set  func(*kubelet.PlacementPolicy) *bool
 }
 
@@ -54,8 +49,7 @@ func (c *Configuration) placement() (kubelet.PlacementPolicy, error) {
 		if !known {
 			continue
 		}
-		on, set := c.FeatureGates[option.gate]
-		wrong.add(option.gate == gateCPUAlpha && !on || option.gate == gateCPUBeta && set && !on, "cpuManagerPolicyOptions", "%s needs the feature gate %s", name, option.gate)
+		wrong.add(option.gate != "" && !c.on(option.gate), "cpuManagerPolicyOptions", "%s needs the feature gate %s", name, option.gate)
 		*option.set(&p) = value
 	}
 	reserved := c.reserved()[corev1.ResourceCPU]

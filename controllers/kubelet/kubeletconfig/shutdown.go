@@ -6,19 +6,6 @@ import (
 	"github.com/keelson-dev/keelson/controllers/kubelet"
 )
 
-// The feature gates of the delay of the machine's shutdown, both on unless they are turned off: the delay,
-// and different ones for different priorities.
-const (
-	gateShutdown   = "GracefulNodeShutdown"
-	gatePriorities = "GracefulNodeShutdownBasedOnPodPriority"
-)
-
-// on reports whether a feature gate that is on by default was not turned off.
-func (c *Configuration) on(gate string) bool {
-	on, ok := c.FeatureGates[gate]
-	return on || !ok
-}
-
 func (c *Configuration) checkShutdown() error {
 	var p problems
 	total, critical, byPriority := c.ShutdownGracePeriod.Duration, c.ShutdownGracePeriodCriticalPods.Duration, c.ShutdownGracePeriodByPodPriority
@@ -34,7 +21,6 @@ func (c *Configuration) checkShutdown() error {
 		p.add(one.ShutdownGracePeriodSeconds < 0 || one.ShutdownGracePeriodSeconds > maxShutdown, field, "%d of priority %d is not within 0 and %d",
 			one.ShutdownGracePeriodSeconds, one.Priority, maxShutdown)
 	}
-	p.add(c.on(gatePriorities) && !c.on(gateShutdown), "featureGates."+gatePriorities, "it needs the feature gate %s; turn both off", gateShutdown)
 	return p.err()
 }
 

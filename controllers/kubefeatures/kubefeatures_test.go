@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/featuregate"
-	"github.com/keelson-dev/keelson/examples/internal/kubefeatures"
+	"github.com/keelson-dev/keelson/controllers/kubefeatures"
 )
 
 func TestKubernetes(t *testing.T) {
