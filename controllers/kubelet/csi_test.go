@@ -20,10 +20,12 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/storagev1"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
+	"github.com/keelson-dev/keelson/controllers/builtin/attachdetach"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/kubelet/fakecri"
 	"github.com/keelson-dev/keelson/controllers/kubelet/fakecsi"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/volume"
+	"github.com/keelson-dev/keelson/controllers/manager"
 )
 
 // disks is a rig with a CSI driver, whose volumes are not attached unless a test says so.
@@ -165,6 +167,25 @@ func (x *disks) events(pod string) (list []string) {
 		}
 	}
 	return list
+}
+
+// The controller attaches volumes to the kubelet's node, because that says so.
+func TestVolumesAreAttachedByTheController(t *testing.T) {
+	attacher := func(m *manager.Manager) error { return attachdetach.Add(m, attachdetach.Options{}) }
+	bubbleOf(t, controllertest.Options{Controllers: []controllertest.Adder{attacher}}, nil, func(r *rig) {
+		x := &disks{rig: r}
+		attachments := func() int {
+			time.Sleep(15 * time.Second)
+			return len(controllertest.List[*storagev1.VolumeAttachment](r.c, ""))
+		}
+		x.claim("a", nil)
+		r.pod("one", uses("a"), "c")
+		require.Equal(t, 1, attachments())
+		controllertest.Update(r.c, "", "n1", func(n *corev1.Node) { n.Annotations = nil })
+		x.claim("b", nil)
+		r.pod("two", uses("b"), "c")
+		require.Equal(t, 2, attachments(), "the kubelet has put its annotation back")
+	})
 }
 
 // A driver registers, its volumes are staged once and published per pod, and all is undone in the end.

@@ -39,6 +39,9 @@ const (
 	annotationIP = "alpha.kubernetes.io/provided-node-ip"
 )
 
+// annotationAttached lets the controller attach volumes to the node: it leaves nodes without it alone.
+const annotationAttached = "volumes.kubernetes.io/controller-managed-attach-detach"
+
 // declaredFeatures are what this kubelet can do that those of other versions cannot, sorted. The server
 // admits changes of pods that need them.
 var declaredFeatures = []string{"ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers",
@@ -390,7 +393,7 @@ func (n *node) labels() map[string]string {
 }
 
 func (n *node) initial(ctx context.Context) *corev1.Node {
-	obj := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.k.opts.NodeName, Labels: n.labels()}}
+	obj := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.k.opts.NodeName, Labels: n.labels(), Annotations: map[string]string{annotationAttached: "true"}}}
 	obj.Spec.Taints = n.k.opts.Taints
 	if n.k.opts.ExternalCloud {
 		obj.Spec.Taints = append(slices.Clip(obj.Spec.Taints), corev1.Taint{Key: taintCloud, Value: "true", Effect: corev1.TaintEffectNoSchedule})
@@ -405,13 +408,13 @@ func (n *node) initial(ctx context.Context) *corev1.Node {
 	return obj
 }
 
-// reconcileLabels puts the kubelet's own labels back, and what drivers call the node.
+// reconcileLabels puts the kubelet's own labels and annotations back, and what drivers call the node.
 func (n *node) reconcileLabels(ctx context.Context, have *corev1.Node) (*corev1.Node, error) {
 	missing := false
 	for k, v := range n.labels() {
 		missing = missing || have.Labels[k] != v
 	}
-	annotations := map[string]string{annotationCSI: n.k.csiNode.annotate(have)}
+	annotations := map[string]string{annotationAttached: "true", annotationCSI: n.k.csiNode.annotate(have)}
 	if n.k.validNodeIPs() == nil {
 		annotations[annotationIP] = n.givenIPs()
 	}
