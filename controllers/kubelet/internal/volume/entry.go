@@ -51,6 +51,9 @@ type entry struct {
 	attachment map[string]string
 	// since is when the first attempt began, warned when the latest event about it was sent.
 	since, warned time.Time
+	// due is when a volume that is made is looked after next, and grows when it is to grow before that; zero
+	// if it is not.
+	due, grows time.Time
 }
 
 func newEntry(m *Manager, pod *corev1.Pod, v *corev1.Volume) *entry {
@@ -137,7 +140,10 @@ func (e *entry) run(ctx context.Context) (gone bool) {
 				wait = e.failed(ctx, err, failures)
 			default:
 				failures = 0
-				wait = e.m.opts.Interval - backoff.Spread(ctx, e.m.opts.Interval/4)
+				wait = time.Until(e.due)
+				if !e.grows.IsZero() {
+					wait = min(wait, time.Until(e.grows))
+				}
 			}
 		}
 		timer := time.NewTimer(wait)
@@ -219,6 +225,7 @@ func (e *entry) step(ctx context.Context) error {
 		if ctx.Err() == nil {
 			e.m.log.Info("find the objects of a mounted volume failed", "volume", e.record.Name, "err", err)
 		}
+		e.rest(ctx)
 		return nil
 	case err != nil:
 		return err
@@ -234,7 +241,13 @@ func (e *entry) step(ctx context.Context) error {
 	e.made(s)
 	e.m.opts.Host.Done(e.record, "overall_volume_mount", e.since, nil)
 	e.measure(ctx)
+	e.rest(ctx)
 	return nil
+}
+
+// rest leaves a volume that is made alone for an interval.
+func (e *entry) rest(ctx context.Context) {
+	e.due, e.grows = time.Now().Add(e.m.opts.Interval-backoff.Spread(ctx, e.m.opts.Interval/4)), time.Time{}
 }
 
 // made notes that the volume is there.
@@ -393,7 +406,10 @@ func (e *entry) care(ctx context.Context, s *Spec) error {
 		return err
 	}
 	defer done()
-	err = e.grow(ctx, s, false)
+	if err = e.grow(ctx, s, false); err == nil && time.Now().Before(e.due) {
+		e.grows = e.unit.sizes.again
+		return nil
+	}
 	if e.plugin.Refreshes(s) {
 		began := time.Now()
 		failed := e.plugin.SetUp(ctx, s, e.record, e.staged, e.attachment)
@@ -401,6 +417,10 @@ func (e *entry) care(ctx context.Context, s *Spec) error {
 		err = errors.Join(err, failed)
 	}
 	e.measure(ctx)
+	if err == nil {
+		e.rest(ctx)
+		e.grows = e.unit.sizes.again
+	}
 	return err
 }
 

@@ -22,6 +22,10 @@ type sizes struct {
 	// inUse is true after the driver has refused to let the volume grow while pods use it, failed after any
 	// error of the driver.
 	inUse, failed bool
+	// failures is how often the volume could not grow while pods had it since it last did, and again when
+	// that is to be tried next; zero if it need not be.
+	failures int
+	again    time.Time
 }
 
 // expandedElsewhere is the annotation of a claim whose volume grows without its nodes.
@@ -43,7 +47,7 @@ func (e *entry) grow(ctx context.Context, s *Spec, mounting bool) error {
 	if mounting {
 		has = claimed
 	}
-	if has.IsZero() || has.Cmp(to) >= 0 || known.inUse && !mounting {
+	if has.IsZero() || has.Cmp(to) >= 0 || !mounting && (known.inUse || time.Now().Before(known.again)) {
 		return nil
 	}
 	if s.ReadOnly {
@@ -60,11 +64,16 @@ func (e *entry) grow(ctx context.Context, s *Spec, mounting bool) error {
 	x.shown = claimed.Cmp(x.to) >= 0 && x.progress == ""
 	err := x.run(ctx)
 	switch {
-	case err == nil || ctx.Err() != nil || errors.As(err, new(blocked)):
+	case err == nil:
+		known.failures, known.again = 0, time.Time{}
+		return nil
+	case ctx.Err() != nil || errors.As(err, new(blocked)):
 		return err
 	case mounting:
 		return unexpanded{e.record, err}
 	}
+	known.failures++
+	known.again = time.Now().Add(retry.Delay(ctx, known.failures))
 	e.m.opts.Host.Event(s.Pod, false, "VolumeResizeFailed", fmt.Sprintf("NodeExpandVolume.NodeExpandVolume failed for volume %q : %v", e.record.Name, err))
 	return nil
 }

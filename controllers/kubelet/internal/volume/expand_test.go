@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -162,7 +163,9 @@ func TestExpansionOnFurtherNodes(t *testing.T) {
 }
 
 // What the driver answers is in the claim: whether the node may be tried again, and why not.
-func TestFailedExpansion(t *testing.T) {
+func TestFailedExpansion(t *testing.T) { synctest.Test(t, testFailedExpansion) }
+
+func testFailedExpansion(t *testing.T) {
 	failed := func(text string) string {
 		return "FileSystemResizePending  NodeResizeError failed to expand pvc with " + text
 	}
@@ -186,6 +189,7 @@ func TestFailedExpansion(t *testing.T) {
 			s.Claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(c.wants)}
 		}
 		require.NoError(t, e.grow(t.Context(), s, false), c.err)
+		time.Sleep(time.Second)
 		require.NoError(t, e.grow(t.Context(), s, false), c.err)
 		require.Equal(t, strings.TrimSpace(c.last), state(s.Claim), c.err)
 		require.Len(t, x.calls, c.called, c.err)
@@ -219,9 +223,43 @@ func TestFailedExpansion(t *testing.T) {
 	at := s.Claim.Status.Conditions[1].LastTransitionTime
 	require.NotEqual(t, metav1.Time{}, at)
 	x.err = status.Error(codes.Internal, "second")
+	time.Sleep(time.Second)
 	require.NoError(t, e.grow(t.Context(), s, false))
 	require.Contains(t, s.Claim.Status.Conditions[1].Message, "first")
 	x.err = nil
 	require.NoError(t, e.grow(t.Context(), s, false))
+	require.Contains(t, s.Claim.Status.Conditions[1].Message, "first", "it is too soon")
+	time.Sleep(2 * time.Second)
+	require.NoError(t, e.grow(t.Context(), s, false))
 	require.Equal(t, "2Gi", state(s.Claim))
+	require.Zero(t, e.unit.sizes.failures)
+	require.Zero(t, e.unit.sizes.again)
+}
+
+// The pods of a volume share its delays, and one that comes does not wait for them.
+func TestExpansionIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := &expander{err: status.Error(codes.Internal, "x")}
+		e, s := growing(x, inProgress)
+		e.m.opts.Interval = time.Hour
+		e.rest(t.Context())
+		other := newEntry(e.m, s.Pod, e.volume)
+		other.plugin, other.unit, other.record, other.due = e.plugin, &unit{turn: make(chan struct{}, 1)}, e.record, e.due
+		e.unit = other.unit
+		for _, wait := range []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second} {
+			calls := len(x.calls)
+			require.NoError(t, e.care(t.Context(), s))
+			require.NoError(t, other.care(t.Context(), s))
+			require.Len(t, x.calls, calls+1)
+			require.Equal(t, e.grows, other.grows)
+			require.InDelta(t, 1.05*wait.Seconds(), time.Until(e.grows).Seconds(), 0.05*wait.Seconds())
+			time.Sleep(time.Until(e.grows))
+		}
+		require.NoError(t, e.care(t.Context(), s))
+		x.err = nil
+		require.NoError(t, e.grow(t.Context(), s, true))
+		require.NoError(t, e.care(t.Context(), s))
+		require.True(t, e.grows.IsZero())
+		require.Len(t, x.calls, 6)
+	})
 }
