@@ -242,6 +242,8 @@ func (n *realNode) testInCluster(t *testing.T) {
 	n.stop()
 	n.stop = n.startKubelet(false)
 	n.until("its word by another token", said(2), "logs", "agent")
-	require.Equal(t, "0", n.kubectl("get", "pod", "agent", "-o", "jsonpath={.status.containerStatuses[0].restartCount}"))
+	if n.kubectl("get", "pod", "agent", "-o", "jsonpath={.status.containerStatuses[0].restartCount}") != "0" {
+		require.Fail(t, "the agent has ended", n.kubectl("logs", "agent", "--previous"))
+	}
 	n.kubectl("delete", "pod", "agent", "served", "--grace-period=1", "--wait=true", "--timeout="+patience.String())
 }
