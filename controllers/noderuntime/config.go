@@ -32,7 +32,7 @@ func pathsOf(dir string) paths {
 const maxDir = 80
 
 // containerdConfig is the configuration file; containerd 2 reads version 2 as well.
-func containerdConfig(p paths, cniBin, snapshotter string, restrictOOM, systemd bool) string {
+func containerdConfig(p paths, cniBin, snapshotter string, restrictOOM, systemd, selinux bool) string {
 	var b strings.Builder
 	f := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	f("version = 2")
@@ -48,6 +48,7 @@ func containerdConfig(p paths, cniBin, snapshotter string, restrictOOM, systemd 
 	f(`[plugins."io.containerd.grpc.v1.cri"]`)
 	f("  sandbox_image = %q", PauseImage)
 	f("  restrict_oom_score_adj = %v", restrictOOM)
+	f("  enable_selinux = %v", selinux)
 	f(`  stream_server_address = "127.0.0.1"`)
 	f(`  stream_server_port = "0"`)
 	f("  netns_mounts_under_state_dir = true")

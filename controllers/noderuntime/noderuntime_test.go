@@ -85,7 +85,7 @@ func untar(t *testing.T, b []byte) map[string][]byte {
 
 func TestConfigurations(t *testing.T) {
 	p := pathsOf("/var/lib/x")
-	text := containerdConfig(p, "/usr/lib/cni", "native", true, false)
+	text := containerdConfig(p, "/usr/lib/cni", "native", true, false, false)
 	require.Contains(t, text, `root = "/var/lib/x/root"`)
 	require.Contains(t, text, "restrict_oom_score_adj = true")
 	require.Contains(t, text, "SystemdCgroup = false")
@@ -99,7 +99,9 @@ func TestConfigurations(t *testing.T) {
 	require.NoError(t, err)
 	require.Regexp(t, `(?s)"10.244.3.0/24".*"fd00:3::/64".*"0.0.0.0/0".*"::/0"`, string(network))
 	require.Equal(t, "10.244.3.1", Gateway(netip.MustParsePrefix("10.244.3.7/24")).String())
-	require.Contains(t, containerdConfig(p, "/usr/lib/cni", "native", true, true), "SystemdCgroup = true")
+	require.Contains(t, containerdConfig(p, "/usr/lib/cni", "native", true, true, false), "SystemdCgroup = true")
+	require.Contains(t, text, "enable_selinux = false")
+	require.Contains(t, containerdConfig(p, "/usr/lib/cni", "native", true, false, true), "enable_selinux = true")
 	long := pathsOf("/" + strings.Repeat("x", 200))
 	require.Less(t, len(long.socket), 60, "sockets have short paths")
 }

@@ -35,6 +35,9 @@ type Options struct {
 	// SystemdCgroups lets systemd, which has to run the machine, make the cgroups of containers. It has to be
 	// as the kubelet's. Versions of containerd before 2 do not say which it is.
 	SystemdCgroups bool
+	// SELinux gives containers, and the files of their volumes, SELinux labels. It needs a machine with a
+	// policy that has types for containers.
+	SELinux bool
 	// Adopt continues the pods of a previous run that was killed, for a kubelet that manages them; otherwise
 	// Start stops them. Close always stops all pods.
 	Adopt bool

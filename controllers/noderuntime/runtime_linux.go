@@ -197,7 +197,7 @@ func (r *Runtime) writeConfig() error {
 	if err := os.WriteFile(filepath.Join(r.paths.cni, "10-keelson.conflist"), network, 0o644); err != nil {
 		return err
 	}
-	config := containerdConfig(r.paths, bin, r.snapshotter(), !hasCapability(unix.CAP_SYS_RESOURCE), r.opts.SystemdCgroups)
+	config := containerdConfig(r.paths, bin, r.snapshotter(), !hasCapability(unix.CAP_SYS_RESOURCE), r.opts.SystemdCgroups, r.opts.SELinux)
 	return os.WriteFile(r.paths.config, []byte(config), 0o644)
 }
 
