@@ -110,7 +110,7 @@ func (k *Kubelet) execProbe(ctx context.Context, id string, command []string, ti
 		// The runtime ended it; the call's own deadline is far off.
 		return failed, fmt.Sprintf("command timed out: %q timed out after %v", strings.Join(command, " "), timeout)
 	}
-	if last, _ := k.pleg.healthy(); last.After(began) {
+	if k.pleg.answers(ctx, began) {
 		return failed, fmt.Sprintf("command timed out: the runtime did not end %q, though it answers otherwise", strings.Join(command, " "))
 	}
 	return unknown, "the runtime does not respond"

@@ -620,8 +620,8 @@ func (n *node) runtimeNotReady(ctx context.Context) string {
 			return why
 		}
 	}
-	if last, err := n.k.pleg.healthy(); !last.IsZero() && time.Since(last) > deadAfter {
-		return fmt.Sprintf("PLEG is not healthy: pleg was last seen active %v ago; threshold is %v: %v", time.Since(last).Round(time.Second), deadAfter, err)
+	if last, err := n.k.pleg.healthy(); !last.IsZero() && time.Since(last) > n.k.pleg.patience() {
+		return fmt.Sprintf("PLEG is not healthy: pleg was last seen active %v ago; threshold is %v: %v", time.Since(last).Round(time.Second), n.k.pleg.patience(), err)
 	}
 	return ""
 }

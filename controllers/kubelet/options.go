@@ -229,7 +229,8 @@ type Options struct {
 	// RelistInterval is the time between lists of the runtime's containers; 0 means 1 s.
 	RelistInterval time.Duration
 	// ContainerEvents uses the events of the runtime, which containerd has since 1.7. While they come, the
-	// runtime is listed once per minute only; without them, or if the runtime has none, every RelistInterval.
+	// runtime is listed every five minutes only; without them, or if the runtime has none, every
+	// RelistInterval.
 	ContainerEvents bool
 	// Placement says which containers have CPUs and memory for themselves.
 	Placement PlacementPolicy

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -36,30 +37,26 @@ type pleg struct {
 	states map[string]*held   // by id of sandbox or container
 	pods   map[types.UID]int  // how many of states each pod has
 	redo   map[types.UID]bool // those that could not be looked at
-	tally  tally
+	// limit is how long ago the latest list may be; 0 means deadAfter.
+	limit time.Duration
 }
 
-// held is a sandbox or container at the latest list.
+// held is a sandbox or container at the latest list, or at a later event.
 type held struct {
 	uid   types.UID
+	box   bool
 	state int32
-	round uint64 // of the latest list that has it
+	round uint64 // of the latest list that has it; of the next one after an event
 }
-
-// tally counts what the runtime has.
-type tally struct {
-	pods       int // with a sandbox that is ready
-	containers [containerStates]int
-}
-
-// containerStates is how many states CRI has: created, running, exited, unknown.
-const containerStates = 4
 
 // deadAfter is how long the runtime may stay silent before the node counts as not ready.
 const deadAfter = 3 * time.Minute
 
-// relistWithEvents is how often the runtime is listed while its events come.
-const relistWithEvents = time.Minute
+// How often the runtime is listed while its events come, and how long ago that may be then.
+const (
+	relistWithEvents = 5 * time.Minute
+	deadWithEvents   = 10 * time.Minute
+)
 
 func newPleg(k *Kubelet) *pleg {
 	return &pleg{rt: k.rt, views: k.views, interval: k.opts.RelistInterval, changed: k.wake, metrics: k.metrics, log: k.log, events: k.opts.ContainerEvents,
@@ -75,10 +72,16 @@ func (p *pleg) run(ctx context.Context) {
 	}
 	for {
 		p.relist(ctx)
-		interval := p.interval
+		interval, limit := p.interval, deadAfter
 		if flow.flows() {
-			interval = max(interval, relistWithEvents)
+			limit = deadWithEvents
+			if _, err := p.healthy(); err == nil {
+				interval = max(interval, relistWithEvents)
+			}
 		}
+		p.mu.Lock()
+		p.limit = limit
+		p.mu.Unlock()
 		select {
 		case <-ctx.Done():
 			return
@@ -164,7 +167,6 @@ func (p *pleg) inspect(ctx context.Context, l look, pods map[types.UID]*found) {
 // those that do not. The lock is held.
 func (p *pleg) compare(boxes []*cri.PodSandbox, containers []*cri.Container) (changed map[types.UID]bool) {
 	p.round++
-	p.tally = tally{}
 	there := 0
 	mark := func(uid types.UID) {
 		if changed == nil {
@@ -172,14 +174,14 @@ func (p *pleg) compare(boxes []*cri.PodSandbox, containers []*cri.Container) (ch
 		}
 		changed[uid] = true
 	}
-	see := func(labels map[string]string, id string, state int32) {
+	see := func(box bool, labels map[string]string, id string, state int32) {
 		h := p.states[id]
 		if h == nil {
 			uid := types.UID(labels[labelPodUID])
 			if uid == "" {
 				return
 			}
-			h = &held{uid: uid, state: -1}
+			h = &held{uid: uid, box: box, state: -1}
 			p.states[id] = h
 			p.pods[uid]++
 		}
@@ -193,16 +195,10 @@ func (p *pleg) compare(boxes []*cri.PodSandbox, containers []*cri.Container) (ch
 		}
 	}
 	for _, b := range boxes {
-		see(b.Labels, b.Id, int32(b.State))
-		if b.State == cri.PodSandboxState_SANDBOX_READY {
-			p.tally.pods++
-		}
+		see(true, b.Labels, b.Id, int32(b.State))
 	}
 	for _, c := range containers {
-		see(c.Labels, c.Id, int32(c.State))
-		if int(c.State) < len(p.tally.containers) {
-			p.tally.containers[c.State]++
-		}
+		see(false, c.Labels, c.Id, int32(c.State))
 	}
 	if there < len(p.states) {
 		for id, h := range p.states {
@@ -223,6 +219,30 @@ func (p *pleg) compare(boxes []*cri.PodSandbox, containers []*cri.Container) (ch
 	return changed
 }
 
+// note takes up what is known of a pod after an event. A list that is under way may be of before that, so it
+// takes nothing of it away.
+func (p *pleg) note(uid types.UID) {
+	v := p.views.get(uid)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.states, func(_ string, h *held) bool { return h.uid == uid })
+	delete(p.pods, uid)
+	if v == nil {
+		return
+	}
+	p.pods[uid] = len(v.sandboxes) + len(v.containers)
+	for _, s := range v.sandboxes {
+		state := cri.PodSandboxState_SANDBOX_NOTREADY
+		if s.ready {
+			state = cri.PodSandboxState_SANDBOX_READY
+		}
+		p.states[s.id] = &held{uid, true, int32(state), p.round + 1}
+	}
+	for _, c := range v.containers {
+		p.states[c.id] = &held{uid, false, int32(c.state), p.round + 1}
+	}
+}
+
 // listAll lists what the runtime has.
 func (r *runtime) listAll(ctx context.Context) ([]*cri.PodSandbox, []*cri.Container, error) {
 	boxes, err := r.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{})
@@ -236,17 +256,20 @@ func (r *runtime) listAll(ctx context.Context) ([]*cri.PodSandbox, []*cri.Contai
 	return boxes.Items, list.Containers, nil
 }
 
-// counts returns how many pods and containers the runtime had at the latest list that succeeded.
+// counts returns how many pods with a sandbox that is ready and how many containers the runtime has.
 func (p *pleg) counts() (pods int, containers map[cri.ContainerState]int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	containers = map[cri.ContainerState]int{}
-	for state, n := range p.tally.containers {
-		if n > 0 {
-			containers[cri.ContainerState(state)] = n
+	for _, h := range p.states {
+		switch {
+		case !h.box:
+			containers[cri.ContainerState(h.state)]++
+		case cri.PodSandboxState(h.state) == cri.PodSandboxState_SANDBOX_READY:
+			pods++
 		}
 	}
-	return p.tally.pods, containers
+	return pods, containers
 }
 
 // held are the pods the runtime holds something of.
@@ -272,6 +295,25 @@ func (p *pleg) healthy() (last time.Time, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.last, p.err
+}
+
+// patience is how long ago the latest list may be.
+func (p *pleg) patience() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return cmp.Or(p.limit, deadAfter)
+}
+
+// answers reports whether the runtime has been listed since a time. Where lists are rare it is listed now.
+func (p *pleg) answers(ctx context.Context, since time.Time) bool {
+	last, _ := p.healthy()
+	if !last.After(since) && p.patience() > deadAfter {
+		call, cancel := context.WithTimeout(ctx, inspectionTime)
+		defer cancel()
+		p.relist(call)
+		last, _ = p.healthy()
+	}
+	return last.After(since)
 }
 
 // recent returns what the runtime holds of a pod, as of the latest list or of a later look, and looks if

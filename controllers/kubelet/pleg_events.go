@@ -126,5 +126,6 @@ func (f *eventFlow) take(ctx context.Context, e *cri.ContainerEventResponse) {
 			f.log.Info("look at pod failed", "uid", uid, "err", err)
 		}
 	}
+	f.note(uid)
 	f.pleg.changed(uid)
 }

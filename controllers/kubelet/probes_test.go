@@ -60,8 +60,15 @@ func TestARuntimeThatIsAwayFailsNoProbe(t *testing.T) {
 }
 
 func TestACommandThatTakesTooLongFailsItsProbe(t *testing.T) {
+	for _, events := range []bool{false, true} {
+		testCommandsThatTakeTooLong(t, events)
+	}
+}
+
+func testCommandsThatTakeTooLong(t *testing.T, events bool) {
 	var slow, hang, frozen atomic.Bool
 	bubble(t, func(r *rig) {
+		r.rt.Events, r.opts.ContainerEvents = events, events
 		r.rt.Execute = func(*cri.ContainerConfig, []string) (string, int32) {
 			if slow.Load() {
 				time.Sleep(3 * time.Second)

@@ -70,13 +70,13 @@ func (k *Kubelet) gate() delegated.Gate {
 }
 
 // Healthy returns an error if the kubelet has not started yet, if its loop has hung for twice as long as
-// [Options].SyncInterval and for five minutes, or if the runtime has not responded for three minutes, or not
-// yet.
+// [Options].SyncInterval and for five minutes, or if the runtime has not been listed for three minutes, for
+// ten while its events come, or not yet.
 func (k *Kubelet) Healthy() error {
 	if err := k.progress.healthy(k.opts.SyncInterval); err != nil {
 		return err
 	}
-	if last, err := k.pleg.healthy(); last.IsZero() || time.Since(last) > deadAfter {
+	if last, err := k.pleg.healthy(); last.IsZero() || time.Since(last) > k.pleg.patience() {
 		return errors.Join(fmt.Errorf("the container runtime was last listed at %v", last), err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/kubelet/fakecri"
 )
 
@@ -102,9 +103,10 @@ func TestEvents(t *testing.T) {
 		time.Sleep(time.Second)
 		require.True(t, ended("web"))
 		require.EqualValues(t, 3, r.get("web").Status.ContainerStatuses[1].State.Terminated.ExitCode)
+		r.shows(`kubelet_running_containers{container_state="exited"} 1`)
 		require.Equal(t, before, lists.Load(), "no list")
 		time.Sleep(10 * time.Minute)
-		require.InDelta(t, 10, lists.Load()-before, 1, "once a minute")
+		require.InDelta(t, 2, lists.Load()-before, 1, "every five minutes")
 
 		// What happens while the runtime is away is in no event.
 		start("other")
@@ -130,6 +132,7 @@ func TestEvents(t *testing.T) {
 		r.delete("web", 0)
 		time.Sleep(5 * time.Second)
 		require.False(t, r.exists("web"))
+		r.shows("kubelet_running_pods 1")
 	})
 	bubble(t, func(r *rig) { r.opts.ContainerEvents = true }, func(r *rig) { // the runtime has none
 		r.pod("web", nil, "a")
@@ -140,4 +143,42 @@ func TestEvents(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		require.EqualValues(t, 1, r.restarts("web"))
 	})
+}
+
+// A runtime that cannot be listed is unhealthy after three minutes, or after ten while its events come. It is
+// listed as often then as without events.
+func TestSilenceWithEvents(t *testing.T) {
+	for events, limit := range map[bool]time.Duration{true: 10 * time.Minute, false: 3 * time.Minute} {
+		var fails atomic.Bool
+		var lists atomic.Int32
+		bubble(t, func(r *rig) {
+			r.rt.Events, r.opts.ContainerEvents = events, events
+			r.rt.Fault = func(_ string, q any) fakecri.Fault {
+				if q, ok := q.(*cri.ListPodSandboxRequest); ok && q.GetFilter().GetState() == nil && fails.Load() {
+					lists.Add(1)
+					return fakecri.Before
+				}
+				return 0
+			}
+		}, func(r *rig) {
+			r.pod("web", nil, "a")
+			time.Sleep(time.Minute)
+			fails.Store(true)
+			time.Sleep(limit - 5*time.Minute/2)
+			require.NoError(t, r.k.Healthy())
+			if events {
+				require.Positive(t, lists.Load())
+				before := lists.Load()
+				time.Sleep(10 * time.Second)
+				require.GreaterOrEqual(t, lists.Load()-before, int32(9))
+			}
+			time.Sleep(7 * time.Minute / 2)
+			require.ErrorContains(t, r.k.Healthy(), "was last listed")
+			node := controllertest.Get[*corev1.Node](r.c, "", "n1")
+			require.Contains(t, fmt.Sprint(node.Status.Conditions), "threshold is "+limit.String())
+			fails.Store(false)
+			time.Sleep(20 * time.Second)
+			require.NoError(t, r.k.Healthy())
+		})
+	}
 }
