@@ -177,7 +177,10 @@ func (k *Kubelet) makeParts() (err error) {
 	if one := opts.SingleProcessOOMKill; one != nil && !*one && !k.cgroups.tree.V2 {
 		return errors.New("kubelet: Options.SingleProcessOOMKill must not be false with cgroup v1, where the kernel ends one process")
 	}
-	k.limits = newLimits(*opts, k.cgroups.tree.V2)
+	k.limits = newLimits(*opts, k.cgroups.tree.V2, limitsSwap(k.cgroups.tree.Mount, "/proc/self/cgroup", k.cgroups.tree.V2))
+	if opts.LimitedSwap && !k.limits.swaps {
+		k.log.Warn("pods use no swap: the kernel does not limit the swap of cgroups")
+	}
 	var drivers *csi.Drivers
 	k.volumes, drivers = newVolumes(k)
 	k.csiNode = newCSINode(k, drivers)

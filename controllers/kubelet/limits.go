@@ -2,7 +2,10 @@ package kubelet
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -17,10 +20,11 @@ type limits struct {
 	capacity corev1.ResourceList
 	// period is that of CPU quotas, in microseconds; 0 if CPU limits are not enforced.
 	period int64
-	// v2 is true with cgroup v2, where swap has a limit of its own. swaps is true if burstable pods may use
-	// swap; swap is what they share, in bytes; 0 if the machine has none.
-	v2, swaps bool
-	swap      int64
+	// v2 is true with cgroup v2, where swap has a limit of its own. swapLimits is true if the kernel limits
+	// swap. swaps is true if burstable pods may use swap; swap is what they share, in bytes; 0 if the machine
+	// has none.
+	v2, swapLimits, swaps bool
+	swap                  int64
 	// together is true if all processes of a container end when it is out of memory.
 	together bool
 	// qos is nil unless memory is protected. allocatable is what all pods share.
@@ -29,16 +33,38 @@ type limits struct {
 	placer      *placer // nil if no container has CPUs or memory for itself
 }
 
-func newLimits(opts Options, v2 bool) *limits {
-	l := &limits{capacity: opts.Capacity, period: opts.CPUQuotaPeriod.Microseconds(), v2: v2, qos: opts.MemoryQoS,
+func newLimits(opts Options, v2, swapLimits bool) *limits {
+	l := &limits{capacity: opts.Capacity, period: opts.CPUQuotaPeriod.Microseconds(), v2: v2, swapLimits: swapLimits, qos: opts.MemoryQoS,
 		together: v2 && (opts.SingleProcessOOMKill == nil || !*opts.SingleProcessOOMKill)}
 	if opts.NoCPUQuota {
 		l.period = 0
 	}
-	if opts.LimitedSwap && v2 {
+	if opts.LimitedSwap && v2 && swapLimits {
 		l.swaps, l.swap = true, swapTotal()
 	}
 	return l
+}
+
+// limitsSwap reports whether the kernel limits the swap of groups, which are below root: with version 2 the
+// group of this process has a file for it, unless it is the root of all. self is what the kernel says of the
+// process's groups.
+func limitsSwap(root, self string, v2 bool) bool {
+	path := filepath.Join(root, "memory/memory.memsw.limit_in_bytes")
+	if v2 {
+		path = root
+		groups, err := os.ReadFile(self)
+		if err != nil {
+			return false
+		}
+		for line := range strings.Lines(string(groups)) {
+			if group, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::"); ok {
+				path = filepath.Join(root, group)
+			}
+		}
+		path = filepath.Join(path, "memory.swap.max")
+	}
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // The kernel's units of CPU time.
@@ -86,13 +112,17 @@ func (l *limits) container(pod *corev1.Pod, c *corev1.Container) *cri.LinuxConta
 	}
 	if memory, ok := amount(c.Resources.Limits, corev1.ResourceMemory); ok {
 		r.MemoryLimitInBytes = memory.Value()
-		r.MemorySwapLimitInBytes = memory.Value()
 	}
 	if l.v2 {
+		r.Unified = map[string]string{}
+	}
+	if l.swapLimits {
 		swap := l.swapOf(pod, c)
-		r.Unified = map[string]string{"memory.swap.max": strconv.FormatInt(swap, 10)}
 		if r.MemoryLimitInBytes > 0 {
-			r.MemorySwapLimitInBytes += swap
+			r.MemorySwapLimitInBytes = r.MemoryLimitInBytes + swap
+		}
+		if l.v2 {
+			r.Unified["memory.swap.max"] = strconv.FormatInt(swap, 10)
 		}
 	}
 	if l.together {

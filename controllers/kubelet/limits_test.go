@@ -55,7 +55,7 @@ func TestQuotaPeriod(t *testing.T) {
 
 func TestSwapOfContainers(t *testing.T) {
 	capacity := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("8Gi")}
-	l := &limits{capacity: capacity, v2: true, swaps: true, swap: 4 << 30}
+	l := &limits{capacity: capacity, v2: true, swapLimits: true, swaps: true, swap: 4 << 30}
 	burstable := demanding(map[corev1.ResourceName]string{"memory": "1Gi"}, map[corev1.ResourceName]string{"memory": "2Gi"})
 	r := l.container(burstable, &burstable.Spec.Containers[0])
 	require.Equal(t, "536870912", r.Unified["memory.swap.max"])
@@ -72,8 +72,35 @@ func TestSwapOfContainers(t *testing.T) {
 	} {
 		require.Equal(t, "0", l.container(pod, &pod.Spec.Containers[0]).Unified["memory.swap.max"], what)
 	}
-	require.Equal(t, "0", (&limits{capacity: capacity, v2: true}).container(burstable, &burstable.Spec.Containers[0]).Unified["memory.swap.max"])
-	require.Nil(t, (&limits{capacity: capacity}).container(burstable, &burstable.Spec.Containers[0]).Unified)
+	of := func(l *limits) *cri.LinuxContainerResources {
+		return l.container(burstable, &burstable.Spec.Containers[0])
+	}
+	require.Equal(t, "0", of(&limits{capacity: capacity, v2: true, swapLimits: true}).Unified["memory.swap.max"])
+	none := of(newLimits(Options{Capacity: capacity, LimitedSwap: true}, true, false))
+	require.NotContains(t, none.Unified, "memory.swap.max", "the kernel has no such file")
+	require.Zero(t, none.MemorySwapLimitInBytes)
+	require.Equal(t, "1", none.Unified["memory.oom.group"])
+	one := of(&limits{capacity: capacity, swapLimits: true})
+	require.Nil(t, one.Unified)
+	require.EqualValues(t, 2<<30, one.MemorySwapLimitInBytes)
+	require.Zero(t, of(&limits{capacity: capacity}).MemorySwapLimitInBytes)
+}
+
+// Whether the kernel limits swap is seen at the group of the kubelet: the root of version 2 has no limits.
+func TestTheKernelLimitsSwap(t *testing.T) {
+	root, self := t.TempDir(), filepath.Join(t.TempDir(), "cgroup")
+	write := func(path, text string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	require.False(t, limitsSwap(root, self, true))
+	write(self, "0::/system.slice/kubelet.service\n")
+	require.False(t, limitsSwap(root, self, true))
+	write(filepath.Join(root, "system.slice/kubelet.service/memory.swap.max"), "max\n")
+	require.True(t, limitsSwap(root, self, true))
+	require.False(t, limitsSwap(root, self, false))
+	write(filepath.Join(root, "memory/memory.memsw.limit_in_bytes"), "0\n")
+	require.True(t, limitsSwap(root, self, false))
 }
 
 // A container that may swap cannot request another amount of memory without being started again, even on a
@@ -82,21 +109,22 @@ func TestSwappingContainersKeepTheirMemory(t *testing.T) {
 	memory := func(request, limit string) *corev1.Pod {
 		return demanding(map[corev1.ResourceName]string{"memory": request, "cpu": "1"}, map[corev1.ResourceName]string{"memory": limit})
 	}
-	swaps := newLimits(Options{LimitedSwap: true}, true)
+	swaps := newLimits(Options{LimitedSwap: true}, true, true)
 	for what, c := range map[string]struct {
 		limits     *limits
 		was, now   *corev1.Pod
 		again      bool
 		impossible bool
 	}{
-		"request":               {swaps, memory("1Gi", "2Gi"), memory("512Mi", "2Gi"), false, true},
-		"started again":         {swaps, memory("1Gi", "2Gi"), memory("512Mi", "2Gi"), true, false},
-		"limit":                 {swaps, memory("1Gi", "2Gi"), memory("1Gi", "3Gi"), false, false},
-		"swaps afterwards":      {swaps, memory("2Gi", "2Gi"), memory("1Gi", "2Gi"), false, true},
-		"swaps no more":         {swaps, memory("1Gi", "2Gi"), memory("2Gi", "2Gi"), false, true},
-		"never swaps":           {swaps, memory("1Gi", "1Gi"), memory("512Mi", "512Mi"), false, false},
-		"no swap":               {newLimits(Options{}, true), memory("1Gi", "2Gi"), memory("512Mi", "2Gi"), false, false},
-		"cgroup of version one": {newLimits(Options{LimitedSwap: true}, false), memory("1Gi", "2Gi"), memory("512Mi", "2Gi"), false, false},
+		"request":                {swaps, memory("1Gi", "2Gi"), memory("512Mi", "2Gi"), false, true},
+		"started again":          {swaps, memory("1Gi", "2Gi"), memory("512Mi", "2Gi"), true, false},
+		"limit":                  {swaps, memory("1Gi", "2Gi"), memory("1Gi", "3Gi"), false, false},
+		"swaps afterwards":       {swaps, memory("2Gi", "2Gi"), memory("1Gi", "2Gi"), false, true},
+		"swaps no more":          {swaps, memory("1Gi", "2Gi"), memory("2Gi", "2Gi"), false, true},
+		"never swaps":            {swaps, memory("1Gi", "1Gi"), memory("512Mi", "512Mi"), false, false},
+		"no swap":                {newLimits(Options{}, true, true), memory("1Gi", "2Gi"), memory("512Mi", "2Gi"), false, false},
+		"no limit in the kernel": {newLimits(Options{LimitedSwap: true}, true, false), memory("1Gi", "2Gi"), memory("512Mi", "2Gi"), false, false},
+		"cgroup of version one":  {newLimits(Options{LimitedSwap: true}, false, true), memory("1Gi", "2Gi"), memory("512Mi", "2Gi"), false, false},
 	} {
 		policy := corev1.NotRequired
 		if c.again {
@@ -119,7 +147,7 @@ func TestSwappingContainersKeepTheirMemory(t *testing.T) {
 func TestOutOfMemoryEndsAContainerAsAWhole(t *testing.T) {
 	pod := demanding(nil, nil)
 	group := func(v2 bool, one *bool) string {
-		l := newLimits(Options{SingleProcessOOMKill: one}, v2)
+		l := newLimits(Options{SingleProcessOOMKill: one}, v2, true)
 		l.allocatable = func() corev1.ResourceList { return nil }
 		return l.container(pod, &pod.Spec.Containers[0]).Unified["memory.oom.group"]
 	}
