@@ -27,6 +27,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/controllers/builtin/attachdetach"
 	"github.com/keelson-dev/keelson/controllers/builtin/serviceaccount"
 	"github.com/keelson-dev/keelson/controllers/kubelet"
 	"github.com/keelson-dev/keelson/controllers/kubelet/internal/cgroup"
@@ -180,12 +181,13 @@ users: [{name: u, user: {client-certificate: %s, client-key: %s}}]
 `, l.Addr(), file("ca.crt", n.pki.ca.CertPEM()), file("admin.crt", n.pki.admin.CertPEM()), file("admin.key", n.pki.admin.KeyPEM())))
 
 	n.runtime, err = noderuntime.Start(ctx, noderuntime.Options{Dir: filepath.Join(dir, "cri"), PodCIDR: netip.MustParsePrefix("10.244.7.0/24"), PodCIDR6: n.pods6,
-		ServiceCIDR: netip.MustParsePrefix("10.96.0.0/16"), Busybox: true, SystemdCgroups: systemdCgroups})
+		ServiceCIDR: netip.MustParsePrefix("10.96.0.0/16"), Busybox: true, SystemdCgroups: systemdCgroups, SELinux: selinux})
 	require.NoError(t, err)
 	t.Cleanup(func() { n.endRuntime(); require.NoError(t, n.runtime.Close()) })
 
 	m := manager.New(n.conn, manager.Options{})
 	require.NoError(t, serviceaccount.Add(m, serviceaccount.Options{RootCA: n.pki.ca.CertPEM()}))
+	require.NoError(t, attachdetach.Add(m, attachdetach.Options{}))
 	managed := make(chan struct{})
 	go func() { _ = m.Run(ctx); close(managed) }()
 	t.Cleanup(func() { cancel(); <-managed })
@@ -339,6 +341,9 @@ func testReal(t *testing.T) {
 	t.Run("fork bomb", func(t *testing.T) { n.t = t; n.testForkBomb() })
 	t.Run("features of pods", func(t *testing.T) { n.t = t; n.testPodFeatures() })
 	t.Run("local device", func(t *testing.T) { n.t = t; n.testLocalDevice() })
+	t.Run("iscsi", func(t *testing.T) { n.t = t; n.testISCSI() })
+	t.Run("fc", func(t *testing.T) { n.t = t; n.testFC() })
+	t.Run("SELinux", func(t *testing.T) { n.t = t; n.testSELinux() })
 	t.Run("swap of the machine", func(t *testing.T) { n.t = t; n.testMachineSwap() })
 	t.Run("pressure", func(t *testing.T) { n.t = t; n.testPressure() })
 	t.Run("AppArmor", func(t *testing.T) { n.t = t; n.testAppArmor() })

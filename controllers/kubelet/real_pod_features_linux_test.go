@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+
 	"github.com/keelson-dev/keelson/apimachinery/api/resourcev1"
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
@@ -253,25 +255,8 @@ spec:
 // testLocalDevice gives a pod a block device of the machine, which it reads and writes as it is.
 func (n *realNode) testLocalDevice() {
 	device := blockDevice(n.t, []byte("content"))
-	n.apply(`
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: raw}
-spec: {accessModes: [ReadWriteOnce], volumeMode: Block, volumeName: raw, storageClassName: "", resources: {requests: {storage: 16Mi}}}
-`)
-	n.apply(`
-apiVersion: v1
-kind: PersistentVolume
-metadata: {name: raw}
-spec:
-  accessModes: [ReadWriteOnce]
-  volumeMode: Block
-  capacity: {storage: 16Mi}
-  claimRef: {kind: PersistentVolumeClaim, namespace: default, name: raw, uid: ` + n.kubectl("get", "pvc", "raw", "-o", "jsonpath={.metadata.uid}") + `}
-  local: {path: ` + device + `}
-  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [node1]}]}]}}
-`)
-	n.kubectl("patch", "pvc", "raw", "--subresource=status", "--type=merge", "-p", `{"status": {"phase": "Bound", "capacity": {"storage": "16Mi"}}}`)
+	n.claimed("raw", corev1.PersistentVolumeBlock, corev1.ReadWriteOnce, `local: {path: `+device+`}
+  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [node1]}]}]}}`)
 	n.apply(`
 apiVersion: v1
 kind: Pod
