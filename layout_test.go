@@ -26,7 +26,7 @@ var folderMayImport = map[string][]string{
 	"client":         {"apimachinery", "internal"},
 	"leaderelection": {"apimachinery"},
 	"informers":      {"apimachinery", "internal", "client", "workqueue"},
-	"store":          {"apimachinery", "workqueue"},
+	"store":          {"apimachinery", "internal", "workqueue"},
 	"controllers":    {"apimachinery", "client", "informers", "workqueue", "leaderelection"},
 	"examples":       {"apimachinery", "client", "informers", "workqueue", "leaderelection", "store", "controllers"},
 }

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-	"github.com/moby/spdystream"
 
 	"github.com/keelson-dev/keelson/apimachinery/types"
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/internal/spdy"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 
 // Forwarder carries connections to the ports of one pod over one connection to the server.
 type Forwarder struct {
-	conn   *spdyConn
+	conn   *spdy.Conn
 	done   <-chan struct{} // closed by cancel
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -47,10 +47,10 @@ func Forward(ctx context.Context, c client.Conn, pod types.NamespacedName, p Pro
 	f.wg.Go(func() {
 		select {
 		case <-f.done:
-		case <-f.conn.done:
+		case <-f.conn.Done():
 			cancel()
 		}
-		f.conn.end()
+		f.conn.End()
 	})
 	return f, nil
 }
@@ -60,7 +60,7 @@ func (f *Forwarder) dial(ctx context.Context, c client.Conn, r client.Request, p
 		ws, err := dialWebSocket(ctx, c, r, tunnelProtocol)
 		if err == nil {
 			f.wg.Go(func() { keepAlive(ctx, ws) })
-			f.conn, err = serveSPDY(websocket.NetConn(ctx, ws, websocket.MessageBinary))
+			f.conn, err = spdy.New(websocket.NetConn(ctx, ws, websocket.MessageBinary))
 			return err
 		}
 		if p == WebSocket || !fallBack(ctx, err) {
@@ -125,19 +125,19 @@ func (f *Forwarder) Dial(ctx context.Context, port int) (net.Conn, error) {
 	headers := func(t string) http.Header {
 		return http.Header{"Streamtype": {t}, "Port": {strconv.Itoa(port)}, "Requestid": {strconv.Itoa(id)}}
 	}
-	errs, err := f.conn.open(headers("error"))
+	errs, err := f.conn.Open(headers("error"))
 	if err != nil {
 		return nil, fmt.Errorf("stream: port %d: %w", port, err)
 	}
 	_ = errs.Close()
-	data, err := f.conn.open(headers("data"))
+	data, err := f.conn.Open(headers("data"))
 	if err != nil {
 		_ = errs.Reset()
 		return nil, fmt.Errorf("stream: port %d: %w", port, err)
 	}
 	pc := &podConn{Stream: data, errs: errs, port: port, reported: make(chan struct{})}
 	f.wg.Go(func() {
-		b, err := io.ReadAll(io.LimitReader(errs, maxStatus))
+		b, err := io.ReadAll(io.LimitReader(errs, spdy.MaxStatus))
 		if err == nil && len(b) > 0 {
 			pc.failure = &PortError{Port: port, Message: string(b)}
 		}
@@ -163,8 +163,8 @@ func (e *PortError) Error() string { return fmt.Sprintf("stream: port %d: %s", e
 
 // podConn is one forwarded connection.
 type podConn struct {
-	*spdystream.Stream
-	errs     *spdystream.Stream
+	*spdy.Stream
+	errs     *spdy.Stream
 	port     int
 	reported chan struct{}
 	failure  error // set before reported is closed

@@ -66,9 +66,6 @@ type ExitError struct {
 // Error returns the exit code.
 func (e *ExitError) Error() string { return fmt.Sprintf("process ended with exit code %d", e.Code) }
 
-// maxStatus is the maximum size of the status at a stream's end, in bytes.
-const maxStatus = 1 << 20
-
 // outcome reads the Status a process ends with.
 func outcome(b []byte) error {
 	if len(b) == 0 {

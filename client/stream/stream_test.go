@@ -129,6 +129,7 @@ func (n *node) spdy(w http.ResponseWriter, r *http.Request) {
 		by[s.Headers().Get("streamType")] = s
 	}
 	_, _ = io.Copy(by["stdout"], by["stdin"])
+	_ = by["stdin"].Reset() // what is left of it
 	_ = by["stdout"].Close()
 	_, _ = by["stderr"].Write([]byte("err"))
 	_ = by["stderr"].Close()
@@ -320,4 +321,40 @@ func TestLogs(t *testing.T) {
 		_, err := stream.Logs(t.Context(), c, pod, stream.LogOptions{Since: time.Second, SinceTime: time.Now()})
 		require.Error(t, err)
 	})
+}
+
+// TestForwardEndsWithUnreadData: data that is not read keeps no Forwarder from closing.
+func TestForwardEndsWithUnreadData(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, err := stream.Forward(t.Context(), start(t, &node{}), pod, stream.SPDY)
+		require.NoError(t, err)
+		conn, err := f.Dial(t.Context(), 80)
+		require.NoError(t, err)
+		_, err = conn.Write(make([]byte, 1000))
+		require.NoError(t, err)
+		synctest.Wait()
+		require.NoError(t, f.Close())
+	})
+}
+
+// TestExecEndsWithItsOutput: a process whose output cannot be written is left at once, even if it continues.
+func TestExecEndsWithItsOutput(t *testing.T) {
+	for _, p := range []stream.Protocol{stream.WebSocket, stream.SPDY} {
+		synctest.Test(t, func(t *testing.T) {
+			in, more := io.Pipe()
+			defer more.Close()
+			go func() {
+				for range 1000 {
+					if _, err := more.Write(make([]byte, 1000)); err != nil {
+						return
+					}
+				}
+			}()
+			out, closed := io.Pipe()
+			require.NoError(t, out.CloseWithError(io.ErrShortWrite))
+			err := stream.Attach(t.Context(), start(t, &node{}), pod, stream.Options{Stdin: in, Stdout: closed, Stderr: io.Discard, Protocol: p})
+			require.ErrorIs(t, err, io.ErrShortWrite)
+			in.Close()
+		})
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/internal/spdy"
 )
 
 // The channels of a message, its first byte.
@@ -191,7 +192,7 @@ func runWebSocket(ctx context.Context, ws *websocket.Conn, opts Options) error {
 		case chStderr:
 			w = opts.Stderr
 		case chError:
-			if len(status)+len(msg) <= maxStatus {
+			if len(status)+len(msg) <= spdy.MaxStatus {
 				status = append(status, msg[1:]...)
 			}
 		}
