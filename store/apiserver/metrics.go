@@ -70,7 +70,11 @@ type Metrics struct {
 	// LogRefused is called when a log could not be read because the kubelet's certificate is not valid.
 	LogRefused func()
 	// Streamed is called for each request for exec, attach or portforward that is passed on to a kubelet.
-	Streamed func(subresource string)
+	// translated says that this server serves WebSockets in the place of the kubelet.
+	Streamed func(subresource string, translated bool)
+	// Translated is called when a WebSocket for exec or attach that this server serves has ended, with the
+	// code of the outcome, and Tunnelled when one for portforward is answered.
+	Translated, Tunnelled func(code int)
 	// Deprecated is called for each request for a deprecated API.
 	Deprecated func(m Measurement)
 	// Queue returns the hooks of a queue of work of the server; nil means none.

@@ -44,14 +44,14 @@ func (s *Server) connectPod(rt *route, r *request, pod *corev1.Pod) {
 			return
 		}
 	}
-	host, err := s.kubelet(r, pod.Spec.NodeName)
+	node, host, err := s.kubelet(r, pod.Spec.NodeName)
 	if err != nil {
 		r.fail(err)
 		return
 	}
 	if r.info.Subresource != "log" {
 		if streamed := s.opts.Metrics.Streamed; streamed != nil {
-			streamed(r.info.Subresource)
+			streamed(r.info.Subresource, !slices.Contains(node.Status.DeclaredFeatures, servesWebSockets))
 		}
 		if !r.upgrades() {
 			r.fail(apierrors.NewBadRequest("Upgrade request required"))
@@ -63,9 +63,11 @@ func (s *Server) connectPod(rt *route, r *request, pod *corev1.Pod) {
 		r.fail(r.backendError(u, err, false))
 		return
 	}
-	if r.info.Subresource == "log" && r.webSocket() {
+	switch {
+	case r.info.Subresource == "log" && r.webSocket():
 		s.socketLog(r, u)
-	} else {
+	case r.info.Subresource != "log" && s.connectTranslated(r, node, u):
+	default:
 		s.forwardToNode(r, u)
 	}
 }
@@ -129,16 +131,18 @@ func podURL(host string, r *request, pod *corev1.Pod, container string) *url.URL
 	return u
 }
 
-// kubelet returns host and port of the server of a node's kubelet, which have not been checked.
-func (s *Server) kubelet(r *request, node string) (string, error) {
+// kubelet returns a node, and host and port of the server of its kubelet, which have not been checked.
+func (s *Server) kubelet(r *request, name string) (*corev1.Node, string, error) {
 	if s.opts.Nodes == nil {
-		return "", apierrors.NewServiceUnavailable("this server cannot reach nodes")
+		return nil, "", apierrors.NewServiceUnavailable("this server cannot reach nodes")
 	}
-	obj, err := s.Access().Get(r.Context(), gvr{Version: "v1", Resource: "nodes"}, types.NamespacedName{Name: node})
+	obj, err := s.Access().Get(r.Context(), gvr{Version: "v1", Resource: "nodes"}, types.NamespacedName{Name: name})
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
-	return s.kubeletOf(obj.(*corev1.Node))
+	node := obj.(*corev1.Node)
+	host, err := s.kubeletOf(node)
+	return node, host, err
 }
 
 // defaultKubeletPort is the port of kubelets whose node status has none.

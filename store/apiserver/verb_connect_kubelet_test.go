@@ -63,7 +63,7 @@ func TestLogsOfUnverifiedNodes(t *testing.T) {
 	s := start(t, apiserver.Options{Local: true,
 		Nodes:           &http.Transport{TLSClientConfig: &tls.Config{RootCAs: x509.NewCertPool()}},
 		NodesUnverified: node.Client().Transport,
-		Metrics:         apiserver.Metrics{LogRead: func(unverified bool) { reads[unverified]++ }, LogRefused: func() { refused++ }, Streamed: func(of string) { streams = append(streams, of) }}})
+		Metrics:         apiserver.Metrics{LogRead: func(unverified bool) { reads[unverified]++ }, LogRefused: func() { refused++ }, Streamed: func(of string, _ bool) { streams = append(streams, of) }}})
 	at, err := url.Parse(node.URL)
 	require.NoError(t, err)
 	s.do("POST", "/api/v1/nodes", fmt.Sprintf(`{"metadata":{"name":"n"},"status":{"addresses":[{"type":"InternalIP","address":%q}],

@@ -41,6 +41,7 @@ type Metrics struct {
 	logReads               *prometheus.CounterVec
 	logRefusals            prometheus.Counter
 	streamed               *prometheus.CounterVec
+	translated, tunnelled  *prometheus.CounterVec
 	health                 *prometheus.GaugeVec
 	healthTotal            *prometheus.CounterVec
 	flows                  *flows
@@ -95,7 +96,9 @@ func New() *Metrics {
 			[]float64{0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60}, "group", "version", "resource", "scope"),
 		logReads:    counter(r, "kube_apiserver_pod_logs_insecure_backend_total", "Requests for logs of pods by whether kubelets' certificates are checked: enforce_tls, skip_tls_allowed.", "usage"),
 		logRefusals: counter(r, "kube_apiserver_pod_logs_backend_tls_failure_total", "Requests for logs of pods that failed because the kubelet's certificate is not valid.").WithLabelValues(),
-		streamed:    counter(r, "apiserver_websocket_streaming_requests_total", "Requests for exec, attach and port-forward, all of which kubelets serve themselves.", "subresource", "proxy_type"),
+		streamed:    counter(r, "apiserver_websocket_streaming_requests_total", "Requests for exec, attach and port-forward, by who serves WebSockets: translated_at_apiserver, proxied_to_kubelet.", "subresource", "proxy_type"),
+		translated:  counter(r, "apiserver_stream_translator_requests_total", "WebSockets for exec and attach that were translated to SPDY, by the code of the outcome.", "code"),
+		tunnelled:   counter(r, "apiserver_stream_tunnel_requests_total", "WebSockets for port-forward that carry SPDY to a kubelet, by the code of the response.", "code"),
 		filters: histogram(r, "apiserver_request_filter_duration_seconds", "Time of a step of a request before its verb.",
 			[]float64{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 5.0, 10.0, 15.0, 30.0}, "filter"),
 		handshakes:  counter(r, "apiserver_tls_handshake_errors_total", "Connections that were given up before TLS was agreed on.").WithLabelValues(),
@@ -226,7 +229,15 @@ func (m *Metrics) Hooks() apiserver.Metrics {
 			m.logReads.WithLabelValues(usage).Inc()
 		},
 		LogRefused: m.logRefusals.Inc,
-		Streamed:   func(subresource string) { m.streamed.WithLabelValues(subresource, "proxied_to_kubelet").Inc() },
+		Streamed: func(subresource string, translated bool) {
+			by := "proxied_to_kubelet"
+			if translated {
+				by = "translated_at_apiserver"
+			}
+			m.streamed.WithLabelValues(subresource, by).Inc()
+		},
+		Translated: func(code int) { m.translated.WithLabelValues(strconv.Itoa(code)).Inc() },
+		Tunnelled:  func(code int) { m.tunnelled.WithLabelValues(strconv.Itoa(code)).Inc() },
 		WatchEvents: func(gvr schema.GroupVersionResource) func(bytes int) {
 			events, sizes := m.watchEvents.WithLabelValues(gvr.Group, gvr.Version, gvr.Resource), m.watchSizes.WithLabelValues(gvr.Group, gvr.Version, gvr.Resource)
 			return func(bytes int) {

@@ -149,7 +149,10 @@ func TestReviews(t *testing.T) {
 	m.AuthoritiesRead("failure", "empty")
 	m.NodeGraphChanged("AddPod", time.Millisecond)
 	m.LeaseGranted(7)
-	m.Hooks().Streamed("exec")
+	m.Hooks().Streamed("exec", false)
+	m.Hooks().Streamed("attach", true)
+	m.Hooks().Translated(200)
+	m.Hooks().Tunnelled(101)
 	m.Hooks().Admission.Called(webhook.Call{Method: "POST", Host: "b.test", Lookups: []webhook.Lookup{{Host: "b.test", Elapsed: time.Second}}, Deprecations: []webhook.Deprecation{webhook.MissingSAN, webhook.InsecureSHA1}})
 	m.Aggregation().Deprecated("v1.a.test", webhook.MissingSAN)
 	const cache, accounts, webhooks = "authentication_token_cache_", "serviceaccount_", "apiserver_authorization_"
@@ -168,6 +171,8 @@ func TestReviews(t *testing.T) {
 		`rest_client_dns_resolution_duration_seconds_count{host="a.test"} 1`, `rest_client_dns_resolution_duration_seconds_sum{host="b.test"} 1`,
 		`rest_client_transport_ca_reload_total{reason="empty",result="failure"} 1`, `node_authorizer_graph_actions_duration_seconds_count{operation="AddPod"} 1`,
 		"etcd_lease_object_counts_sum 7", `apiserver_websocket_streaming_requests_total{proxy_type="proxied_to_kubelet",subresource="exec"} 1`,
+		`apiserver_websocket_streaming_requests_total{proxy_type="translated_at_apiserver",subresource="attach"} 1`,
+		`apiserver_stream_translator_requests_total{code="200"} 1`, `apiserver_stream_tunnel_requests_total{code="101"} 1`,
 		"apiserver_webhooks_x509_missing_san_total 1", "apiserver_webhooks_x509_insecure_sha1_total 1",
 		"apiserver_kube_aggregator_x509_missing_san_total 1", "apiserver_kube_aggregator_x509_insecure_sha1_total 0",
 	)
