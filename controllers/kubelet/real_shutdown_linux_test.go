@@ -80,7 +80,7 @@ func (n *realNode) testCritical() {
 func (n *realNode) testShutdown() {
 	address := fakelogind.Bus(n.t)
 	m := fakelogind.Start(n.t, address)
-	policy := &kubelet.ShutdownPolicy{Periods: kubelet.ShutdownPeriods(60*time.Second, 20*time.Second),
+	policy := &kubelet.ShutdownPolicy{Periods: kubelet.ShutdownPeriods(60*time.Second*slowness(), 20*time.Second*slowness()),
 		Connect: func(ctx context.Context) (kubelet.Login, error) {
 			return logind.Dial(ctx, logind.Options{Address: address, ConfigDir: filepath.Join(m.Dir, "sub")})
 		}}
@@ -93,7 +93,7 @@ func (n *realNode) testShutdown() {
 	n.pods("system-cluster-critical", "", "system")
 
 	m.Announce(n.t, true)
-	require.NoError(n.t, m.Released(0), "the pods have ended")
+	require.NoError(n.t, m.Released(0, patience), "the pods have ended")
 	for _, pod := range []string{"ordinary", "system"} {
 		n.until(pod+" has ended", is("Failed Terminated 0"), "get", "pod", pod, "-o", "jsonpath={.status.phase} {.status.reason} {.status.containerStatuses[0].state.terminated.exitCode}")
 	}

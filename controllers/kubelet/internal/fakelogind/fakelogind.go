@@ -123,12 +123,12 @@ func (m *Manager) Inhibitors() []string {
 	return slices.Clone(m.inhibit)
 }
 
-// Released waits until every copy of a lock is closed, a minute at most.
-func (m *Manager) Released(i int) error {
+// Released waits until every copy of a lock is closed, for so long at most.
+func (m *Manager) Released(i int, most time.Duration) error {
 	m.mu.Lock()
 	f := m.locks[i]
 	m.mu.Unlock()
-	if err := f.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := f.SetReadDeadline(time.Now().Add(most)); err != nil {
 		return err
 	}
 	if n, err := f.Read(make([]byte, 1)); n > 0 || err == nil || os.IsTimeout(err) {

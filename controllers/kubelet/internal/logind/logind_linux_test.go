@@ -57,7 +57,7 @@ func TestLogin(t *testing.T) {
 	lock, err := c.Inhibit(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, lock.Close())
-	require.NoError(t, m.Released(0))
+	require.NoError(t, m.Released(0, time.Minute))
 	require.Equal(t, []string{"systemd-logind.service all 1"}, m.Signals())
 	require.Equal(t, []string{"shutdown kubelet delay"}, m.Inhibitors())
 	m.SetDelay(^uint64(0))
