@@ -36,7 +36,7 @@ type pleg struct {
 	round  uint64
 	states map[string]*held   // by id of sandbox or container
 	pods   map[types.UID]int  // how many of states each pod has
-	redo   map[types.UID]bool // those that could not be looked at
+	redo   map[types.UID]bool // those to be compared with what is known of them by the next list
 	// limit is how long ago the latest list may be; 0 means deadAfter.
 	limit time.Duration
 }
@@ -72,15 +72,15 @@ func (p *pleg) run(ctx context.Context) {
 	}
 	for {
 		p.relist(ctx)
-		interval, limit := p.interval, deadAfter
-		if flow.flows() {
-			limit = deadWithEvents
-			if _, err := p.healthy(); err == nil {
-				interval = max(interval, relistWithEvents)
-			}
-		}
+		interval, flows := p.interval, flow.flows()
 		p.mu.Lock()
-		p.limit = limit
+		p.limit = deadAfter
+		if flows {
+			p.limit = deadWithEvents
+		}
+		if flows && p.err == nil && len(p.redo) == 0 {
+			interval = max(interval, relistWithEvents)
+		}
 		p.mu.Unlock()
 		select {
 		case <-ctx.Done():
@@ -133,6 +133,21 @@ func (p *pleg) relist(ctx context.Context) {
 			f.containers = append(f.containers, c)
 		}
 	}
+	for uid, f := range ours {
+		switch v := p.views.latest(uid); {
+		case v.shows(f): // who made it so has looked
+			if changed[uid] {
+				p.changed(uid)
+			}
+		case v.number > look.number:
+			// It is newer than the list, but may not have all that changed meanwhile.
+			p.again(uid)
+			p.changed(uid)
+		default:
+			continue
+		}
+		delete(ours, uid)
+	}
 	p.inspect(ctx, look, ours)
 }
 
@@ -153,18 +168,23 @@ func (p *pleg) inspect(ctx context.Context, l look, pods map[types.UID]*found) {
 			defer func() { <-slots }()
 			call, cancel := context.WithTimeout(ctx, inspectionTime)
 			defer cancel()
-			if err := p.views.inspect(call, uid, l, pods[uid]); err != nil {
-				p.mu.Lock()
-				p.redo[uid] = true
-				p.mu.Unlock()
+			if !p.views.inspect(call, uid, l, pods[uid]) {
+				p.again(uid)
 			}
 			p.changed(uid)
 		})
 	}
 }
 
-// compare takes up a list and returns the pods that differ from the one before. It allocates nothing for
-// those that do not. The lock is held.
+// again lets the next list compare a pod with what is known of it, even if nothing changes until then.
+func (p *pleg) again(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.redo[uid] = true
+}
+
+// compare takes up a list and returns the pods that differ from the one before, and as false those to be
+// compared again. It allocates nothing for others. The lock is held.
 func (p *pleg) compare(boxes []*cri.PodSandbox, containers []*cri.Container) (changed map[types.UID]bool) {
 	p.round++
 	there := 0
@@ -213,7 +233,10 @@ func (p *pleg) compare(boxes []*cri.PodSandbox, containers []*cri.Container) (ch
 		}
 	}
 	for uid := range p.redo {
-		mark(uid)
+		if !changed[uid] {
+			mark(uid)
+			changed[uid] = false
+		}
 	}
 	clear(p.redo)
 	return changed

@@ -45,7 +45,7 @@ func TestCompareOfLists(t *testing.T) {
 	require.False(t, p.held()["uid0"])
 	require.Len(t, p.held(), 999)
 	p.redo["uid8"] = true
-	require.Equal(t, map[types.UID]bool{"uid8": true}, p.compare(boxes[1:], containers[2:]))
+	require.Equal(t, map[types.UID]bool{"uid8": false}, p.compare(boxes[1:], containers[2:]))
 	require.Nil(t, p.compare(boxes[1:], containers[2:]))
 	// What the runtime lists twice, or lists of others, changes nothing.
 	containers = append(containers, containers[9], &cri.Container{Id: "foreign"})

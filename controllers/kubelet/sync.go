@@ -30,7 +30,6 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (after time
 
 	w.k.starts.initEnded(pod, v)
 	w.touched = true
-	before := v
 	v, unsettled := w.settle(ctx, pod, v)
 	if v == nil || ctx.Err() != nil {
 		return 0, unsettled
@@ -55,7 +54,7 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (after time
 		w.k.probes.watch(ctx, pod, v, false) // of what an earlier kubelet started
 		return next.after(), unsettled
 	}
-	box := v.current()
+	box, first := v.current(), plan.sandbox && v.empty()
 	if plan.sandbox {
 		defer w.countUsers(ctx, pod, &err)()
 		if v, after, err = w.startSandbox(ctx, pod, v); err != nil || v == nil {
@@ -68,17 +67,22 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (after time
 	if box == nil {
 		return next.after(), unsettled
 	}
-	changed, started, err := w.startAll(ctx, pod, plan.start, box, v, &next)
+	made, failed, err := w.startAll(ctx, pod, plan.start, box, v, &next)
 	if ctx.Err() != nil {
 		return 0, ctx.Err()
 	}
 	errs := errors.Join(unsettled, err)
-	if changed {
-		now, err := w.k.views.now(ctx, w.uid)
-		if err != nil {
-			return 0, err
-		}
-		v = now
+	switch {
+	// Events are older or newer than a whole look.
+	case first && len(made) > 0 && !failed && err == nil && !w.k.opts.ContainerEvents:
+		v, err = w.k.views.grown(ctx, v, made)
+	case len(made) > 0 || failed:
+		v, err = w.k.views.now(ctx, w.uid)
+	default:
+		err = nil
+	}
+	if err != nil {
+		return 0, err
 	}
 	for _, c := range v.running() {
 		delete(w.waiting, c.name)
@@ -86,10 +90,11 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (after time
 	w.report(ctx, pod, v)
 	w.k.probes.watch(ctx, pod, v, false)
 	removed := w.collectDead(ctx, pod, v)
-	if started {
+	if len(made) > 0 && len(pod.Spec.InitContainers) > 0 {
 		w.poke() // what comes after them may start
 	}
-	w.touched = v != before || errs != nil || removed
+	// What was done before the latest view is in it.
+	w.touched = errs != nil || removed || plan.brief
 	if plan.brief {
 		next.in(briefly)
 	}
@@ -106,7 +111,12 @@ func (w *worker) startSandbox(ctx context.Context, pod *corev1.Pod, v *view) (no
 	if err != nil {
 		return nil, 0, err
 	}
-	if now, err = w.k.views.now(ctx, w.uid); err != nil {
+	if v.empty() {
+		now, err = w.k.views.first(ctx, w.uid, box.id)
+	} else {
+		now, err = w.k.views.now(ctx, w.uid)
+	}
+	if err != nil {
 		return nil, 0, err
 	}
 	if have := now.current(); have == nil || have.id != box.id {
@@ -145,27 +155,27 @@ func (w *worker) mountVolumes(ctx context.Context, pod *corev1.Pod) (there bool,
 }
 
 // startAll starts containers, perhaps none. What the configuration of their sandbox cannot have is an event
-// each time. It reports whether what is to be reported of any has changed, whether one has started, and what
-// failed; next is when a container that could not be started is tried again.
-func (w *worker) startAll(ctx context.Context, pod *corev1.Pod, list []*corev1.Container, box *sandbox, v *view, next *soonest) (changed, started bool, err error) {
+// each time. It returns the ids of those that have started, whether one has failed to in a way that its status
+// shows, and other failures; next is when a container that could not be started is tried again.
+func (w *worker) startAll(ctx context.Context, pod *corev1.Pod, list []*corev1.Container, box *sandbox, v *view, next *soonest) (made []string, failed bool, err error) {
 	config, err := w.sandboxConfig(pod, box.attempt)
 	if err != nil {
-		return false, false, err
+		return nil, false, err
 	}
 	var errs []error
 	for _, start := range list {
-		left, err := w.start(ctx, pod, start, box, config, v)
+		id, left, err := w.start(ctx, pod, start, box, config, v)
 		var wait *waitError
 		switch {
 		case err == nil && left > 0:
 			next.in(left)
 		case err == nil:
-			changed, started = true, true
+			made = append(made, id)
 			delete(w.waiting, start.Name)
 		case errors.As(err, &wait):
 			w.k.metrics.startErrors.WithLabelValues(containerType(pod, start.Name), wait.reason).Inc()
 			w.waiting[start.Name] = corev1.ContainerStateWaiting{Reason: wait.reason, Message: wait.message}
-			changed = true
+			failed = true
 			next.in(cmp.Or(delayOf(err), retryAfter*5))
 		default:
 			errs = append(errs, err)
@@ -174,7 +184,7 @@ func (w *worker) startAll(ctx context.Context, pod *corev1.Pod, list []*corev1.C
 			break
 		}
 	}
-	return changed, started, errors.Join(errs...)
+	return made, failed, errors.Join(errs...)
 }
 
 // enter returns the pod with the resources that it was given, and whether it may run: its deadline has not
@@ -590,10 +600,10 @@ func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*san
 	return &sandbox{id: made.PodSandboxId, attempt: attempt, ready: true}, nil
 }
 
-// start runs a container once more, or says how long it has to wait.
-func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container, box *sandbox, boxConfig *cri.PodSandboxConfig, v *view) (time.Duration, error) {
+// start runs a container once more and returns its id, or how long it has to wait.
+func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container, box *sandbox, boxConfig *cri.PodSandboxConfig, v *view) (id string, wait time.Duration, err error) {
 	if left := time.Until(w.notBefore[c.Name]); left > 0 {
-		return left, nil
+		return "", left, nil
 	}
 	last := v.latest(c.Name)
 	key := string(w.uid) + "/" + c.Name + "/" + hashOf(c)
@@ -603,19 +613,18 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 			w.waiting[c.Name] = corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: text}
 			w.k.recorder.About(w.about(pod, c.Name), nil, events.Warning, "BackOff",
 				fmt.Sprintf("Back-off restarting failed container %s in pod %s_%s(%s)", c.Name, pod.Name, pod.Namespace, pod.UID))
-			return left, nil
+			return "", left, nil
 		}
 	}
 	sort := containerType(pod, c.Name)
 	w.k.metrics.startedContainers.WithLabelValues(sort).Inc()
 	about := w.about(pod, c.Name)
 	var images pulled
-	var err error
 	if images.volumes, err = w.imageVolumes(ctx, pod, c, boxConfig); err != nil {
-		return 0, err
+		return "", 0, err
 	}
 	if images.own, err = w.k.images.ensure(ctx, pod, c, boxConfig, about); err != nil {
-		return 0, err
+		return "", 0, err
 	}
 	restarts := int32(0)
 	if last != nil {
@@ -629,21 +638,21 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 	config, err := w.prepare(ctx, pod, c, images, restarts, box)
 	if err != nil {
 		if ctx.Err() != nil {
-			return 0, ctx.Err()
+			return "", 0, ctx.Err()
 		}
 		var wait *waitError
 		if !errors.As(err, &wait) {
 			err = &waitError{"CreateContainerConfigError", err.Error()}
 		}
 		w.k.recorder.About(about, nil, events.Warning, "Failed", "Error: "+plainText(err))
-		return 0, err
+		return "", 0, err
 	}
 	made, err := w.k.rt.CreateContainer(ctx, &cri.CreateContainerRequest{PodSandboxId: box.id, Config: config, SandboxConfig: boxConfig})
 	if err = w.imagesMounted(images.volumes, err); err != nil {
 		if ctx.Err() != nil {
-			return 0, ctx.Err()
+			return "", 0, ctx.Err()
 		}
-		return 0, w.startFailed(c, about, "CreateContainerError", err)
+		return "", 0, w.startFailed(c, about, "CreateContainerError", err)
 	}
 	if last.exited() {
 		w.k.backoffs.next(key, last.finished)
@@ -651,16 +660,16 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 	w.k.recorder.About(about, nil, events.Normal, "Created", "Container created")
 	if _, err := w.k.rt.StartContainer(ctx, &cri.StartContainerRequest{ContainerId: made.ContainerId}); err != nil {
 		if ctx.Err() != nil {
-			return 0, ctx.Err()
+			return "", 0, ctx.Err()
 		}
-		return 0, w.startFailed(c, about, "RunContainerError", err)
+		return "", 0, w.startFailed(c, about, "RunContainerError", err)
 	}
 	w.k.recorder.About(about, nil, events.Normal, "Started", "Container started")
 	if sort == initContainer && !isSidecar(c) {
 		w.k.starts.initStarted(w.uid)
 	}
 	w.k.linkLog(pod, c, made.ContainerId, filepath.Join(boxConfig.LogDirectory, config.LogPath))
-	return 0, w.postStart(ctx, pod, c, made.ContainerId)
+	return made.ContainerId, 0, w.postStart(ctx, pod, c, made.ContainerId)
 }
 
 // prepare returns the configuration of a container, with the devices that it was granted, which are ready

@@ -140,6 +140,25 @@ type found struct {
 	containers []*cri.Container
 }
 
+// shows reports whether a view has the sandboxes and containers of a list, in the same states.
+func (v *view) shows(f *found) bool {
+	if v == nil || len(v.sandboxes) != len(f.boxes) || len(v.containers) != len(f.containers) {
+		return false
+	}
+	for _, b := range f.boxes {
+		ready := b.State == cri.PodSandboxState_SANDBOX_READY
+		if !slices.ContainsFunc(v.sandboxes, func(s sandbox) bool { return s.id == b.Id && s.ready == ready }) {
+			return false
+		}
+	}
+	for _, c := range f.containers {
+		if have := v.container(c.Id); have == nil || have.state != c.State {
+			return false
+		}
+	}
+	return true
+}
+
 // find lists what the runtime has of one pod.
 func (r *runtime) find(ctx context.Context, uid types.UID) (*found, error) {
 	selector := map[string]string{labelPodUID: string(uid)}
@@ -159,18 +178,21 @@ func (r *runtime) find(ctx context.Context, uid types.UID) (*found, error) {
 func (r *runtime) view(ctx context.Context, uid types.UID, f *found, before *view) (*view, error) {
 	v := &view{uid: uid}
 	for _, b := range f.boxes {
-		v.namespace, v.name = b.Labels[labelPodNamespace], b.Labels[labelPodName]
-		s := sandbox{id: b.Id, attempt: b.GetMetadata().GetAttempt(), ready: b.State == cri.PodSandboxState_SANDBOX_READY, created: time.Unix(0, b.CreatedAt)}
-		if s.ready {
-			st, err := r.PodSandboxStatus(ctx, &cri.PodSandboxStatusRequest{PodSandboxId: b.Id})
+		s := sandbox{id: b.Id, attempt: b.GetMetadata().GetAttempt(), created: time.Unix(0, b.CreatedAt)}
+		labels := b.Labels
+		if b.State == cri.PodSandboxState_SANDBOX_READY {
+			resp, err := r.PodSandboxStatus(ctx, &cri.PodSandboxStatusRequest{PodSandboxId: b.Id})
 			if isGone(err) {
 				continue
 			}
 			if err != nil {
 				return nil, err
 			}
-			s.take(st.GetStatus())
+			if st := resp.GetStatus(); st != nil {
+				s, labels = boxOf(st), st.Labels
+			}
 		}
+		v.namespace, v.name = labels[labelPodNamespace], labels[labelPodName]
 		v.sandboxes = append(v.sandboxes, s)
 	}
 	for _, c := range f.containers {
@@ -185,22 +207,22 @@ func (r *runtime) view(ctx context.Context, uid types.UID, f *found, before *vie
 		if err != nil {
 			return nil, err
 		}
-		v.containers = append(v.containers, containerOf(c, st.Status))
+		v.containers = append(v.containers, containerOf(c.PodSandboxId, st.Status))
 	}
 	v.sort()
 	return v, nil
 }
 
-// take takes up a sandbox's status.
-func (s *sandbox) take(st *cri.PodSandboxStatus) {
-	s.ready = st.GetState() == cri.PodSandboxState_SANDBOX_READY
-	s.ips = nil
+// boxOf is a sandbox by its status.
+func boxOf(st *cri.PodSandboxStatus) sandbox {
+	s := sandbox{id: st.Id, attempt: st.GetMetadata().GetAttempt(), created: time.Unix(0, st.CreatedAt), ready: st.State == cri.PodSandboxState_SANDBOX_READY}
 	if n := st.GetNetwork(); s.ready && n.GetIp() != "" {
 		s.ips = append(s.ips, n.Ip)
 		for _, more := range n.AdditionalIps {
 			s.ips = append(s.ips, more.Ip)
 		}
 	}
+	return s
 }
 
 // sort puts the newest first.
@@ -226,7 +248,7 @@ func (v *view) container(id string) *container {
 	return nil
 }
 
-func containerOf(c *cri.Container, st *cri.ContainerStatus) *container {
+func containerOf(box string, st *cri.ContainerStatus) *container {
 	at := func(nanos int64) time.Time {
 		if nanos <= 0 {
 			return time.Time{}
@@ -234,18 +256,18 @@ func containerOf(c *cri.Container, st *cri.ContainerStatus) *container {
 		return time.Unix(0, nanos)
 	}
 	out := &container{
-		id: c.Id, name: c.Labels[labelContainerName], sandboxID: c.PodSandboxId, state: st.State,
+		id: st.Id, name: st.Labels[labelContainerName], sandboxID: box, state: st.State,
 		created: at(st.CreatedAt), started: at(st.StartedAt), finished: at(st.FinishedAt),
 		exitCode: st.ExitCode, reason: st.Reason, message: st.Message, image: st.GetImage().GetImage(), imageID: st.ImageRef,
 		hash: st.Annotations[annotationHash], logPath: st.LogPath, status: st,
 	}
 	if out.name == "" {
-		out.name = c.GetMetadata().GetName()
+		out.name = st.GetMetadata().GetName()
 	}
 	if n, err := strconv.ParseInt(st.Annotations[annotationRestarts], 10, 32); err == nil {
 		out.restarts = int32(n)
 	} else {
-		out.restarts = int32(c.GetMetadata().GetAttempt())
+		out.restarts = int32(st.GetMetadata().GetAttempt())
 	}
 	if out.finished.IsZero() && out.exited() {
 		out.finished = out.created

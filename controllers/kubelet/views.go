@@ -47,16 +47,18 @@ func (v *views) begin() look {
 }
 
 // get returns the latest view of a pod; nil if there is none.
-func (v *views) get(uid types.UID) *view {
+func (v *views) get(uid types.UID) *view { return v.latest(uid).view }
+
+func (v *views) latest(uid types.UID) seenView {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.seen[uid].view
+	return v.seen[uid]
 }
 
 // now looks at a pod now.
 func (v *views) now(ctx context.Context, uid types.UID) (*view, error) {
 	l := v.begin()
-	defer func() { v.metrics.looked.Observe(time.Since(l.at).Seconds()) }()
+	defer v.observe(l)
 	f, err := v.rt.find(ctx, uid)
 	if err != nil {
 		return nil, err
@@ -69,9 +71,50 @@ func (v *views) now(ctx context.Context, uid types.UID) (*view, error) {
 	return now, nil
 }
 
-// inspect looks at a pod of which the list of a look found so much. After an error nothing is known of the
-// pod.
-func (v *views) inspect(ctx context.Context, uid types.UID, l look, f *found) error {
+// first looks at the first sandbox of a pod, which is all the runtime has of it, as its worker knows.
+func (v *views) first(ctx context.Context, uid types.UID, box string) (*view, error) {
+	l := v.begin()
+	defer v.observe(l)
+	now, err := v.rt.view(ctx, uid, &found{boxes: []*cri.PodSandbox{{Id: box, State: cri.PodSandboxState_SANDBOX_READY}}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	v.put(now, l)
+	return now, nil
+}
+
+// grown looks at the first containers of a pod, which its worker has made in the sandbox of the latest view;
+// at all of the pod if there is a later view by now.
+func (v *views) grown(ctx context.Context, before *view, made []string) (*view, error) {
+	l := v.begin()
+	defer v.observe(l)
+	f := &found{}
+	for _, id := range made {
+		f.containers = append(f.containers, &cri.Container{Id: id, PodSandboxId: before.sandboxes[0].id})
+	}
+	now, err := v.rt.view(ctx, before.uid, f, nil)
+	if err != nil {
+		return nil, err
+	}
+	now.namespace, now.name, now.sandboxes = before.namespace, before.name, before.sandboxes
+	v.mu.Lock()
+	latest := v.seen[before.uid].view == before
+	if latest {
+		v.seen[before.uid] = seenView{now, l}
+	}
+	v.mu.Unlock()
+	if !latest {
+		return v.now(ctx, before.uid)
+	}
+	return now, nil
+}
+
+// observe measures a look that is over.
+func (v *views) observe(l look) { v.metrics.looked.Observe(time.Since(l.at).Seconds()) }
+
+// inspect looks at a pod of which the list of a look found so much. It returns false if there is a view of a
+// later look by now, or if it failed, after which nothing is known of the pod.
+func (v *views) inspect(ctx context.Context, uid types.UID, l look, f *found) bool {
 	now, err := v.rt.view(ctx, uid, f, v.get(uid))
 	if err != nil {
 		v.mu.Lock()
@@ -79,23 +122,25 @@ func (v *views) inspect(ctx context.Context, uid types.UID, l look, f *found) er
 		if v.seen[uid].number < l.number {
 			delete(v.seen, uid)
 		}
-		return err
+		return false
 	}
-	v.put(now, l)
-	return nil
+	return v.put(now, l)
 }
 
-// put keeps a view unless there is one of a look that began later. Of a pod that is gone there is none.
-func (v *views) put(now *view, l look) {
+// put keeps a view unless there is one of a look that began later; then it returns false. Of a pod that is
+// gone there is none.
+func (v *views) put(now *view, l look) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch {
 	case v.seen[now.uid].number > l.number:
+		return false
 	case len(now.sandboxes)+len(now.containers) == 0:
 		delete(v.seen, now.uid)
 	default:
 		v.seen[now.uid] = seenView{now, l}
 	}
+	return true
 }
 
 // merge takes up the state of one sandbox of a pod, with all its containers, as it was at that time. It
@@ -115,11 +160,9 @@ func (v *views) merge(uid types.UID, at time.Time, st *cri.PodSandboxStatus, lis
 		now.sandboxes = slices.DeleteFunc(slices.Clone(before.sandboxes), func(s sandbox) bool { return s.id == st.Id })
 		now.containers = slices.DeleteFunc(slices.Clone(before.containers), func(c *container) bool { return c.sandboxID == st.Id })
 	}
-	box := sandbox{id: st.Id, attempt: st.GetMetadata().GetAttempt(), created: time.Unix(0, st.CreatedAt)}
-	box.take(st)
-	now.sandboxes = append(now.sandboxes, box)
+	now.sandboxes = append(now.sandboxes, boxOf(st))
 	for _, c := range list {
-		now.containers = append(now.containers, containerOf(&cri.Container{Id: c.Id, PodSandboxId: st.Id, Metadata: c.Metadata, Labels: c.Labels}, c))
+		now.containers = append(now.containers, containerOf(st.Id, c))
 	}
 	now.sort()
 	v.looks++

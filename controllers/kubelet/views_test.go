@@ -182,3 +182,54 @@ func TestSilenceWithEvents(t *testing.T) {
 		})
 	}
 }
+
+// What a worker has done itself is looked at once, by the worker, and lists of the runtime that show nothing
+// else are enough.
+func TestAStartIsLookedAtOnce(t *testing.T) {
+	var ofOnePod atomic.Int32
+	bubble(t, func(r *rig) {
+		r.rt.Fault = func(_ string, q any) fakecri.Fault {
+			if q, ok := q.(*cri.ListPodSandboxRequest); ok && q.GetFilter().GetLabelSelector() != nil {
+				ofOnePod.Add(1)
+			}
+			return 0
+		}
+	}, func(r *rig) {
+		time.Sleep(300 * time.Millisecond) // not at the time of a list
+		r.pod("web", nil, "a", "b")
+		time.Sleep(5 * time.Second) // the rotation of logs comes later
+		require.True(t, ready(r.get("web")))
+		require.Equal(t, 1, r.rt.Calls("PodSandboxStatus"))
+		require.Equal(t, 2, r.rt.Calls("ContainerStatus"))
+		require.Zero(t, ofOnePod.Load())
+		// Of a container that ends, both are looked at: the list does not say why it has ended.
+		r.rt.Kill("web", "a", 1)
+		time.Sleep(10 * time.Second)
+		require.EqualValues(t, 1, r.restarts("web"))
+		require.Less(t, r.rt.Calls("ContainerStatus"), 10)
+	})
+}
+
+// A sandbox that ends while the first containers of its pod are looked at is replaced: the lists that show it
+// are older than the look, or as old.
+func TestASandboxThatEndsDuringAStart(t *testing.T) {
+	for _, late := range []time.Duration{0, 700 * time.Millisecond, 1500 * time.Millisecond, 3 * time.Second} {
+		bubble(t, func(r *rig) {
+			var once atomic.Bool
+			r.rt.Fault = func(method string, _ any) fakecri.Fault {
+				if method == "ContainerStatus" && !once.Swap(true) {
+					r.rt.KillSandbox("web")
+					time.Sleep(late)
+				}
+				return 0
+			}
+		}, func(r *rig) {
+			r.pod("web", nil, "a")
+			time.Sleep(20 * time.Second)
+			require.True(t, ready(r.get("web")), "%v", late)
+			require.EqualValues(t, 1, r.rt.SandboxConfig("web").Metadata.Attempt, "%v", late)
+			require.Len(t, r.rt.Running(), 1)
+			require.Empty(t, r.rt.Doubles())
+		})
+	}
+}
