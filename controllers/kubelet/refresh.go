@@ -3,11 +3,14 @@ package kubelet
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/backoff"
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/client/events"
 )
 
@@ -87,12 +90,22 @@ func (r *refresher) stop() {
 
 func (r *refresher) update(pod *corev1.Pod) {
 	r.mu.Lock()
-	changed := r.pod != pod
+	changed := r.pod != pod && !sameContent(r.pod, pod)
 	r.pod = pod
 	r.mu.Unlock()
 	if changed {
 		r.poke()
 	}
+}
+
+// sameContent reports whether the fields of two states of a pod that its volumes can show are equal.
+func sameContent(a, b *corev1.Pod) bool {
+	sameLists := func(a, b []corev1.Container) bool {
+		return slices.EqualFunc(a, b, func(a, b corev1.Container) bool { return codec.Equal(&a.Resources, &b.Resources) })
+	}
+	return a.Generation == b.Generation && maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations) &&
+		sameLists(a.Spec.Containers, b.Spec.Containers) && sameLists(a.Spec.InitContainers, b.Spec.InitContainers) &&
+		codec.Equal(a.Spec.Resources, b.Spec.Resources)
 }
 
 // poke makes the refresher look at the volumes soon.
