@@ -1,12 +1,17 @@
 package cgroup
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 )
 
 // DefaultMount is where the kernel's groups are.
@@ -19,6 +24,11 @@ type Tree struct {
 	V2    bool
 	// Units is nil with the names of cgroupfs. With those of systemd, each group is a slice unit.
 	Units Units
+
+	// mounted are those of controllers that the machine has, on version 1, once they have been looked for.
+	// They do not change while it runs.
+	mounted     []string
+	mountedOnce sync.Once
 }
 
 // Units are the slice units of systemd. Properties are by the names of systemd; a change of a unit that
@@ -94,14 +104,23 @@ func (t *Tree) dirs(n Name) map[string]string {
 	if t.V2 {
 		return map[string]string{"": filepath.Join(t.Mount, t.Path(n))}
 	}
-	dirs := map[string]string{}
-	for _, c := range controllers {
-		base := filepath.Join(t.Mount, c)
-		if info, err := os.Stat(base); err == nil && info.IsDir() {
-			dirs[c] = filepath.Join(base, t.Path(n))
-		}
+	dirs, below := map[string]string{}, t.Path(n)
+	for _, c := range t.hierarchies() {
+		dirs[c] = filepath.Join(t.Mount, c, below)
 	}
 	return dirs
+}
+
+// hierarchies are the controllers that the machine has on version 1.
+func (t *Tree) hierarchies() []string {
+	t.mountedOnce.Do(func() {
+		for _, c := range controllers {
+			if info, err := os.Stat(filepath.Join(t.Mount, c)); err == nil && info.IsDir() {
+				t.mounted = append(t.mounted, c)
+			}
+		}
+	})
+	return t.mounted
 }
 
 // Dir is the folder of a group in which a controller's files are.
@@ -128,7 +147,7 @@ func (t *Tree) Apply(ctx context.Context, n Name, s Settings) error {
 		return err
 	}
 	for controller, dir := range t.dirs(n) {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		if err := mkdir(dir); err != nil {
 			return err
 		}
 		if controller == "cpuset" {
@@ -141,44 +160,60 @@ func (t *Tree) Apply(ctx context.Context, n Name, s Settings) error {
 		t.delegate(n)
 	}
 	for _, f := range Files(t.V2, s) {
-		if _, err := os.Stat(filepath.Join(t.Mount, f.Controller)); err != nil {
+		if !t.V2 && !slices.Contains(t.hierarchies(), f.Controller) {
 			continue // the machine does not have the controller
 		}
-		file := filepath.Join(t.Dir(f.Controller, n), f.Name)
-		if _, err := os.Stat(file); f.Optional && err != nil {
+		flags := os.O_WRONLY | os.O_TRUNC
+		if !f.Optional {
+			flags |= os.O_CREATE
+		}
+		file, err := os.OpenFile(filepath.Join(t.Dir(f.Controller, n), f.Name), flags, 0o644)
+		if f.Optional && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err := os.WriteFile(file, []byte(f.Value), 0o644); err != nil {
+		if err != nil {
+			return err
+		}
+		_, err = file.WriteString(f.Value)
+		if err = errors.Join(err, file.Close()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// inherit fills the sets of new groups, which are empty on version 1 and would let nothing run.
+// mkdir makes a folder that mostly has its parent, and may be there.
+func mkdir(dir string) error {
+	err := os.Mkdir(dir, 0o755)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return os.MkdirAll(dir, 0o755)
+}
+
+// inherit fills the sets of a new group, which are empty on version 1 and would let nothing run, and those of
+// the groups above it that are as new. base has the root's, which are not empty.
 func inherit(base, name string) error {
-	parent := base
-	for _, part := range strings.Split(strings.Trim(name, "/"), "/") {
-		dir := filepath.Join(parent, part)
-		for _, f := range []string{"cpuset.cpus", "cpuset.mems"} {
-			have, err := os.ReadFile(filepath.Join(dir, f))
-			if err != nil {
-				return err
-			}
-			if strings.TrimSpace(string(have)) != "" {
-				continue
-			}
-			from, err := os.ReadFile(filepath.Join(parent, f))
-			if err != nil {
-				return err
-			}
-			if err := os.WriteFile(filepath.Join(dir, f), from, 0o644); err != nil {
-				return err
-			}
+	for _, f := range []string{"cpuset.cpus", "cpuset.mems"} {
+		if _, err := inheritFile(base, name, f); err != nil {
+			return err
 		}
-		parent = dir
 	}
 	return nil
+}
+
+// inheritFile fills one set and returns it.
+func inheritFile(base, name, file string) ([]byte, error) {
+	path := filepath.Join(base, name, file)
+	have, err := os.ReadFile(path)
+	above := filepath.Dir(name)
+	if err != nil || above == name || len(bytes.TrimSpace(have)) > 0 {
+		return have, err
+	}
+	if have, err = inheritFile(base, above, file); err != nil {
+		return nil, err
+	}
+	return have, os.WriteFile(path, have, 0o644)
 }
 
 // delegate hands the controllers of version 2 down, level by level; those that cannot be are left out.
