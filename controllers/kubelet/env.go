@@ -261,14 +261,14 @@ func resourceField(pod *corev1.Pod, c *corev1.Container, ref *corev1.ResourceFie
 func (k *Kubelet) serviceVariables(pod *corev1.Pod) map[string]string {
 	links := pod.Spec.EnableServiceLinks == nil || *pod.Spec.EnableServiceLinks
 	vars := map[string]string{}
-	var list []*corev1.Service
-	if master, err := k.services.Lister().Get(types.NamespacedName{Namespace: "default", Name: "kubernetes"}); err == nil {
-		list = append(list, master)
-	}
+	// Services that cannot be read have no variables, as if they were made after the pod.
+	var list []*corev1.Service // shared
+	_ = k.services.Lister().View(types.NamespacedName{Namespace: "default", Name: "kubernetes"}, func(s *corev1.Service) { list = append(list, s) })
 	if links {
-		// Services that cannot be read have no variables, as if they were made after the pod.
-		services, _ := k.services.Lister().List(informers.ListOptions{Namespace: pod.Namespace})
-		list = append(list, services...)
+		_ = k.services.Lister().ViewAll(informers.ListOptions{Namespace: pod.Namespace}, func(s *corev1.Service) bool {
+			list = append(list, s)
+			return true
+		})
 	}
 	slices.SortStableFunc(list, func(a, b *corev1.Service) int { return cmp.Compare(a.Name, b.Name) })
 	for _, s := range list {

@@ -445,14 +445,17 @@ func (k *Kubelet) syncMirrors(ctx context.Context, found map[types.UID]*corev1.P
 	zero := int64(0)
 	have := map[types.NamespacedName]bool{}
 	known := k.staticKnown()
-	mirrors, err := k.apiPods.Lister().List(listAll)
+	var mirrors []*corev1.Pod
+	err := k.apiPods.Lister().ViewAll(listAll, func(p *corev1.Pod) bool {
+		if isMirror(p) {
+			mirrors = append(mirrors, p)
+		}
+		return true
+	})
 	if err != nil {
 		return // until they can be read, which the informer reports
 	}
 	for _, mirror := range mirrors {
-		if !isMirror(mirror) {
-			continue
-		}
 		key := types.NamespacedName{Namespace: mirror.Namespace, Name: mirror.Name}
 		pod := want[key]
 		hash := mirror.Annotations[annotationMirror]

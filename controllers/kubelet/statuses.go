@@ -3,7 +3,6 @@ package kubelet
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -239,7 +238,8 @@ func (s *statuses) write(ctx context.Context, uid types.UID) error {
 	if done {
 		return nil
 	}
-	pod, err := s.k.apiPods.Lister().Get(w.key)
+	var pod *corev1.Pod // shared
+	err := s.k.apiPods.Lister().View(w.key, func(p *corev1.Pod) { pod = p })
 	if apierrors.IsNotFound(err) {
 		if w.static {
 			return nil // written when the mirror is there
@@ -262,7 +262,7 @@ func (s *statuses) write(ctx context.Context, uid types.UID) error {
 	merged := merge(&before, &status)
 	answer := pod.ResourceVersion
 	if !codec.Equal(&before, &merged) {
-		now, err := s.patch(ctx, pod, &before, &merged)
+		now, err := s.patch(ctx, pod, before, merged)
 		if err != nil {
 			if s.replaced(ctx, w.key, pod.UID, err) {
 				s.mu.Lock()
@@ -285,9 +285,11 @@ func (s *statuses) write(ctx context.Context, uid types.UID) error {
 	w.written = max(w.written, version)
 	s.mu.Unlock()
 	// What others wrote while the request was under way was taken for what is about to be overwritten.
-	if now, err := s.k.apiPods.Lister().Get(w.key); err == nil && now.UID == pod.UID {
-		s.seen(uid, now)
-	}
+	_ = s.k.apiPods.Lister().View(w.key, func(now *corev1.Pod) { // if it is there
+		if now.UID == pod.UID {
+			s.seen(uid, now)
+		}
+	})
 	return nil
 }
 
@@ -366,12 +368,18 @@ func disrupted(c *corev1.PodCondition) bool {
 	return c.Type == corev1.DisruptionTarget && c.Reason == byKubelet
 }
 
-func (s *statuses) patch(ctx context.Context, pod *corev1.Pod, before, after *corev1.PodStatus) (*corev1.Pod, error) {
-	from, err := codec.Marshal(&corev1.Pod{Status: *before})
+// patch makes a pod's status after, where the server has before. It changes neither.
+func (s *statuses) patch(ctx context.Context, pod *corev1.Pod, before, after corev1.PodStatus) (*corev1.Pod, error) {
+	// The longest parts mostly stay as they are, and need not be encoded then.
+	leaveOut(&before.ContainerStatuses, &after.ContainerStatuses)
+	leaveOut(&before.InitContainerStatuses, &after.InitContainerStatuses)
+	leaveOut(&before.EphemeralContainerStatuses, &after.EphemeralContainerStatuses)
+	from, err := codec.Marshal(&corev1.Pod{Status: before})
 	if err != nil {
 		return nil, err
 	}
-	to, err := codec.Marshal(&corev1.Pod{Status: *after})
+	// With its UID in the patch, a pod of the same name made later is not touched.
+	to, err := codec.Marshal(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: pod.UID}, Status: after})
 	if err != nil {
 		return nil, err
 	}
@@ -379,24 +387,18 @@ func (s *statuses) patch(ctx context.Context, pod *corev1.Pod, before, after *co
 	if err != nil {
 		return nil, fmt.Errorf("compute status patch: %w", err)
 	}
-	if string(diff) == "{}" {
+	if string(diff) == fmt.Sprintf(`{"metadata":{"uid":%q}}`, pod.UID) {
 		return pod, nil // differences that do not show, such as fractions of seconds
 	}
-	var body map[string]json.RawMessage
-	if err := json.Unmarshal(diff, &body); err != nil {
-		return nil, err
-	}
-	meta, err := json.Marshal(map[string]any{"uid": pod.UID})
-	if err != nil {
-		return nil, err
-	}
-	body["metadata"] = meta // a pod of the same name made later is not touched
-	data, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
 	return s.k.pods.Patch(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name},
-		client.Patch{Type: types.StrategicMergePatchType, Data: data}, client.PatchOptions{Subresource: "status"})
+		client.Patch{Type: types.StrategicMergePatchType, Data: diff}, client.PatchOptions{Subresource: "status"})
+}
+
+// leaveOut removes lists that are equal.
+func leaveOut(a, b *[]corev1.ContainerStatus) {
+	if codec.Equal(*a, *b) {
+		*a, *b = nil, nil
+	}
 }
 
 // deleteObject removes a pod's object for good. Its last status has been written.
