@@ -108,8 +108,7 @@ func (d *diskMeter) measure(ctx context.Context, pod *corev1.Pod) *podDisk {
 		found.logs[e.Name()] = spaceOf(ctx, filepath.Join(logs, e.Name()))
 	}
 	dir := d.k.podDir(pod.UID)
-	for i := range pod.Spec.Volumes {
-		v := &pod.Spec.Volumes[i]
+	for v := range usedVolumes(pod) {
 		kind := payloadKind(v)
 		if v.EmptyDir != nil {
 			kind = kindEmptyDir

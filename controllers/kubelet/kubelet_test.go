@@ -102,7 +102,28 @@ func (r *rig) pod(name string, edit func(*corev1.Pod), containers ...string) *co
 	if edit != nil {
 		edit(p)
 	}
+	mountUnused(p)
 	return controllertest.Create(r.c, p)
+}
+
+// mountUnused mounts the volumes that no container of a pod mounts into its first one, so that they are made.
+func mountUnused(p *corev1.Pod) {
+	used := map[string]bool{}
+	for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
+		for _, c := range list {
+			for _, m := range c.VolumeMounts {
+				used[m.Name] = true
+			}
+			for _, d := range c.VolumeDevices {
+				used[d.Name] = true
+			}
+		}
+	}
+	for _, v := range p.Spec.Volumes {
+		if c := &p.Spec.Containers[0]; !used[v.Name] {
+			c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: v.Name, MountPath: "/unused/" + v.Name})
+		}
+	}
 }
 
 func (r *rig) get(name string) *corev1.Pod {

@@ -72,8 +72,8 @@ const refreshPause = 10 * time.Second
 
 // refreshable reports whether a pod has volumes whose content changes.
 func refreshable(pod *corev1.Pod) bool {
-	for i := range pod.Spec.Volumes {
-		if payloadKind(&pod.Spec.Volumes[i]) != "" {
+	for v := range usedVolumes(pod) {
+		if payloadKind(v) != "" {
 			return true
 		}
 	}
@@ -161,8 +161,8 @@ func (r *refresher) rest(ctx context.Context, wait time.Duration, renew time.Tim
 // once looks at all volumes. renew is when a token must be replaced; zero means never.
 func (r *refresher) once(ctx context.Context, k *Kubelet, pod *corev1.Pod) (renew time.Time, err error) {
 	var errs []error
-	for i := range pod.Spec.Volumes {
-		if v := &pod.Spec.Volumes[i]; payloadKind(v) != "" {
+	for v := range usedVolumes(pod) {
+		if payloadKind(v) != "" {
 			at, err := k.setUpVolume(ctx, pod, v, true)
 			if err != nil {
 				errs = append(errs, setUpError(v, err))

@@ -155,8 +155,8 @@ func (w *worker) mountVolumes(ctx context.Context, pod *corev1.Pod) (there bool,
 }
 
 // startAll starts containers, perhaps none. What the configuration of their sandbox cannot have is an event
-// each time. It returns the ids of those that have started, whether one has failed to in a way that its status
-// shows, and other failures; next is when a container that could not be started is tried again.
+// each time. It returns the ids of those started, whether one has failed in a way that its status shows, and
+// other failures; next is when a container that could not be started is tried again.
 func (w *worker) startAll(ctx context.Context, pod *corev1.Pod, list []*corev1.Container, box *sandbox, v *view, next *soonest) (made []string, failed bool, err error) {
 	config, err := w.sandboxConfig(pod, box.attempt)
 	if err != nil {

@@ -145,6 +145,7 @@ func TestTrustBundlesWithoutServer(t *testing.T) {
 		again := s.trusting("again", corev1.ClusterTrustBundleProjection{Name: new("plain")})
 		time.Sleep(2 * time.Second)
 		s.line.set(refused)
+		time.Sleep(time.Second) // its watches have ended
 		s.publish("plain", "", cas[1], nil)
 		time.Sleep(5 * time.Minute)
 		require.Equal(t, []string{"again/a", "named/a"}, s.rt.Running())

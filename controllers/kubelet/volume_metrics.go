@@ -167,8 +167,8 @@ func (c volumeCounts) Collect(ch chan<- prometheus.Metric) {
 	wanted, there := c.k.volumes.Counts()
 	for _, w := range c.k.allWorkers() {
 		if pod := w.active(); pod != nil {
-			for i := range pod.Spec.Volumes {
-				if v := &pod.Spec.Volumes[i]; !driven(v) {
+			for v := range usedVolumes(pod) {
+				if !driven(v) {
 					wanted[pluginOf(v)]++
 				}
 			}

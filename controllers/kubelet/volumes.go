@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -38,8 +39,8 @@ func (w *worker) setUpVolumes(ctx context.Context, pod *corev1.Pod) (ready bool,
 	}
 	w.k.certificates.use(ctx, pod)
 	var theirs []*corev1.Volume
-	for i := range pod.Spec.Volumes {
-		if v := &pod.Spec.Volumes[i]; driven(v) {
+	for v := range usedVolumes(pod) {
+		if driven(v) {
 			theirs = append(theirs, v)
 		}
 	}
@@ -57,8 +58,7 @@ func (w *worker) setUpVolumes(ctx context.Context, pod *corev1.Pod) (ready bool,
 	}
 	var errs []error
 	written := len(w.mounted) == 0
-	for i := range pod.Spec.Volumes {
-		v := &pod.Spec.Volumes[i]
+	for v := range usedVolumes(pod) {
 		if driven(v) {
 			continue
 		}
@@ -89,6 +89,27 @@ func (w *worker) setUpVolumes(ctx context.Context, pod *corev1.Pod) (ready bool,
 		w.written = pod
 	}
 	return ready, errors.Join(errs...)
+}
+
+// usedVolumes are the volumes that some container of a pod mounts. Others are not made, as the real kubelet
+// leaves them out, so that no pod waits for them.
+func usedVolumes(pod *corev1.Pod) iter.Seq[*corev1.Volume] {
+	used := map[string]bool{}
+	for c := range allContainers(pod) {
+		for _, m := range c.VolumeMounts {
+			used[m.Name] = true
+		}
+		for _, d := range c.VolumeDevices {
+			used[d.Name] = true
+		}
+	}
+	return func(yield func(*corev1.Volume) bool) {
+		for i := range pod.Spec.Volumes {
+			if v := &pod.Spec.Volumes[i]; used[v.Name] && !yield(v) {
+				return
+			}
+		}
+	}
 }
 
 // earlier is the earlier of two times, of which a zero one is never.
