@@ -13,7 +13,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 )
 
-// A pod does not wait for volumes that no container mounts, and they are not made, until an ephemeral container
+// A pod does not wait for volumes that no container mounts. They are not made until an ephemeral container
 // mounts one.
 func TestVolumesThatNoContainerMounts(t *testing.T) {
 	bubble(t, nil, func(r *rig) {
