@@ -46,8 +46,8 @@ func (p *onePod) ContainerStatus(context.Context, *cri.ContainerStatusRequest, .
 	return &cri.ContainerStatusResponse{Status: &cri.ContainerStatus{Id: "c", State: cri.ContainerState_CONTAINER_RUNNING}}, nil
 }
 
-// A sandbox ends while the worker of its pod looks at the container that it has made in it. Whatever a list of
-// that time finds first, it is known in the end.
+// A sandbox ends while the worker of its pod looks at the container that it has made in it. Whatever a list
+// of that time finds first, it is known in the end.
 func TestLooksThatCross(t *testing.T) {
 	for name, crossing := range map[string]func(p *pleg, end func()) (later func()){
 		"a list before the look is over": func(p *pleg, end func()) func() {

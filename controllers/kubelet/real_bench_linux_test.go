@@ -60,8 +60,8 @@ func benchmarkKubelets(b *testing.B) {
 	k.thousand(b)
 }
 
-// journaled makes temporary files be on an ext4 with a journal, as nodes have. On one without, to create a file
-// takes the longer the more have just been removed, which what ran before decides.
+// journaled makes temporary files be on an ext4 with a journal, as nodes have. On one without, to create a
+// file takes the longer the more have just been removed, which what ran before decides.
 func journaled(b *testing.B) {
 	image, dir := filepath.Join(b.TempDir(), "image"), b.TempDir()
 	run := func(program string, args ...string) {

@@ -11,8 +11,8 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
-// The kubelet's own statuses come back as changed pods, for which no volume is looked at; all that volumes show
-// of a pod counts.
+// The kubelet's own statuses come back as changed pods, for which no volume is looked at; all that volumes
+// show of a pod counts.
 func TestVolumesFollowWhatTheyShow(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1", Labels: map[string]string{"a": "b"}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}, InitContainers: []corev1.Container{{Name: "i"}}}}
