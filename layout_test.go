@@ -20,13 +20,12 @@ const module = "github.com/keelson-dev/keelson"
 
 // folderMayImport lists, for each top-level folder, the other folders its packages may import.
 var folderMayImport = map[string][]string{
-	"apimachinery":   {"internal"},
-	"internal":       {},
+	"apimachinery":   {},
 	"workqueue":      {"apimachinery"},
-	"client":         {"apimachinery", "internal"},
+	"client":         {"apimachinery"},
 	"leaderelection": {"apimachinery"},
-	"informers":      {"apimachinery", "internal", "client", "workqueue"},
-	"store":          {"apimachinery", "internal", "workqueue"},
+	"informers":      {"apimachinery", "client", "workqueue"},
+	"store":          {"apimachinery", "workqueue"},
 	"controllers":    {"apimachinery", "client", "informers", "workqueue", "leaderelection"},
 	"examples":       {"apimachinery", "client", "informers", "workqueue", "leaderelection", "store", "controllers"},
 }

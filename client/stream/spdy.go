@@ -9,8 +9,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/keelson-dev/keelson/apimachinery/spdy"
 	"github.com/keelson-dev/keelson/client"
-	"github.com/keelson-dev/keelson/internal/spdy"
 )
 
 // dialSPDY upgrades a request to SPDY and returns the version of the protocol agreed on.

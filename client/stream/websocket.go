@@ -13,8 +13,8 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/keelson-dev/keelson/apimachinery/spdy"
 	"github.com/keelson-dev/keelson/client"
-	"github.com/keelson-dev/keelson/internal/spdy"
 )
 
 // The channels of a message, its first byte.

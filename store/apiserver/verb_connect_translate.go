@@ -17,7 +17,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
-	"github.com/keelson-dev/keelson/internal/spdy"
+	"github.com/keelson-dev/keelson/apimachinery/spdy"
 )
 
 // servesWebSockets is the feature of nodes whose kubelets serve WebSockets of all protocols. Others, of
@@ -157,7 +157,7 @@ func outcome(b []byte) int {
 
 // runOnNode carries the streams of a process to a node, and returns the status with which it has ended.
 func (s *Server) runOnNode(ctx context.Context, r *request, u *url.URL, p spdy.Process) ([]byte, error) {
-	resp, err := s.askForSPDY(ctx, r, u, streamProtocol)
+	resp, err := s.requestSPDY(ctx, r, u, streamProtocol)
 	if err != nil {
 		return nil, fmt.Errorf("error sending request: Post %q: %w", u, err)
 	}
@@ -177,9 +177,9 @@ func (s *Server) runOnNode(ctx context.Context, r *request, u *url.URL, p spdy.P
 	return status, err
 }
 
-// askForSPDY asks a kubelet to speak SPDY with one of the protocols. Nothing of the client's request is
-// passed on but the path.
-func (s *Server) askForSPDY(ctx context.Context, r *request, u *url.URL, protocols ...string) (*http.Response, error) {
+// requestSPDY upgrades a connection to a kubelet to SPDY with one of the protocols. Nothing of the client's
+// request is passed on but the path.
+func (s *Server) requestSPDY(ctx context.Context, r *request, u *url.URL, protocols ...string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), nil)
 	if err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func (s *Server) askForSPDY(ctx context.Context, r *request, u *url.URL, protoco
 	return s.nodes(r).RoundTrip(req)
 }
 
-// upgradedToSPDY returns the connection on which the response to askForSPDY has arrived, if that agrees.
+// upgradedToSPDY returns the connection on which the response to requestSPDY has arrived, if that agrees.
 func upgradedToSPDY(resp *http.Response) (io.ReadWriteCloser, bool) {
 	raw, ok := resp.Body.(io.ReadWriteCloser)
 	return raw, ok && resp.StatusCode == http.StatusSwitchingProtocols && strings.EqualFold(resp.Header.Get("Upgrade"), spdy.Upgrade)

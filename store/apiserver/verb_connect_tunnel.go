@@ -12,14 +12,14 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/keelson-dev/keelson/internal/spdy"
+	"github.com/keelson-dev/keelson/apimachinery/spdy"
 )
 
 // tunnelPrefix begins the protocols of a SPDY connection within a WebSocket, before the name that the
 // protocol has over SPDY alone.
 const tunnelPrefix = "SPDY/3.1+"
 
-// tunnelled are the protocols over SPDY for which the client asks within a WebSocket.
+// tunnelled are the protocols over SPDY that the client offers within a WebSocket.
 func (r *request) tunnelled() []string {
 	var out []string
 	for _, p := range r.webSocketProtocols() {
@@ -42,7 +42,7 @@ func (s *Server) tunnel(r *request, u *url.URL, protocols []string) {
 	defer cancel()
 	connected := false
 	asked := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }})
-	resp, err := s.askForSPDY(asked, r, u, protocols...)
+	resp, err := s.requestSPDY(asked, r, u, protocols...)
 	if err != nil {
 		r.fail(r.backendError(u, err, connected))
 		return

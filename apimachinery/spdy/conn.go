@@ -1,6 +1,6 @@
 // Package spdy is the client's side of SPDY/3.1 as nodes speak it, for what lies on both sides of the API
-// server: [Conn] opens streams, and [Conn.Run] carries those of a process. Its tests are in client/stream and
-// store/apiserver.
+// server: [Conn] opens streams, and [Conn.Run] carries those of a process. It does not connect by itself. Its
+// tests are in client/stream and store/apiserver.
 package spdy
 
 import (
@@ -50,7 +50,7 @@ type Conn struct {
 	streams map[*Stream]struct{}
 }
 
-// New runs SPDY over a connection, which it owns. Conn.End must be called.
+// New runs SPDY over a connection, which it owns. Conn.End must be called unless New fails.
 func New(raw io.ReadWriteCloser) (*Conn, error) {
 	over, ok := raw.(net.Conn)
 	if !ok {
