@@ -79,7 +79,7 @@ func TestLooksThatCross(t *testing.T) {
 			p.metrics = newMetrics(&Kubelet{})
 			p.views = newViews(p.rt, p.metrics)
 			p.listing, p.log, p.changed = make(chan struct{}, 1), slog.New(slog.DiscardHandler), func(types.UID) {}
-			v, err := p.views.first(t.Context(), "uid", "box")
+			v, err := p.views.now(t.Context(), "uid")
 			require.NoError(t, err)
 			require.NotNil(t, v.current())
 			p.relist(t.Context())

@@ -54,13 +54,13 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (after time
 		w.k.probes.watch(ctx, pod, v, false) // of what an earlier kubelet started
 		return next.after(), unsettled
 	}
-	box, first := v.current(), plan.sandbox && v.empty()
+	box, first := v.current(), false
 	if plan.sandbox {
 		defer w.countUsers(ctx, pod, &err)()
 		if v, after, err = w.startSandbox(ctx, pod, v); err != nil || v == nil {
 			return after, err
 		}
-		box = v.current()
+		box, first = v.current(), len(v.sandboxes) == 1 && len(v.containers) == 0
 		w.report(ctx, pod, v)
 		plan = w.plan(pod, v)
 	}
@@ -111,12 +111,8 @@ func (w *worker) startSandbox(ctx context.Context, pod *corev1.Pod, v *view) (no
 	if err != nil {
 		return nil, 0, err
 	}
-	if v.empty() {
-		now, err = w.k.views.first(ctx, w.uid, box.id)
-	} else {
-		now, err = w.k.views.now(ctx, w.uid)
-	}
-	if err != nil {
+	// All of it, since an earlier kubelet may have made more than what was known: nothing is started twice.
+	if now, err = w.k.views.now(ctx, w.uid); err != nil {
 		return nil, 0, err
 	}
 	if have := now.current(); have == nil || have.id != box.id {

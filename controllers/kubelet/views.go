@@ -71,18 +71,6 @@ func (v *views) now(ctx context.Context, uid types.UID) (*view, error) {
 	return now, nil
 }
 
-// first looks at the first sandbox of a pod, which is all the runtime has of it, as its worker knows.
-func (v *views) first(ctx context.Context, uid types.UID, box string) (*view, error) {
-	l := v.begin()
-	defer v.observe(l)
-	now, err := v.rt.view(ctx, uid, &found{boxes: []*cri.PodSandbox{{Id: box, State: cri.PodSandboxState_SANDBOX_READY}}}, nil)
-	if err != nil {
-		return nil, err
-	}
-	v.put(now, l)
-	return now, nil
-}
-
 // grown looks at the first containers of a pod, which its worker has made in the sandbox of the latest view;
 // at all of the pod if there is a later view by now.
 func (v *views) grown(ctx context.Context, before *view, made []string) (*view, error) {
