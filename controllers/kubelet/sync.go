@@ -72,17 +72,10 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (after time
 		return 0, ctx.Err()
 	}
 	errs := errors.Join(unsettled, err)
-	switch {
-	// Events are older or newer than a whole look.
-	case first && len(made) > 0 && !failed && err == nil && !w.k.opts.ContainerEvents:
-		v, err = w.k.views.grown(ctx, v, made)
-	case len(made) > 0 || failed:
-		v, err = w.k.views.now(ctx, w.uid)
-	default:
-		err = nil
-	}
-	if err != nil {
-		return 0, err
+	if len(made) > 0 || failed {
+		if v, err = w.lookAgain(ctx, v, made, first && !failed && err == nil); err != nil {
+			return 0, err
+		}
 	}
 	for _, c := range v.running() {
 		delete(w.waiting, c.name)
@@ -99,6 +92,15 @@ func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (after time
 		next.in(briefly)
 	}
 	return next.after(), errs
+}
+
+// lookAgain returns the view of the pod after containers have been made in it, or might have been. With only,
+// they are the first, and the runtime has nothing else but the sandbox of v.
+func (w *worker) lookAgain(ctx context.Context, v *view, made []string, only bool) (*view, error) {
+	if only && !w.k.opts.ContainerEvents { // whether an event is older than a view is known of whole views
+		return w.k.views.grown(ctx, v, made)
+	}
+	return w.k.views.now(ctx, w.uid)
 }
 
 // startSandbox makes a new sandbox and returns the view of the pod with it, with its addresses; nil if there
