@@ -170,6 +170,20 @@ spec:
 	n.kubectl("patch", "pvc", name, "--subresource=status", "--type=merge", "-p", `{"status": {"phase": "Bound", "capacity": {"storage": "16Mi"}}}`)
 }
 
+// rawPod is the pod raw, with the block device of a claim at /dev/raw.
+func rawPod(claim string) string {
+	return `
+apiVersion: v1
+kind: Pod
+metadata: {name: raw}
+spec:
+  nodeName: node1
+  terminationGracePeriodSeconds: 0
+  containers: [{name: c, image: busybox, imagePullPolicy: Never, command: [sleep, "1000000"], volumeDevices: [{name: raw, devicePath: /dev/raw}]}]
+  volumes: [{name: raw, persistentVolumeClaim: {claimName: ` + claim + `}}]
+`
+}
+
 // diskPod is a pod with a volume at /disk, of a source, and more: of its container and of itself.
 func diskPod(name, source, container, pod string) string {
 	return fmt.Sprintf(`
@@ -213,16 +227,7 @@ func (n *realNode) testISCSI() {
 	n.eventually(loggedOut, "nothing is left of a login that was denied")
 
 	n.claimed("block", corev1.PersistentVolumeBlock, corev1.ReadWriteOnce, iscsiVolume(1, "name: chap, namespace: default"))
-	n.apply(diskPod("first", iscsiVolume(0, "name: chap"), "", "") + "---" + `
-apiVersion: v1
-kind: Pod
-metadata: {name: raw}
-spec:
-  nodeName: node1
-  terminationGracePeriodSeconds: 0
-  containers: [{name: c, image: busybox, imagePullPolicy: Never, command: [sleep, "1000000"], volumeDevices: [{name: raw, devicePath: /dev/raw}]}]
-  volumes: [{name: raw, persistentVolumeClaim: {claimName: block}}]
-`)
+	n.apply(diskPod("first", iscsiVolume(0, "name: chap"), "", "") + "---" + rawPod("block"))
 	n.running("first")
 	n.running("raw")
 	sessions, _ := n.sessions()

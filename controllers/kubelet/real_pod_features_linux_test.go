@@ -257,16 +257,7 @@ func (n *realNode) testLocalDevice() {
 	device := blockDevice(n.t, []byte("content"))
 	n.claimed("raw", corev1.PersistentVolumeBlock, corev1.ReadWriteOnce, `local: {path: `+device+`}
   nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [node1]}]}]}}`)
-	n.apply(`
-apiVersion: v1
-kind: Pod
-metadata: {name: raw}
-spec:
-  nodeName: node1
-  terminationGracePeriodSeconds: 0
-  containers: [{name: c, image: busybox, imagePullPolicy: Never, command: [sleep, "1000"], volumeDevices: [{name: raw, devicePath: /dev/raw}]}]
-  volumes: [{name: raw, persistentVolumeClaim: {claimName: raw}}]
-`)
+	n.apply(rawPod("raw"))
 	n.until("the pod runs", is("true"), "get", "pod", "raw", "-o", "jsonpath={.status.containerStatuses[0].ready}")
 	require.Equal(n.t, "content", n.kubectl("exec", "raw", "--", "sh", "-c", "dd if=/dev/raw bs=7 count=1 2>/dev/null"))
 	n.kubectl("exec", "raw", "--", "sh", "-c", "printf changed | dd of=/dev/raw conv=notrunc,fsync 2>/dev/null")
