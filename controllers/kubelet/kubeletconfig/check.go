@@ -12,15 +12,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/keelson-dev/keelson/apimachinery/featuregate"
 	"github.com/keelson-dev/keelson/apimachinery/resource"
 )
 
 // Check returns what is wrong with the configuration and what of it this kubelet does not do, all of it.
 func (c *Configuration) Check() error {
-	if _, err := c.Features(); err != nil {
-		return err // what else may be set depends on them
+	_, err := c.check()
+	return err
+}
+
+// check returns the features too, on which it depends what else may be set.
+func (c *Configuration) check() (*featuregate.Gate, error) {
+	g, err := c.Features()
+	if err != nil {
+		return nil, err
 	}
-	return errors.Join(c.checkServers(), c.checkNode(), c.checkResources(), c.checkPods(), c.checkShutdown(), c.refuse())
+	return g, errors.Join(c.checkServers(), c.checkNode(), c.checkResources(g), c.checkPods(g), c.checkShutdown(g), c.refuse())
 }
 
 // problems collects errors.
@@ -102,7 +110,7 @@ func (c *Configuration) checkNode() error {
 	return p.err()
 }
 
-func (c *Configuration) checkResources() error {
+func (c *Configuration) checkResources(g *featuregate.Gate) error {
 	var p problems
 	for field, m := range map[string]map[string]string{"kubeReserved": c.KubeReserved, "systemReserved": c.SystemReserved} {
 		for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -135,12 +143,12 @@ func (c *Configuration) checkResources() error {
 	p.add(c.CgroupDriver != "cgroupfs" && c.CgroupDriver != "systemd", "cgroupDriver", "%q is neither cgroupfs nor systemd", c.CgroupDriver)
 	period := c.CPUCFSQuotaPeriod.Duration
 	p.add(period < time.Millisecond || period > time.Second, "cpuCFSQuotaPeriod", "%v is not within 1ms and 1s", period)
-	p.add(period != 100*time.Millisecond && !c.on(gatePeriod), "cpuCFSQuotaPeriod", "another one than 100ms needs the feature gate %s", gatePeriod)
+	p.add(period != 100*time.Millisecond && !g.Enabled(gatePeriod), "cpuCFSQuotaPeriod", "another one than 100ms needs the feature gate %s", gatePeriod)
 	factor, policy := *c.MemoryThrottlingFactor, c.MemoryReservationPolicy
 	p.add(!(factor > 0 && factor <= 1), "memoryThrottlingFactor", "%v must be greater than 0 and less than or equal to 1.0", factor)
 	p.add(policy != "None" && policy != tiered, "memoryReservationPolicy", "%q is neither None nor %s", policy, tiered)
-	p.add(policy == tiered && !c.on(gateMemory), "memoryReservationPolicy", "%s needs the feature gate %s", tiered, gateMemory)
-	p.add(factor != 0.9 && !c.on(gateMemory), "memoryThrottlingFactor", "another one than 0.9 needs the feature gate %s", gateMemory)
+	p.add(policy == tiered && !g.Enabled(gateMemory), "memoryReservationPolicy", "%s needs the feature gate %s", tiered, gateMemory)
+	p.add(factor != 0.9 && !g.Enabled(gateMemory), "memoryThrottlingFactor", "another one than 0.9 needs the feature gate %s", gateMemory)
 	swap := c.MemorySwap.SwapBehavior
 	p.add(swap != "" && swap != "NoSwap" && swap != limitedSwap, "memorySwap.swapBehavior", "%q is none of NoSwap and LimitedSwap", swap)
 	high, low := *c.ImageGCHighThresholdPercent, *c.ImageGCLowThresholdPercent
@@ -154,7 +162,7 @@ func (c *Configuration) checkResources() error {
 	return p.err()
 }
 
-func (c *Configuration) checkPods() error {
+func (c *Configuration) checkPods(g *featuregate.Gate) error {
 	var p problems
 	if u := c.UserNamespaces; u != nil && u.IDsPerPod != nil {
 		n := *u.IDsPerPod
@@ -180,7 +188,7 @@ func (c *Configuration) checkPods() error {
 	if _, err := c.eviction(); err != nil {
 		p = append(p, err)
 	}
-	if _, err := c.placement(); err != nil {
+	if _, err := c.placement(g); err != nil {
 		p = append(p, err)
 	}
 	return p.err()

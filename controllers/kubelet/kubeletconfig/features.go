@@ -136,9 +136,3 @@ func (c *Configuration) Features() (*featuregate.Gate, error) {
 	}
 	return g, nil
 }
-
-// on reports whether a feature is on, in a configuration whose features are valid.
-func (c *Configuration) on(name featuregate.Feature) bool {
-	g, err := c.Features()
-	return err == nil && g.Enabled(name)
-}

@@ -17,7 +17,8 @@ import (
 // does not contain: the name and addresses of the node, connections, listeners and certificates. A
 // configuration that fails Check is an error.
 func (c *Configuration) Options() (kubelet.Options, error) {
-	if err := c.Check(); err != nil {
+	g, err := c.check()
+	if err != nil {
 		return kubelet.Options{}, err
 	}
 	logSize := resource.MustParse(c.ContainerLogMaxSize) // checked
@@ -25,7 +26,7 @@ func (c *Configuration) Options() (kubelet.Options, error) {
 	if err != nil {
 		return kubelet.Options{}, err
 	}
-	place, err := c.placement()
+	place, err := c.placement(g)
 	if err != nil {
 		return kubelet.Options{}, err
 	}
@@ -44,8 +45,8 @@ func (c *Configuration) Options() (kubelet.Options, error) {
 		SyncInterval: c.SyncFrequency.Duration, NodeStatusInterval: c.NodeStatusUpdateFrequency.Duration, NodeReportInterval: c.NodeStatusReportFrequency.Duration,
 		LeaseDuration: time.Duration(c.NodeLeaseDurationSeconds) * time.Second, MaxImages: int(*c.NodeStatusMaxImages),
 		MaxRestartDelay: c.CrashLoopBackOff.MaxContainerRestartPeriod.Duration, AllowedSysctls: c.AllowedUnsafeSysctls, SeccompDefault: *c.SeccompDefault,
-		ContainerEvents: c.on(gateEvents), ImageVolumeDigests: c.on(gateDigests), SELinuxMount: c.on(gateLabels),
-		TrustBundles: c.on(gateBundles), PodCertificates: c.on(gateCertificates),
+		ContainerEvents: g.Enabled(gateEvents), ImageVolumeDigests: g.Enabled(gateDigests), SELinuxMount: g.Enabled(gateLabels),
+		TrustBundles: g.Enabled(gateBundles), PodCertificates: g.Enabled(gateCertificates),
 		Objects: kubelet.ObjectStrategy(c.ConfigMapAndSecretChangeDetectionStrategy), Pulls: c.pulls(), EventsPerSecond: float64(*c.EventRecordQPS), EventBurst: int(c.EventBurst),
 		Logs: kubelet.LogPolicy{MaxSize: logSize.Value(), MaxFiles: int(*c.ContainerLogMaxFiles), Interval: c.ContainerLogMonitorInterval.Duration, Workers: int(*c.ContainerLogMaxWorkers)},
 		ImageGC: kubelet.ImageGCPolicy{HighPercent: int(*c.ImageGCHighThresholdPercent), LowPercent: int(*c.ImageGCLowThresholdPercent),
@@ -55,7 +56,7 @@ func (c *Configuration) Options() (kubelet.Options, error) {
 	if u := c.UserNamespaces; u != nil && u.IDsPerPod != nil {
 		o.UserNamespaces.IDsPerPod = uint32(*u.IDsPerPod) // checked
 	}
-	if c.on(gateMemory) {
+	if g.Enabled(gateMemory) {
 		o.MemoryQoS = &kubelet.MemoryQoS{Throttling: *c.MemoryThrottlingFactor, Reserve: c.MemoryReservationPolicy == tiered}
 	}
 	if periods := c.shutdownPeriods(); len(periods) > 0 {

@@ -34,7 +34,7 @@ var cpuOptions = map[string]cpuOption{
 }
 
 // placement returns which containers have CPUs and memory for themselves, and what is wrong with it.
-func (c *Configuration) placement() (kubelet.PlacementPolicy, error) {
+func (c *Configuration) placement(g *featuregate.Gate) (kubelet.PlacementPolicy, error) {
 	p := kubelet.PlacementPolicy{StaticCPUs: c.CPUManagerPolicy == staticCPUs, ReservedCPUs: c.ReservedSystemCPUs, Interval: c.CPUManagerReconcilePeriod.Duration,
 		StaticMemory: c.MemoryManagerPolicy == staticMemory, Alignment: c.TopologyManagerPolicy, PodScope: c.TopologyManagerScope == "pod"}
 	var wrong problems
@@ -49,7 +49,7 @@ func (c *Configuration) placement() (kubelet.PlacementPolicy, error) {
 		if !known {
 			continue
 		}
-		wrong.add(option.gate != "" && !c.on(option.gate), "cpuManagerPolicyOptions", "%s needs the feature gate %s", name, option.gate)
+		wrong.add(option.gate != "" && !g.Enabled(option.gate), "cpuManagerPolicyOptions", "%s needs the feature gate %s", name, option.gate)
 		*option.set(&p) = value
 	}
 	reserved := c.reserved()[corev1.ResourceCPU]
