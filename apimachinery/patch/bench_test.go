@@ -32,6 +32,11 @@ func BenchmarkPatchPod(b *testing.B) {
 	loop("strategic", func() ([]byte, error) {
 		return patch.Strategic(doc, []byte(`{"status":{"conditions":[{"type":"Ready","status":"True"}]},"metadata":{"labels":{"a":"b"}}}`), reflect.TypeFor[corev1.Pod]())
 	})
+	modified, err := patch.Merge(doc, merge)
+	require.NoError(b, err)
+	loop("create strategic", func() ([]byte, error) {
+		return patch.CreateTwoWayStrategic(doc, modified, reflect.TypeFor[corev1.Pod]())
+	})
 	loop("json", func() ([]byte, error) {
 		return patch.JSON(doc, []byte(`[{"op":"add","path":"/metadata/labels/a","value":"b"},{"op":"replace","path":"/status/phase","value":"Running"}]`))
 	})

@@ -8,6 +8,8 @@ import (
 	"io"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+
+	"github.com/keelson-dev/keelson/apimachinery/codec"
 )
 
 // Limits on patches.
@@ -221,6 +223,14 @@ func decodeBoth(doc, patch []byte) (target, changes map[string]any, err error) {
 // decode reads a JSON object and keeps numbers as they are written. Errors wrap
 // kind.
 func decode(data []byte, kind error) (map[string]any, error) {
+	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '{' && codec.Valid(data) {
+		v, _, err := decodeComposite(trimmed)
+		if err != nil {
+			return nil, err
+		}
+		return v.(map[string]any), nil
+	}
+	// What is wrong with it:
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	var out map[string]any

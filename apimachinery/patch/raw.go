@@ -168,6 +168,10 @@ func composite(raw []byte) bool { return raw[0] == '{' || raw[0] == '[' }
 
 // decodeValue reads a valid JSON value and keeps numbers as they are written.
 func decodeValue(raw []byte) (any, error) {
+	if composite(raw) {
+		v, _, err := decodeComposite(raw)
+		return v, err
+	}
 	switch raw[0] {
 	case '"':
 		return unquote(raw)
@@ -175,16 +179,56 @@ func decodeValue(raw []byte) (any, error) {
 		return raw[0] == 't', nil
 	case 'n':
 		return nil, nil
-	case '{', '[':
-		d := json.NewDecoder(bytes.NewReader(raw))
-		d.UseNumber()
-		var out any
-		if err := d.Decode(&out); err != nil {
-			return nil, fmt.Errorf("%w: %v", ErrBadDocument, err)
-		}
-		return out, nil
 	}
 	return json.Number(raw), nil
+}
+
+// decodeComposite reads the object or array that valid JSON begins with, and returns what follows it. It
+// reads as encoding/json does, whose decoder takes more than twice as long.
+func decodeComposite(data []byte) (v any, rest []byte, err error) {
+	object, list := map[string]any(nil), []any{}
+	closing := byte(']')
+	if data[0] == '{' {
+		object, closing = map[string]any{}, '}'
+	}
+	for rest = data[1:]; ; {
+		rest = skipSpace(rest)
+		switch rest[0] {
+		case closing:
+			if object != nil {
+				return object, rest[1:], nil
+			}
+			return list, rest[1:], nil
+		case ',':
+			rest = rest[1:]
+			continue
+		}
+		key := ""
+		if object != nil {
+			end := valueEnd(rest)
+			if key, err = unquote(rest[:end]); err != nil {
+				return nil, nil, err
+			}
+			rest = skipSpace(rest[end:])
+			rest = skipSpace(rest[1:]) // the colon
+		}
+		var value any
+		if composite(rest) {
+			value, rest, err = decodeComposite(rest)
+		} else {
+			end := valueEnd(rest)
+			value, err = decodeValue(rest[:end])
+			rest = rest[end:]
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if object != nil {
+			object[key] = value
+		} else {
+			list = append(list, value)
+		}
+	}
 }
 
 // unquote reads a JSON string, as encoding/json does: what is not UTF-8 becomes U+FFFD.
