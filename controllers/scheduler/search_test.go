@@ -54,7 +54,8 @@ func TestALongSearchHoldsUpNothing(t *testing.T) {
 			create(c, "plain", "1")
 			create(c, "good", "1", usesDevices("easy"))
 			eventually(t, func() bool { return get(c, "plain").Spec.NodeName != "" && get(c, "good").Spec.NodeName != "" })
-			require.Empty(t, scheduled(get(c, "bad")).Message)
+			// What an attempt before the scheduler's caches had the class has reported may still be there.
+			require.NotContains(t, scheduled(get(c, "bad")).Message, "timed out")
 		})
 	}
 }
