@@ -170,12 +170,12 @@ const limitRetry = time.Minute
 
 // apply makes a group or changes it.
 func (c *cgroups) apply(ctx context.Context, name cgroup.Name, s cgroup.Settings) error {
-	began, there := time.Now(), c.tree.Exists(name)
-	err := c.tree.Apply(ctx, name, s)
-	if m := c.metrics; m != nil && there {
-		m.groupChanged.Observe(time.Since(began).Seconds())
-	} else if m != nil {
+	began := time.Now()
+	made, err := c.tree.Apply(ctx, name, s)
+	if m := c.metrics; m != nil && made {
 		m.groupMade.Observe(time.Since(began).Seconds())
+	} else if m != nil {
+		m.groupChanged.Observe(time.Since(began).Seconds())
 	}
 	return err
 }

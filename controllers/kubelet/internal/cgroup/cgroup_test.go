@@ -87,22 +87,29 @@ func (s *unitsOf) Stop(_ context.Context, slice string) error {
 	return nil
 }
 
+// applied applies settings to a group and reports whether it was made.
+func applied(t *testing.T, tree *Tree, n Name, s Settings) bool {
+	made, err := tree.Apply(t.Context(), n, s)
+	require.NoError(t, err, "%+v", s)
+	return made
+}
+
 // With systemd, each group is a unit with the same limits as its files.
 func TestSystemdUnits(t *testing.T) {
 	u := &unitsOf{units: map[string]map[string]uint64{}}
 	tree := &Tree{Mount: t.TempDir(), V2: true, Units: u}
 	u.tree = tree
 	name := Name{"kubepods", "pod1-2"}
-	require.NoError(t, tree.Apply(t.Context(), name[:1], Settings{Shares: 1024}))
-	require.NoError(t, tree.Apply(t.Context(), name, Settings{Shares: 2, Memory: 5, Quota: 12345, Period: 100000, PIDs: 7}))
+	applied(t, tree, name[:1], Settings{Shares: 1024})
+	require.True(t, applied(t, tree, name, Settings{Shares: 2, Memory: 5, Quota: 12345, Period: 100000, PIDs: 7}))
 	require.Equal(t, map[string]uint64{"CPUWeight": 39}, u.units["kubepods.slice"])
 	require.Equal(t, map[string]uint64{"CPUWeight": 1, "MemoryMax": 5, "CPUQuotaPerSecUSec": 130000, "TasksMax": 7}, u.units["kubepods-pod1_2.slice"])
-	require.NoError(t, tree.Apply(t.Context(), name, Settings{Memory: -1, Quota: -1, Period: 100000}))
+	require.False(t, applied(t, tree, name, Settings{Memory: -1, Quota: -1, Period: 100000}))
 	require.Equal(t, ^uint64(0), u.units["kubepods-pod1_2.slice"]["MemoryMax"])
 	require.Equal(t, ^uint64(0), u.units["kubepods-pod1_2.slice"]["CPUQuotaPerSecUSec"])
 	require.Equal(t, []string{"pod1-2"}, tree.Children(name[:1]))
 	delete(u.units, "kubepods-pod1_2.slice") // a group of another driver
-	require.NoError(t, tree.Apply(t.Context(), name, Settings{Memory: 6}))
+	applied(t, tree, name, Settings{Memory: 6})
 	require.Contains(t, u.units, "kubepods-pod1_2.slice")
 	tree.Remove(t.Context(), name)
 	require.False(t, tree.Exists(name))
@@ -116,18 +123,31 @@ func TestKernel(t *testing.T) {
 	tree := &Tree{Mount: DefaultMount, V2: err == nil}
 	parent := Name{fmt.Sprintf("keelson-test-%d", os.Getpid())}
 	name := parent.Child("pod")
-	if err := tree.Apply(t.Context(), name, Settings{}); err != nil {
+	if _, err := tree.Apply(t.Context(), name, Settings{}); err != nil {
 		t.Skip("no cgroups to write:", err)
 	}
 	defer func() {
 		tree.Remove(t.Context(), parent)
 		require.False(t, tree.Exists(parent))
 	}()
+	// What is not written into a new group, because it is so, is what writing it makes of another.
+	unlimited := Settings{Shares: 2, Quota: -1, Period: 100000, Memory: -1, PIDs: -1, MemoryMin: -1, MemoryLow: -1, Huge: map[string]int64{"2MB": -1}}
+	require.True(t, applied(t, tree, parent.Child("new"), unlimited))
+	applied(t, tree, name, Settings{Quota: 10000, Period: 50000, Memory: 1 << 30, PIDs: 5, MemoryMin: 1 << 20, MemoryLow: 1 << 20, Huge: map[string]int64{"2MB": 2 << 20}})
+	require.False(t, applied(t, tree, name, unlimited))
+	for _, f := range Files(tree.V2, unlimited) {
+		read := func(n Name) string {
+			b, err := os.ReadFile(filepath.Join(tree.Dir(f.Controller, n), f.Name))
+			require.True(t, err == nil || f.Optional, "%v", err)
+			return string(b)
+		}
+		require.Equal(t, read(name), read(parent.Child("new")), f.Name)
+	}
 	for _, s := range []Settings{
 		{Shares: 512, Quota: 50000, Period: 100000, Memory: 64 << 20, PIDs: 100}, {Quota: 900000, Period: 1000000}, {Quota: 2000, Period: 1000},
 		{Quota: -1, Period: 100000, Memory: -1, PIDs: -1}, {Memory: 32 << 20, Quota: 1000, Period: 1000000},
 	} {
-		require.NoError(t, tree.Apply(t.Context(), name, s), "%+v", s)
+		applied(t, tree, name, s)
 		last := map[string]File{}
 		for _, f := range Files(tree.V2, s) {
 			last[f.Name] = f

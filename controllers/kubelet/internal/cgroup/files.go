@@ -35,6 +35,8 @@ type File struct {
 	Controller, Name, Value string
 	// Optional is true if the kernel may not have the file, because the machine has no such controller.
 	Optional bool
+	// Initial is true if a new group is as if this had been written.
+	Initial bool
 }
 
 // Files returns what settings are in files, in the order in which they have to be written.
@@ -43,68 +45,68 @@ func Files(v2 bool, s Settings) []File {
 		return filesV2(s)
 	}
 	var list []File
-	add := func(controller, name, value string, optional bool) {
-		list = append(list, File{controller, name, value, optional})
+	add := func(controller, name, value string, optional, initial bool) {
+		list = append(list, File{controller, name, value, optional, initial})
 	}
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	if s.Shares > 0 {
-		add("cpu", "cpu.shares", number(s.Shares), false)
+		add("cpu", "cpu.shares", number(s.Shares), false, false)
 	}
 	if s.Period > 0 && s.Quota != 0 {
 		// No quota may be greater than what the period before allows, but none at all always is.
-		add("cpu", "cpu.cfs_quota_us", "-1", true)
-		add("cpu", "cpu.cfs_period_us", number(s.Period), s.Quota < 0)
+		add("cpu", "cpu.cfs_quota_us", "-1", true, true)
+		add("cpu", "cpu.cfs_period_us", number(s.Period), s.Quota < 0, s.Quota < 0)
 	}
 	if s.Quota > 0 && s.Period > 0 {
-		add("cpu", "cpu.cfs_quota_us", number(s.Quota), false)
+		add("cpu", "cpu.cfs_quota_us", number(s.Quota), false, false)
 	}
 	if s.Memory != 0 {
-		add("memory", "memory.limit_in_bytes", number(max(s.Memory, -1)), false)
+		add("memory", "memory.limit_in_bytes", number(max(s.Memory, -1)), false, s.Memory < 0)
 	}
 	if s.PIDs != 0 {
-		add("pids", "pids.max", most(s.PIDs), s.PIDs < 0)
+		add("pids", "pids.max", most(s.PIDs), s.PIDs < 0, s.PIDs < 0)
 	}
 	for _, size := range slices.Sorted(maps.Keys(s.Huge)) {
-		add("hugetlb", "hugetlb."+size+".limit_in_bytes", number(max(s.Huge[size], -1)), true)
+		add("hugetlb", "hugetlb."+size+".limit_in_bytes", number(max(s.Huge[size], -1)), true, s.Huge[size] < 0)
 	}
 	if s.CPUs != "" {
-		add("cpuset", "cpuset.cpus", s.CPUs, false)
+		add("cpuset", "cpuset.cpus", s.CPUs, false, false)
 	}
 	if s.Mems != "" {
-		add("cpuset", "cpuset.mems", s.Mems, false)
+		add("cpuset", "cpuset.mems", s.Mems, false, false)
 	}
 	return list
 }
 
 func filesV2(s Settings) []File {
 	var list []File
-	add := func(name, value string) { list = append(list, File{"", name, value, true}) }
+	add := func(name, value string, initial bool) { list = append(list, File{"", name, value, true, initial}) }
 	if s.Shares > 0 {
-		add("cpu.weight", strconv.FormatInt(Weight(s.Shares), 10))
+		add("cpu.weight", strconv.FormatInt(Weight(s.Shares), 10), false)
 	}
 	if s.Quota != 0 && s.Period > 0 {
-		add("cpu.max", fmt.Sprintf("%s %d", most(s.Quota), s.Period))
+		add("cpu.max", fmt.Sprintf("%s %d", most(s.Quota), s.Period), s.Quota < 0)
 	}
 	if s.Memory != 0 {
-		add("memory.max", most(s.Memory))
+		add("memory.max", most(s.Memory), s.Memory < 0)
 	}
 	if s.MemoryMin != 0 {
-		add("memory.min", strconv.FormatInt(max(s.MemoryMin, 0), 10))
+		add("memory.min", strconv.FormatInt(max(s.MemoryMin, 0), 10), s.MemoryMin < 0)
 	}
 	if s.MemoryLow != 0 {
-		add("memory.low", strconv.FormatInt(max(s.MemoryLow, 0), 10))
+		add("memory.low", strconv.FormatInt(max(s.MemoryLow, 0), 10), s.MemoryLow < 0)
 	}
 	if s.PIDs != 0 {
-		add("pids.max", most(s.PIDs))
+		add("pids.max", most(s.PIDs), s.PIDs < 0)
 	}
 	for _, size := range slices.Sorted(maps.Keys(s.Huge)) {
-		add("hugetlb."+size+".max", most(s.Huge[size]))
+		add("hugetlb."+size+".max", most(s.Huge[size]), s.Huge[size] < 0)
 	}
 	if s.CPUs != "" {
-		add("cpuset.cpus", s.CPUs)
+		add("cpuset.cpus", s.CPUs, false)
 	}
 	if s.Mems != "" {
-		add("cpuset.mems", s.Mems)
+		add("cpuset.mems", s.Mems, false)
 	}
 	return list
 }

@@ -96,17 +96,30 @@ func (t *Tree) Parent(n Name) string {
 	return n.slice()
 }
 
-// controllers are the folders of a tree of version 1; groups are made in and removed from all.
-var controllers = []string{"cpu", "memory", "pids", "cpuset", "blkio", "devices", "freezer", "hugetlb", "net_cls", "net_prio", "perf_event", "systemd", "cpuacct", "rdma", "misc", "unified"}
+// controllers are the folders of a tree of version 1; groups are made in the first needed of them, those in
+// which a kubelet of 1.36 looks for them (k8s.io/kubernetes/pkg/kubelet/cm/cgroup_v1_manager_linux.go), and
+// removed from all. Container runtimes make those of the others.
+var controllers = []string{"cpu", "memory", "pids", "cpuset", "hugetlb", "systemd", "cpuacct", "blkio", "devices", "freezer", "net_cls", "net_prio", "perf_event", "rdma", "misc", "unified"}
+
+const needed = 7
 
 // dirs are the folders of a group, by controller on version 1.
 func (t *Tree) dirs(n Name) map[string]string {
 	if t.V2 {
-		return map[string]string{"": filepath.Join(t.Mount, t.Path(n))}
+		return map[string]string{"": t.Dir("", n)}
 	}
-	dirs, below := map[string]string{}, t.Path(n)
+	dirs := map[string]string{}
 	for _, c := range t.hierarchies() {
-		dirs[c] = filepath.Join(t.Mount, c, below)
+		dirs[c] = t.Dir(c, n)
+	}
+	return dirs
+}
+
+// ours are the folders of a group that Apply makes.
+func (t *Tree) ours(n Name) map[string]string {
+	dirs := t.dirs(n)
+	for _, c := range controllers[needed:] {
+		delete(dirs, c)
 	}
 	return dirs
 }
@@ -131,9 +144,9 @@ func (t *Tree) Dir(controller string, n Name) string {
 	return filepath.Join(t.Mount, controller, t.Path(n))
 }
 
-// Exists reports whether a group is there, in every controller.
+// Exists reports whether a group is there, in every controller that is needed.
 func (t *Tree) Exists(n Name) bool {
-	for _, dir := range t.dirs(n) {
+	for _, dir := range t.ours(n) {
 		if _, err := os.Stat(dir); err != nil {
 			return false
 		}
@@ -141,18 +154,21 @@ func (t *Tree) Exists(n Name) bool {
 	return true
 }
 
-// Apply makes a group, with those above it, if it is not there, and changes its settings.
-func (t *Tree) Apply(ctx context.Context, n Name, s Settings) error {
-	if err := t.unit(ctx, n, s); err != nil {
-		return err
+// Apply makes a group, with those above it, if it is not there, and changes its settings. It reports whether
+// it has made it, at least in part.
+func (t *Tree) Apply(ctx context.Context, n Name, s Settings) (made bool, err error) {
+	if made, err = t.unit(ctx, n, s); err != nil {
+		return false, err
 	}
-	for controller, dir := range t.dirs(n) {
-		if err := mkdir(dir); err != nil {
-			return err
+	fresh := map[string]bool{}
+	for controller, dir := range t.ours(n) {
+		if fresh[controller], err = mkdir(dir); err != nil {
+			return made, err
 		}
+		made = made || fresh[controller]
 		if controller == "cpuset" {
-			if err := inherit(filepath.Join(t.Mount, controller), t.Path(n)); err != nil {
-				return err
+			if err := inherit(filepath.Join(t.Mount, controller), t.Path(n), fresh[controller]); err != nil {
+				return made, err
 			}
 		}
 	}
@@ -163,57 +179,79 @@ func (t *Tree) Apply(ctx context.Context, n Name, s Settings) error {
 		if !t.V2 && !slices.Contains(t.hierarchies(), f.Controller) {
 			continue // the machine does not have the controller
 		}
-		flags := os.O_WRONLY | os.O_TRUNC
-		if !f.Optional {
-			flags |= os.O_CREATE
-		}
-		file, err := os.OpenFile(filepath.Join(t.Dir(f.Controller, n), f.Name), flags, 0o644)
-		if f.Optional && errors.Is(err, fs.ErrNotExist) {
+		if f.Initial && fresh[f.Controller] {
 			continue
+		}
+		if err := write(filepath.Join(t.Dir(f.Controller, n), f.Name), f); err != nil {
+			return made, err
+		}
+	}
+	return made, nil
+}
+
+// write writes a file of a group.
+func write(path string, f File) error {
+	flags := os.O_WRONLY | os.O_TRUNC
+	if !f.Optional {
+		flags |= os.O_CREATE
+	}
+	file, err := os.OpenFile(path, flags, 0o644)
+	if f.Optional && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(f.Value)
+	return errors.Join(err, file.Close())
+}
+
+// mkdir makes a folder that mostly has its parent, and may be there. It reports whether it was not.
+func mkdir(dir string) (made bool, err error) {
+	err = os.Mkdir(dir, 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	if err != nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	return err == nil, err
+}
+
+// inherit fills the sets of a new group, which are empty on version 1 and would let nothing run, and those of
+// the groups above it that are as new. base has the root's, which are not empty. fresh is true if the group's
+// are known to be.
+func inherit(base, name string, fresh bool) error {
+	for _, f := range []string{"cpuset.cpus", "cpuset.mems"} {
+		var err error
+		if fresh {
+			_, err = fill(base, name, f)
+		} else {
+			_, err = inheritFile(base, name, f)
 		}
 		if err != nil {
 			return err
 		}
-		_, err = file.WriteString(f.Value)
-		if err = errors.Join(err, file.Close()); err != nil {
-			return err
-		}
 	}
 	return nil
 }
 
-// mkdir makes a folder that mostly has its parent, and may be there.
-func mkdir(dir string) error {
-	err := os.Mkdir(dir, 0o755)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return os.MkdirAll(dir, 0o755)
-}
-
-// inherit fills the sets of a new group, which are empty on version 1 and would let nothing run, and those of
-// the groups above it that are as new. base has the root's, which are not empty.
-func inherit(base, name string) error {
-	for _, f := range []string{"cpuset.cpus", "cpuset.mems"} {
-		if _, err := inheritFile(base, name, f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// inheritFile fills one set and returns it.
+// inheritFile fills one set if it is empty, and returns it.
 func inheritFile(base, name, file string) ([]byte, error) {
-	path := filepath.Join(base, name, file)
-	have, err := os.ReadFile(path)
-	above := filepath.Dir(name)
-	if err != nil || above == name || len(bytes.TrimSpace(have)) > 0 {
+	have, err := os.ReadFile(filepath.Join(base, name, file))
+	if err != nil || filepath.Dir(name) == name || len(bytes.TrimSpace(have)) > 0 {
 		return have, err
 	}
-	if have, err = inheritFile(base, above, file); err != nil {
+	return fill(base, name, file)
+}
+
+// fill fills one set, which is empty, and returns it.
+func fill(base, name, file string) ([]byte, error) {
+	have, err := inheritFile(base, filepath.Dir(name), file)
+	if err != nil {
 		return nil, err
 	}
-	return have, os.WriteFile(path, have, 0o644)
+	return have, os.WriteFile(filepath.Join(base, name, file), have, 0o644)
 }
 
 // delegate hands the controllers of version 2 down, level by level; those that cannot be are left out.
@@ -234,21 +272,21 @@ func (t *Tree) delegate(n Name) {
 }
 
 // unit makes the slice unit of a group or changes it, so that systemd does not undo what is written into its
-// files.
-func (t *Tree) unit(ctx context.Context, n Name, s Settings) error {
+// files. It reports whether the group was not there.
+func (t *Tree) unit(ctx context.Context, n Name, s Settings) (made bool, err error) {
 	if t.Units == nil || len(n) == 0 {
-		return nil
+		return false, nil
 	}
-	properties := Properties(t.V2, s)
-	if t.Exists(n) {
+	properties, there := Properties(t.V2, s), t.Exists(n)
+	if there {
 		if err := t.Units.Change(ctx, n.slice(), properties); err == nil {
-			return nil // a group without a unit, of cgroupfs, gets one
+			return false, nil // a group without a unit, of cgroupfs, gets one
 		}
 	}
 	if err := t.Units.Start(ctx, n.slice(), properties); err != nil {
-		return fmt.Errorf("start unit %s: %w", n.slice(), err)
+		return false, fmt.Errorf("start unit %s: %w", n.slice(), err)
 	}
-	return nil
+	return !there, nil
 }
 
 // infinity is no limit, for systemd.
