@@ -22,7 +22,6 @@ import (
 	"net/http"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -55,9 +54,7 @@ func run(args []string) error {
 		runtime.SetBlockProfileRate(1)
 		runtime.SetMutexProfileFraction(1)
 	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(o.gogc)
-	}
+	o.gogc.Apply()
 	ctx, stop := component.Context()
 	defer stop()
 	log := o.logging.Logger()

@@ -73,7 +73,7 @@ type options struct {
 	nodePorts                        string
 	corsOrigins, hsts                []string
 	goawayChance                     float64
-	gogc                             int
+	gogc                             component.GOGC
 }
 
 func parse(args []string) (*options, error) {
@@ -176,7 +176,8 @@ func (o *options) limitFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.shutdownRetryAfter, "shutdown-send-retry-after", false, "after --shutdown-delay-duration, go on listening while requests are being served, but reject new ones with 429")
 	f.BoolVar(&o.profiling, "profiling", true, "serve profiles at /debug/pprof/")
 	f.Float64Var(&o.goawayChance, "goaway-chance", 0, "share of HTTP/2 requests, up to 0.02, whose clients are asked to reconnect")
-	f.IntVar(&o.gogc, "gogc", 65, "percentage of heap growth between garbage collections, as the environment variable GOGC, which overrides it: less takes less memory and more CPU time")
+	o.gogc = 65
+	o.gogc.Flags(f)
 	f.BoolVar(&o.contention, "contention-profiling", false, "with --profiling, profile how long goroutines wait for locks and channels too, which takes CPU time")
 	f.BoolVar(&o.logsHandler, "enable-logs-handler", false, "serve the files of /var/log at /logs/")
 }
@@ -216,11 +217,11 @@ func (o *options) validate() error {
 	if _, err := o.portRange(); err != nil {
 		bad("--service-node-port-range: %v", err)
 	}
-	if o.gogc < 1 {
-		bad("--gogc=%d: want 1 or more", o.gogc)
-	}
 	if o.eventTTL < time.Second {
 		bad("--event-ttl=%v: want a second or more", o.eventTTL)
+	}
+	if err := o.gogc.Validate(); err != nil {
+		errs = append(errs, err)
 	}
 	if err := o.proxies.validate(); err != nil {
 		errs = append(errs, err)

@@ -43,8 +43,14 @@ type flags struct {
 	providers, providerDir string
 	private                private
 	logging                component.Logging
+	gogc                   component.GOGC
 	// set has the flags of the command line.
 	set *pflag.FlagSet
+}
+
+func newFlags() *flags {
+	// A kubelet that starts pods allocates much that is garbage at once, beside a heap of a few megabytes.
+	return &flags{gogc: 200}
 }
 
 func (o *flags) bind(f *pflag.FlagSet) {
@@ -62,12 +68,13 @@ func (o *flags) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.providers, "image-credential-provider-config", "", "CredentialProviderConfig (kubelet.config.k8s.io/v1), or a folder of such, of the programs that give credentials for images")
 	f.StringVar(&o.providerDir, "image-credential-provider-bin-dir", "", "folder of the programs that give credentials for images")
 	o.logging.Flags(f)
+	o.gogc.Flags(f)
 	o.private.flags(f)
 }
 
 // parse reads flags and configuration files; flags win over files.
 func parse(args []string) (*flags, *kubeletconfig.Configuration, error) {
-	o, c := &flags{}, kubeletconfig.Default()
+	o, c := newFlags(), kubeletconfig.Default()
 	f := flagSet(o, c)
 	if err := component.Parse(f, "Runs the pods of one node.", args); err != nil {
 		return nil, nil, err
@@ -77,7 +84,7 @@ func parse(args []string) (*flags, *kubeletconfig.Configuration, error) {
 		if c, err = kubeletconfig.Load(o.config, o.configDir); err != nil {
 			return nil, nil, err
 		}
-		o = &flags{}
+		o = newFlags()
 		f = flagSet(o, c)
 		if err := f.Parse(args); err != nil { // once more, over the files
 			return nil, nil, err
@@ -90,7 +97,7 @@ func parse(args []string) (*flags, *kubeletconfig.Configuration, error) {
 	if !f.Changed("logging-format") {
 		o.logging.Format = c.Logging.Format
 	}
-	return o, c, errors.Join(o.logging.Validate(), c.Check(), checkTracing(c), checkAlone(o, c))
+	return o, c, errors.Join(o.logging.Validate(), o.gogc.Validate(), c.Check(), checkTracing(c), checkAlone(o, c))
 }
 
 // flagSet returns the flags, which set o and c.
@@ -131,6 +138,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	o.gogc.Apply()
 	log, setVerbosity := o.logging.Adjustable()
 	if err := prepareProcess(c); err != nil {
 		return err
