@@ -208,7 +208,7 @@ func int64Value(n *int64) *cri.Int64Value {
 func (w *worker) containerConfig(ctx context.Context, pod *corev1.Pod, c *corev1.Container, images pulled, restarts int32, box *sandbox) (*cri.ContainerConfig, error) {
 	image := images.own
 	logs := filepath.Join(w.k.opts.LogDir, logFolder(pod.Namespace, pod.Name, pod.UID), c.Name)
-	if err := os.MkdirAll(logs, 0o755); err != nil {
+	if err := makeDir(logs, 0o755); err != nil {
 		return nil, err
 	}
 	ips := w.k.podIPs(ctx, pod, box)
@@ -388,7 +388,7 @@ func (w *worker) containerMounts(ctx context.Context, pod *corev1.Pod, c *corev1
 		var id [4]byte
 		_, _ = rand.Read(id[:])
 		dir := w.k.containerDir(pod.UID, c.Name)
-		if err := os.MkdirAll(dir, 0o750); err != nil {
+		if err := makeDir(dir, 0o750); err != nil {
 			return nil, err
 		}
 		path := filepath.Join(dir, hex.EncodeToString(id[:]))

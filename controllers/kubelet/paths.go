@@ -2,6 +2,8 @@ package kubelet
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -32,4 +34,13 @@ func logsOf(folder string) types.UID {
 		return ""
 	}
 	return types.UID(parts[2])
+}
+
+// makeDir makes a folder that is mostly not there while its parent mostly is; as os.MkdirAll, which looks at
+// both first.
+func makeDir(dir string, mode fs.FileMode) error {
+	if err := os.Mkdir(dir, mode); err == nil {
+		return nil
+	}
+	return os.MkdirAll(dir, mode)
 }

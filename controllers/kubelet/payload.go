@@ -41,8 +41,12 @@ func swapFiles(dir string, files map[string]file, group int) error {
 		return err
 	}
 	tmp := filepath.Join(dir, "..data_tmp")
-	_ = os.Remove(tmp)
-	if err := os.Symlink(filepath.Base(version), tmp); err != nil {
+	err = os.Symlink(filepath.Base(version), tmp)
+	if errors.Is(err, fs.ErrExist) { // of a kubelet that ended here
+		_ = os.Remove(tmp)
+		err = os.Symlink(filepath.Base(version), tmp)
+	}
+	if err != nil {
 		_ = os.RemoveAll(version)
 		return err
 	}
@@ -53,12 +57,12 @@ func swapFiles(dir string, files map[string]file, group int) error {
 	tops := map[string]bool{}
 	for path := range files {
 		top, _, _ := strings.Cut(path, "/")
+		if tops[top] {
+			continue
+		}
 		tops[top] = true
-		link := filepath.Join(dir, top)
-		if _, err := os.Lstat(link); errors.Is(err, fs.ErrNotExist) {
-			if err := os.Symlink(dataLink+"/"+top, link); err != nil {
-				return err
-			}
+		if err := os.Symlink(dataLink+"/"+top, filepath.Join(dir, top)); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
 		}
 	}
 	entries, err := os.ReadDir(dir)
@@ -85,27 +89,34 @@ func fill(dir string, files map[string]file, group int) error {
 		return err
 	}
 	for path, f := range files {
-		full := filepath.Join(dir, filepath.FromSlash(path))
-		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(full, f.data, 0o600); err != nil {
-			return err
-		}
-		mode := f.mode
-		if group >= 0 {
-			mode |= 0o440 // what is made of API objects is read only
-		}
-		if err := os.Chmod(full, mode); err != nil {
-			return err
-		}
-		if group >= 0 || f.owner >= 0 {
-			if err := os.Chown(full, f.owner, group); err != nil {
+		if folder, _ := filepath.Split(filepath.FromSlash(path)); folder != "" {
+			if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
 				return err
 			}
 		}
+		if err := f.write(filepath.Join(dir, filepath.FromSlash(path)), group); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// write makes the file for its owner and a group, unless that is negative.
+func (f *file) write(path string, group int) error {
+	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(f.data)
+	mode := f.mode
+	if group >= 0 {
+		mode |= 0o440 // what is made of API objects is read only
+	}
+	err = errors.Join(err, out.Chmod(mode))
+	if group >= 0 || f.owner >= 0 {
+		err = errors.Join(err, out.Chown(f.owner, group))
+	}
+	return errors.Join(err, out.Close())
 }
 
 // sameFiles reports whether a folder has exactly these files with this content.

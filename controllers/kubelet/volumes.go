@@ -34,7 +34,7 @@ const (
 // Those that need a driver are made by the manager of volumes meanwhile; ready is false until they are there,
 // and the worker is woken when one is.
 func (w *worker) setUpVolumes(ctx context.Context, pod *corev1.Pod) (ready bool, err error) {
-	if err := os.MkdirAll(filepath.Join(w.k.podDir(pod.UID), "volumes"), 0o750); err != nil {
+	if err := makeDir(filepath.Join(w.k.podDir(pod.UID), "volumes"), 0o750); err != nil {
 		return false, err
 	}
 	w.k.certificates.use(ctx, pod)
@@ -368,7 +368,7 @@ func onlyUser(pod *corev1.Pod) int {
 func (k *Kubelet) writePayload(pod *corev1.Pod, kind, name string, files map[string]file, mounted, secret bool) error {
 	dir := k.volumeDir(pod.UID, kind, name)
 	if !mounted {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		if err := makeDir(dir, 0o755); err != nil {
 			return err
 		}
 		mode := fs.FileMode(0o777)
@@ -396,7 +396,7 @@ func (k *Kubelet) writePayload(pod *corev1.Pod, kind, name string, files map[str
 // would mount another file system over it.
 func (k *Kubelet) noteMade(uid types.UID, name string) error {
 	dir := filepath.Join(k.podDir(uid), "plugins", "kubernetes.io~"+kindEmptyDir, name)
-	if err := os.MkdirAll(dir, 0o750); err != nil {
+	if err := makeDir(dir, 0o750); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(filepath.Join(dir, "ready"), os.O_CREATE, 0o666)
