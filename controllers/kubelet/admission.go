@@ -47,6 +47,9 @@ type tenant struct {
 	leaving bool
 	// sure is true if the allocation comes from a checkpoint, or from the pod's containers.
 	sure bool
+	// first is true if no earlier kubelet can have let the pod in: it came after the pods that were there when
+	// this one started, and has no checkpoint.
+	first bool
 }
 
 func newLedger(k *Kubelet) *ledger {
@@ -92,11 +95,11 @@ func (l *ledger) enter(pod *corev1.Pod, v *view) {
 		return
 	}
 	delete(l.refused, pod.UID)
-	t := &tenant{pod: pod}
 	kept, err := checkpoint.Load[allocation](l.path(pod.UID))
 	if err != nil {
 		l.log.Warn("load the allocation of a pod failed, it is taken from its containers", "namespace", pod.Namespace, "name", pod.Name, "err", err)
 	}
+	t := &tenant{pod: pod, first: l.open && kept == nil && err == nil}
 	if kept != nil && kept.Containers != nil {
 		t.allocation, t.sure = *kept, true
 	} else {
@@ -114,6 +117,14 @@ func (l *ledger) enter(pod *corev1.Pod, v *view) {
 }
 
 func (l *ledger) save(uid types.UID, a *allocation) error { return checkpoint.Save(l.path(uid), a) }
+
+// first reports whether no kubelet before this one can have let a pod in.
+func (l *ledger) first(uid types.UID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.in[uid]
+	return t != nil && t.first
+}
 
 // apply returns a pod with the resources that it was given; with those of its spec if it was not let in.
 func (l *ledger) apply(pod *corev1.Pod) *corev1.Pod {

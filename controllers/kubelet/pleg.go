@@ -23,6 +23,8 @@ type pleg struct {
 	interval time.Duration
 	// changed is called for each pod in which a container started, ended or disappeared.
 	changed func(types.UID)
+	// making reports whether a pod's worker makes a sandbox or container right now, and looks at it then.
+	making  func(types.UID) bool
 	metrics *metrics
 	log     *slog.Logger
 	// events is true if the runtime's events are used. While they come, lists are rare.
@@ -59,7 +61,7 @@ const (
 )
 
 func newPleg(k *Kubelet) *pleg {
-	return &pleg{rt: k.rt, views: k.views, interval: k.opts.RelistInterval, changed: k.wake, metrics: k.metrics, log: k.log, events: k.opts.ContainerEvents,
+	return &pleg{rt: k.rt, views: k.views, interval: k.opts.RelistInterval, changed: k.wake, making: k.making, metrics: k.metrics, log: k.log, events: k.opts.ContainerEvents,
 		listing: make(chan struct{}, 1), states: map[string]*held{}, pods: map[types.UID]int{}, redo: map[types.UID]bool{}}
 }
 
@@ -143,6 +145,8 @@ func (p *pleg) relist(ctx context.Context) {
 			// It is newer than the list, but may not have all that changed meanwhile.
 			p.again(uid)
 			p.changed(uid)
+		case p.making(uid):
+			p.again(uid)
 		default:
 			continue
 		}

@@ -23,7 +23,7 @@ func manyPods(n int) (boxes []*cri.PodSandbox, containers []*cri.Container) {
 }
 
 func newTestPleg() *pleg {
-	return &pleg{states: map[string]*held{}, pods: map[types.UID]int{}, redo: map[types.UID]bool{}}
+	return &pleg{states: map[string]*held{}, pods: map[types.UID]int{}, redo: map[types.UID]bool{}, making: func(types.UID) bool { return false }}
 }
 
 func TestCompareOfLists(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 // sync makes a pod that shall run do so: what must end, volumes, sandbox, init containers in order, then all
 // others. It reports the pod's status before it waits for anything, and returns when to look again.
 func (w *worker) sync(ctx context.Context, pod *corev1.Pod, v *view) (after time.Duration, err error) {
+	w.config = nil
 	var next soonest
 	pod, may := w.enter(ctx, pod, v, &next)
 	if !may {
@@ -109,18 +110,30 @@ func (w *worker) startSandbox(ctx context.Context, pod *corev1.Pod, v *view) (no
 	if left := w.boxWait(); left > 0 {
 		return nil, left, nil
 	}
+	defer w.makes()()
 	box, err := w.newSandbox(ctx, pod, v)
 	if err != nil {
 		return nil, 0, err
 	}
-	// All of it, since an earlier kubelet may have made more than what was known: nothing is started twice.
-	if now, err = w.k.views.now(ctx, w.uid); err != nil {
+	if w.onlyBox(v) {
+		now, err = w.k.views.founded(ctx, w.uid, box)
+	} else {
+		// All of it, since an earlier kubelet may have made more than what was known: nothing is started twice.
+		now, err = w.k.views.now(ctx, w.uid)
+	}
+	if err != nil {
 		return nil, 0, err
 	}
 	if have := now.current(); have == nil || have.id != box.id {
 		return nil, retryAfter, nil
 	}
 	return now, 0, nil
+}
+
+// onlyBox reports whether a sandbox that has been made is the first attempt at one for the pod, of which the
+// runtime had nothing according to v. Then it has nothing but that sandbox.
+func (w *worker) onlyBox(v *view) bool {
+	return w.boxes == 1 && !w.static && v.empty() && w.k.ledger.first(w.uid) && !w.k.opts.ContainerEvents // as in lookAgain
 }
 
 // killAll ends containers that must not run as they do.
@@ -156,9 +169,11 @@ func (w *worker) mountVolumes(ctx context.Context, pod *corev1.Pod) (there bool,
 // each time. It returns the ids of those started, whether one has failed in a way that its status shows, and
 // other failures; next is when a container that could not be started is tried again.
 func (w *worker) startAll(ctx context.Context, pod *corev1.Pod, list []*corev1.Container, box *sandbox, v *view, next *soonest) (made []string, failed bool, err error) {
-	config, err := w.sandboxConfig(pod, box.attempt)
-	if err != nil {
-		return nil, false, err
+	config := w.config
+	if config == nil || config.Metadata.Attempt != box.attempt {
+		if config, err = w.sandboxConfig(pod, box.attempt); err != nil {
+			return nil, false, err
+		}
 	}
 	var errs []error
 	for _, start := range list {
@@ -589,12 +604,14 @@ func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*san
 	if err := w.k.cgroups.makePod(ctx, pod, podTotals(pod)); err != nil {
 		w.log.Warn("create pod cgroup failed, leaving it to the runtime", "err", err)
 	}
+	w.boxes++
 	made, err := w.k.rt.RunPodSandbox(ctx, &cri.RunPodSandboxRequest{Config: config, RuntimeHandler: handler})
 	if err != nil {
 		wait := w.boxRefused(ctx)
 		_, err = failed(errors.New(status.Convert(err).Message()))
 		return nil, delayed{err, wait}
 	}
+	w.config = config
 	return &sandbox{id: made.PodSandboxId, attempt: attempt, ready: true}, nil
 }
 
@@ -645,6 +662,8 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 		w.k.recorder.About(about, nil, events.Warning, "Failed", "Error: "+plainText(err))
 		return "", 0, err
 	}
+	done := w.makes()
+	defer done()
 	made, err := w.k.rt.CreateContainer(ctx, &cri.CreateContainerRequest{PodSandboxId: box.id, Config: config, SandboxConfig: boxConfig})
 	if err = w.imagesMounted(images.volumes, err); err != nil {
 		if ctx.Err() != nil {
@@ -662,6 +681,7 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 		}
 		return "", 0, w.startFailed(c, about, "RunContainerError", err)
 	}
+	done() // a hook may take long
 	w.k.recorder.About(about, nil, events.Normal, "Started", "Container started")
 	if sort == initContainer && !isSidecar(c) {
 		w.k.starts.initStarted(w.uid)

@@ -159,6 +159,17 @@ func (v *view) shows(f *found) bool {
 	return true
 }
 
+// growsTo reports whether later has the sandboxes of v, and no containers but those of all.
+func (v *view) growsTo(later, all *view) bool {
+	if later == v {
+		return true
+	}
+	if later == nil || !slices.EqualFunc(later.sandboxes, v.sandboxes, func(a, b sandbox) bool { return a.id == b.id && a.ready == b.ready }) {
+		return false
+	}
+	return !slices.ContainsFunc(later.containers, func(c *container) bool { return all.container(c.id) == nil })
+}
+
 // find lists what the runtime has of one pod.
 func (r *runtime) find(ctx context.Context, uid types.UID) (*found, error) {
 	selector := map[string]string{labelPodUID: string(uid)}

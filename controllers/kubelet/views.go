@@ -71,8 +71,23 @@ func (v *views) now(ctx context.Context, uid types.UID) (*view, error) {
 	return now, nil
 }
 
-// grown looks at the first containers of a pod, which its worker has made in the sandbox of the latest view;
-// at all of the pod if there is a later view by now.
+// founded looks at the first sandbox of a pod, which its worker has made; the runtime has nothing else of it.
+func (v *views) founded(ctx context.Context, uid types.UID, box *sandbox) (*view, error) {
+	l := v.begin()
+	defer v.observe(l)
+	f := &found{boxes: []*cri.PodSandbox{{Id: box.id, State: cri.PodSandboxState_SANDBOX_READY}}}
+	now, err := v.rt.view(ctx, uid, f, nil)
+	if err != nil {
+		return nil, err
+	}
+	if !v.put(now, l) {
+		return v.now(ctx, uid)
+	}
+	return now, nil
+}
+
+// grown looks at the first containers of a pod, which its worker has made in the only sandbox of a view; at
+// all of the pod if by now there is a view of something else.
 func (v *views) grown(ctx context.Context, before *view, made []string) (*view, error) {
 	l := v.begin()
 	defer v.observe(l)
@@ -86,12 +101,14 @@ func (v *views) grown(ctx context.Context, before *view, made []string) (*view, 
 	}
 	now.namespace, now.name, now.sandboxes = before.namespace, before.name, before.sandboxes
 	v.mu.Lock()
-	latest := v.seen[before.uid].view == before
-	if latest {
+	latest := v.seen[before.uid]
+	// A list may have been looked at since, while the containers were being made.
+	expected := latest.number < l.number && before.growsTo(latest.view, now)
+	if expected {
 		v.seen[before.uid] = seenView{now, l}
 	}
 	v.mu.Unlock()
-	if !latest {
+	if !expected {
 		return v.now(ctx, before.uid)
 	}
 	return now, nil

@@ -2,6 +2,8 @@ package kubelet_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -183,31 +185,43 @@ func TestSilenceWithEvents(t *testing.T) {
 	}
 }
 
-// What a worker has done itself is looked at once, by the worker, and lists of the runtime that show nothing
-// else are enough.
+// What a worker has done itself is looked at once, by the worker, however slow the runtime is, and lists of
+// the runtime that show nothing else are enough. A pod that an earlier kubelet may have begun is listed, once
+// it has its sandbox: static ones, which may have been there before.
 func TestAStartIsLookedAtOnce(t *testing.T) {
-	var ofOnePod atomic.Int32
-	bubble(t, func(r *rig) {
-		r.rt.Fault = func(_ string, q any) fakecri.Fault {
-			if q, ok := q.(*cri.ListPodSandboxRequest); ok && q.GetFilter().GetLabelSelector() != nil {
-				ofOnePod.Add(1)
+	for _, slow := range []time.Duration{0, 1200 * time.Millisecond} {
+		var ofOnePod atomic.Int32
+		bubble(t, func(r *rig) {
+			r.rt.Fault = func(method string, q any) fakecri.Fault {
+				if q, ok := q.(*cri.ListPodSandboxRequest); ok && q.GetFilter().GetLabelSelector() != nil {
+					ofOnePod.Add(1)
+				}
+				if method == "RunPodSandbox" || method == "StartContainer" {
+					time.Sleep(slow)
+				}
+				return 0
 			}
-			return 0
-		}
-	}, func(r *rig) {
-		time.Sleep(300 * time.Millisecond) // not at the time of a list
-		r.pod("web", nil, "a", "b")
-		time.Sleep(5 * time.Second) // the rotation of logs comes later
-		require.True(t, ready(r.get("web")))
-		require.Equal(t, 1, r.rt.Calls("PodSandboxStatus"))
-		require.Equal(t, 2, r.rt.Calls("ContainerStatus"))
-		require.EqualValues(t, 1, ofOnePod.Load(), "when it has its sandbox")
-		// Of a container that ends, both are looked at: the list does not say why it has ended.
-		r.rt.Kill("web", "a", 1)
-		time.Sleep(10 * time.Second)
-		require.EqualValues(t, 1, r.restarts("web"))
-		require.Less(t, r.rt.Calls("ContainerStatus"), 10)
-	})
+			r.opts.StaticPodDir = t.TempDir()
+		}, func(r *rig) {
+			time.Sleep(300 * time.Millisecond) // not at the time of a list
+			r.pod("web", nil, "a", "b")
+			time.Sleep(5 * time.Second) // the rotation of logs comes later
+			require.True(t, ready(r.get("web")))
+			require.Equal(t, 1, r.rt.Calls("PodSandboxStatus"))
+			require.Equal(t, 2, r.rt.Calls("ContainerStatus"))
+			require.Zero(t, ofOnePod.Load(), "nobody else can have made anything of it")
+			// Of a container that ends, both are looked at: the list does not say why it has ended.
+			r.rt.Kill("web", "a", 1)
+			time.Sleep(10 * time.Second)
+			require.EqualValues(t, 1, r.restarts("web"))
+			require.Less(t, r.rt.Calls("ContainerStatus"), 10)
+			before := ofOnePod.Load()
+			require.NoError(t, os.WriteFile(filepath.Join(r.opts.StaticPodDir, "static.yaml"), []byte(manifest("x")), 0o600))
+			time.Sleep(30 * time.Second)
+			require.Contains(t, r.rt.Running(), "static-n1/main")
+			require.Greater(t, ofOnePod.Load(), before)
+		})
+	}
 }
 
 // A sandbox that ends while the first containers of its pod are looked at is replaced: the lists that show it

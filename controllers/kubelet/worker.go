@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/backoff"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
@@ -44,6 +46,10 @@ type worker struct {
 	// outdated is true if an object that the pod refers to has changed since a refresher began last.
 	outdated atomic.Bool
 
+	// making is when the call of the runtime began that makes a sandbox or a container, in nanoseconds since
+	// 1970; 0 between such calls.
+	making atomic.Int64
+
 	// halted is closed when every container of the ended pod has stopped for the first time.
 	halted     chan struct{}
 	haltedOnce sync.Once
@@ -55,8 +61,12 @@ type worker struct {
 
 	// waiting says why containers do not run.
 	waiting map[string]corev1.ContainerStateWaiting
-	// attempts is the attempt of the next sandbox. stoppedBoxes are those that were stopped.
-	attempts     uint32
+	// attempts is the attempt of the next sandbox. boxes is how often the runtime was called for one.
+	// stoppedBoxes are those that were stopped.
+	attempts uint32
+	boxes    int
+	// config is that of the sandbox that the sync under way has made; nil before.
+	config       *cri.PodSandboxConfig
 	stoppedBoxes map[string]bool
 	// boxNotBefore is when the runtime, which has refused a sandbox, is called for one again, unless the pod
 	// changes: it had changed boxChanges times.
@@ -451,6 +461,24 @@ func (w *worker) adopt(pod *corev1.Pod, v *view) {
 			w.k.probes.adopt(run.id, st)
 		}
 	}
+}
+
+// makes notes that the runtime makes something for the pod, until done is called.
+func (w *worker) makes() (done func()) {
+	w.making.Store(time.Now().UnixNano())
+	return func() { w.making.Store(0) }
+}
+
+// making reports whether the runtime makes something for a pod, and has not been at it for longer than it
+// mostly takes.
+func (k *Kubelet) making(uid types.UID) bool {
+	const usual = 5 * time.Second
+	w := k.worker(uid)
+	if w == nil {
+		return false
+	}
+	began := w.making.Load()
+	return began > 0 && time.Since(time.Unix(0, began)) < usual
 }
 
 func over(p corev1.PodPhase) bool { return p == corev1.PodSucceeded || p == corev1.PodFailed }
