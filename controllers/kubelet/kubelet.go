@@ -236,6 +236,9 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	}
 	k.progress.enter(phaseRuntime)
 	if err := k.prepare(ctx); err != nil {
+		if parent.Err() != nil {
+			return nil
+		}
 		return fmt.Errorf("kubelet: %w", err)
 	}
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"regexp"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/client"
+	"github.com/keelson-dev/keelson/controllers/kubelet"
 	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
@@ -33,6 +35,25 @@ func (x *text) String() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.b.String()
+}
+
+// A kubelet that is ended while it waits for the runtime has not failed; one whose runtime does not come has.
+func TestTheEndOfAStart(t *testing.T) {
+	for after, want := range map[time.Duration]string{0: "", 3 * time.Second: "", time.Hour: "container runtime at "} {
+		bubble(t, nil, func(r *rig) {
+			r.opts.NodeName, r.opts.RootDir = "n2", t.TempDir()
+			r.opts.RuntimeDial = func(context.Context, string) (net.Conn, error) { return nil, io.ErrUnexpectedEOF }
+			k, err := kubelet.New(r.c.Conn(), r.opts)
+			require.NoError(t, err)
+			ctx, cancel := context.WithTimeout(r.t.Context(), after)
+			defer cancel()
+			if err = k.Run(ctx); want == "" {
+				require.NoError(t, err, "%v", after)
+			} else {
+				require.ErrorContains(t, err, want)
+			}
+		})
+	}
 }
 
 // The kubelet logs each phase of its start. Its health, which is served from the beginning, is good when the
