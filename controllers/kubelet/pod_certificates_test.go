@@ -113,28 +113,38 @@ func (s *signing) issue(r *podRequest, edit func(*x509.Certificate), status func
 }
 
 func (s *signing) issueFor(key any, r *podRequest, edit func(*x509.Certificate), status func(*certificatesv1beta1.PodCertificateRequestStatus)) error {
-	now := time.Now().Truncate(time.Second)
-	x := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), NotBefore: now, NotAfter: now.Add(2 * time.Hour), DNSNames: []string{r.Spec.PodName}}
-	if edit != nil {
-		edit(x)
-	}
-	der, err := x509.CreateCertificate(rand.Reader, x, s.ca.Cert, key, s.ca.Key)
-	require.NoError(s.t, err)
-	r.Status = certificatesv1beta1.PodCertificateRequestStatus{
-		CertificateChain: "text before\n" + string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})) + "\ntext between\n" + string(s.ca.CertPEM()),
-		NotBefore:        &metav1.Time{Time: x.NotBefore}, NotAfter: &metav1.Time{Time: x.NotAfter}, BeginRefreshAt: &metav1.Time{Time: x.NotBefore.Add(time.Hour)},
-	}
+	sign(s.t, s.ca, key, r, edit)
 	if status != nil {
 		status(&r.Status)
 	}
 	return s.answer(r, certificatesv1beta1.PodCertificateIssued, "Fine", "")
 }
 
+// sign gives a request a certificate of a public key that is valid for two hours and to be renewed after one.
+func sign(t testing.TB, ca *certs.Authority, key any, r *podRequest, edit func(*x509.Certificate)) {
+	now := time.Now().Truncate(time.Second)
+	x := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), NotBefore: now, NotAfter: now.Add(2 * time.Hour), DNSNames: []string{r.Spec.PodName}}
+	if edit != nil {
+		edit(x)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, x, ca.Cert, key, ca.Key)
+	require.NoError(t, err)
+	r.Status = certificatesv1beta1.PodCertificateRequestStatus{
+		CertificateChain: "text before\n" + string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})) + "\ntext between\n" + string(ca.CertPEM()),
+		NotBefore:        &metav1.Time{Time: x.NotBefore}, NotAfter: &metav1.Time{Time: x.NotAfter}, BeginRefreshAt: &metav1.Time{Time: x.NotBefore.Add(time.Hour)},
+	}
+}
+
 // answer gives a request its result.
 func (s *signing) answer(r *podRequest, result, reason, message string) error {
-	r.Status.Conditions = []metav1.Condition{{Type: result, Status: metav1.ConditionTrue, Reason: reason, Message: message, LastTransitionTime: metav1.Now()}}
+	conclude(r, result, reason, message)
 	_, err := client.For[*podRequest](s.c.Admin()).UpdateStatus(s.t.Context(), r)
 	return err
+}
+
+// conclude sets the result of a request.
+func conclude(r *podRequest, result, reason, message string) {
+	r.Status.Conditions = []metav1.Condition{{Type: result, Status: metav1.ConditionTrue, Reason: reason, Message: message, LastTransitionTime: metav1.Now()}}
 }
 
 // pair is the pod's certificate as its files have it, with its key.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -26,6 +27,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/keelson-dev/keelson/apimachinery/api/certificatesv1beta1"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/controllers/builtin/attachdetach"
 	"github.com/keelson-dev/keelson/controllers/builtin/serviceaccount"
@@ -144,8 +146,11 @@ func startReal(t testing.TB, edit ...func(*realNode)) *realNode {
 	require.NoError(t, err)
 	front := n.pki.kubelet.TLS()
 	authority := func() []byte { return n.pki.ca.CertPEM() }
+	served, err := apiserver.BuiltinScheme()
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(certificatesv1beta1.AddToScheme(served), certificatesv1beta1.AddRules(served), certificatesv1beta1.AddRequests(served), certificatesv1beta1.AddRequestRules(served)))
 	cp, err := controlplane.New(controlplane.Options{
-		Server: apiserver.Options{Store: memory.New(memory.Options{}), Builtin: builtin.Options{ServiceCIDR: "10.96.0.0/16"},
+		Server: apiserver.Options{Scheme: served, Store: memory.New(memory.Options{}), Builtin: builtin.Options{ServiceCIDR: "10.96.0.0/16"},
 			AdvertiseAddress: "127.0.0.1", AdvertisePort: l.Addr().(*net.TCPAddr).Port,
 			Nodes: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: n.pki.pool, Certificates: []tls.Certificate{n.pki.kubelet.TLS()}}}},
 		ClientCAs: func() *x509.CertPool { return n.pki.pool }, ServiceAccountKeys: []any{n.pki.admin.Key}, ClientCAFile: authority,
@@ -328,6 +333,7 @@ func testReal(t *testing.T) {
 	t.Run("our client in a pod", func(t *testing.T) { n.testInCluster(t) })
 	t.Run("attach and host ports", func(t *testing.T) { n.testAttach(t) })
 	t.Run("volumes", func(t *testing.T) { n.testVolumes(t) })
+	t.Run("certificates", func(t *testing.T) { n.t = t; n.testCertificates() })
 	t.Run("subPath", func(t *testing.T) { n.testSubPathRace(t) })
 	t.Run("cgroups", func(t *testing.T) { n.testGroups(t) })
 	t.Run("resize", func(t *testing.T) { n.t = t; n.testResize() })
