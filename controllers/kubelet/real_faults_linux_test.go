@@ -123,7 +123,7 @@ func (n *realNode) testFaults(t *testing.T) {
 	n.until("a restart without the ConfigMap", is("1 True"), "get", "pod", "configured", "-o", `jsonpath={.status.containerStatuses[0].restartCount} {.status.conditions[?(@.type=="Ready")].status}`)
 
 	n.gate.set(true)
-	time.Sleep(3 * time.Second) // more than the probes need to fail for good
+	time.Sleep(3 * time.Second * slowness()) // more than the probes need to fail for good
 	n.gate.set(false)
 	n.until("events", has("errored and resulted in unknown state"), "get", "events", "--field-selector=involvedObject.name=probed")
 
