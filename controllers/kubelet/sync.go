@@ -600,7 +600,9 @@ func (w *worker) newSandbox(ctx context.Context, pod *corev1.Pod, v *view) (*san
 	if err := w.prepareClaims(ctx, pod); err != nil {
 		return nil, err
 	}
-	w.k.weighGroups(ctx, false)
+	if corev1.QOSClass(pod) != corev1.PodQOSBestEffort { // which requests nothing
+		w.k.weighGroups(ctx, false)
+	}
 	if err := w.k.cgroups.makePod(ctx, pod, podTotals(pod)); err != nil {
 		w.log.Warn("create pod cgroup failed, leaving it to the runtime", "err", err)
 	}
