@@ -326,6 +326,7 @@ func testReal(t *testing.T) {
 	t.Logf("pod ready after %v", time.Since(began))
 
 	t.Run("exec", func(t *testing.T) { n.testExec(t) })
+	t.Run("confinement", func(t *testing.T) { n.testConfinement(t) })
 	t.Run("logs", func(t *testing.T) { n.testLogs(t) })
 	t.Run("port-forward", func(t *testing.T) { n.testPortForward(t) })
 	t.Run("our client's streams", func(t *testing.T) { n.testClientStreams(t) })
@@ -437,6 +438,14 @@ spec:
     imagePullPolicy: IfNotPresent
     restartPolicy: Always
     command: [sh, -c, "trap 'exit 0' TERM; echo side runs; while true; do sleep 0.1; done"]
+    securityContext:
+      runAsNonRoot: true
+      runAsUser: 1234
+      runAsGroup: 2345
+      allowPrivilegeEscalation: false
+      readOnlyRootFilesystem: true
+      capabilities: {drop: [ALL], add: [NET_BIND_SERVICE]}
+      seccompProfile: {type: RuntimeDefault}
   containers:
   - name: web
     image: busybox
@@ -466,6 +475,30 @@ spec:
   - {name: keys, secret: {secretName: keys, defaultMode: 0400}}
   - {name: labels, downwardAPI: {items: [{path: labels, fieldRef: {fieldPath: metadata.labels}}]}}
 `
+
+// testConfinement compares what the kernel says of a container with its security context, and with one that
+// has none.
+func (n *realNode) testConfinement(t *testing.T) {
+	n.t = t
+	status := func(container string) map[string]string {
+		fields := map[string]string{}
+		for line := range strings.Lines(n.kubectl("exec", "web", "-c", container, "--", "cat", "/proc/1/status")) {
+			key, value, _ := strings.Cut(line, ":")
+			fields[key] = strings.TrimSpace(value)
+		}
+		return fields
+	}
+	side, web := status("side"), status("web")
+	const netBindService = "0000000000000400"
+	for key, want := range map[string][2]string{"NoNewPrivs": {"1", "0"}, "CapBnd": {netBindService, web["CapEff"]}, "Seccomp": {"2", "0"},
+		"Uid": {"1234\t1234\t1234\t1234", "0\t0\t0\t0"}, "Gid": {"2345\t2345\t2345\t2345", "0\t0\t0\t0"}} {
+		require.Equal(t, want, [2]string{side[key], web[key]}, key)
+	}
+	_, complaints, err := n.try("exec", "web", "-c", "side", "--", "touch", "/file")
+	require.Error(t, err)
+	require.Contains(t, complaints, "Read-only file system")
+	n.kubectl("exec", "web", "-c", "web", "--", "touch", "/file")
+}
 
 func (n *realNode) testExec(t *testing.T) {
 	n.t = t
