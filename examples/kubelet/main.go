@@ -50,7 +50,7 @@ type flags struct {
 
 func newFlags() *flags {
 	// A kubelet that starts pods allocates much that is garbage at once, beside a heap of a few megabytes.
-	return &flags{gogc: 200}
+	return &flags{gogc: 150}
 }
 
 func (o *flags) bind(f *pflag.FlagSet) {
