@@ -47,8 +47,8 @@ type tenant struct {
 	leaving bool
 	// sure is true if the allocation comes from a checkpoint, or from the pod's containers.
 	sure bool
-	// first is true if no earlier kubelet can have let the pod in: it came after the pods that were there when
-	// this one started, and has no checkpoint.
+	// first is true if no earlier kubelet can have let the pod in: the pod came after those that were there
+	// when this kubelet started, and has no checkpoint.
 	first bool
 }
 

@@ -137,13 +137,13 @@ func sign(t testing.TB, ca *certs.Authority, key any, r *podRequest, edit func(*
 
 // answer gives a request its result.
 func (s *signing) answer(r *podRequest, result, reason, message string) error {
-	conclude(r, result, reason, message)
+	setResult(r, result, reason, message)
 	_, err := client.For[*podRequest](s.c.Admin()).UpdateStatus(s.t.Context(), r)
 	return err
 }
 
-// conclude sets the result of a request.
-func conclude(r *podRequest, result, reason, message string) {
+// setResult sets the result of a request.
+func setResult(r *podRequest, result, reason, message string) {
 	r.Status.Conditions = []metav1.Condition{{Type: result, Status: metav1.ConditionTrue, Reason: reason, Message: message, LastTransitionTime: metav1.Now()}}
 }
 

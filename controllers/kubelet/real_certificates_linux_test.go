@@ -41,18 +41,18 @@ spec:
 // issues, and follows a change of the bundle.
 func (n *realNode) testCertificates() {
 	change := n.change
-	restart := func(with func(*kubelet.Options)) {
+	startWith := func(with func(*kubelet.Options)) {
 		n.stop()
 		n.change = with
 		n.stop = n.startKubelet(false)
 	}
-	restart(func(o *kubelet.Options) {
+	startWith(func(o *kubelet.Options) {
 		if change != nil {
 			change(o)
 		}
 		o.TrustBundles, o.PodCertificates = true, true
 	})
-	defer restart(change)
+	defer startWith(change)
 
 	gv := certificatesv1beta1.GroupVersion
 	bundles := client.ForResource[*bundle](n.conn, client.Resource{GVR: gv.WithResource("clustertrustbundles"), GVK: gv.WithKind("ClusterTrustBundle")})
@@ -77,7 +77,7 @@ func (n *realNode) testCertificates() {
 	csr, err := x509.ParseCertificateRequest(r.Spec.StubPKCS10Request)
 	require.NoError(n.t, err)
 	sign(n.t, ca, csr.PublicKey, r, nil)
-	conclude(r, certificatesv1beta1.PodCertificateIssued, "Fine", "")
+	setResult(r, certificatesv1beta1.PodCertificateIssued, "Fine", "")
 	_, err = requests.UpdateStatus(ctx, r)
 	require.NoError(n.t, err)
 	n.until("certified", is("True"), "get", "pod", "certified", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`)

@@ -118,7 +118,7 @@ func (w *worker) startSandbox(ctx context.Context, pod *corev1.Pod, v *view) (no
 	if w.onlyBox(v) {
 		now, err = w.k.views.founded(ctx, w.uid, box)
 	} else {
-		// All of it, since an earlier kubelet may have made more than what was known: nothing is started twice.
+		// All of it, since an earlier kubelet may have made more than is known: nothing is started twice.
 		now, err = w.k.views.now(ctx, w.uid)
 	}
 	if err != nil {
@@ -133,7 +133,8 @@ func (w *worker) startSandbox(ctx context.Context, pod *corev1.Pod, v *view) (no
 // onlyBox reports whether a sandbox that has been made is the first attempt at one for the pod, of which the
 // runtime had nothing according to v. Then it has nothing but that sandbox.
 func (w *worker) onlyBox(v *view) bool {
-	return w.boxes == 1 && !w.static && v.empty() && w.k.ledger.first(w.uid) && !w.k.opts.ContainerEvents // as in lookAgain
+	return w.boxes == 1 && !w.static && v.empty() && w.k.ledger.first(w.uid) &&
+		!w.k.opts.ContainerEvents // as in lookAgain
 }
 
 // killAll ends containers that must not run as they do.
