@@ -19,38 +19,56 @@ import (
 	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
-// overHTTP reaches a node without TLS, and refuses WebSockets, as old nodes do.
-type overHTTP struct{ t *testing.T }
+// withoutTLS reaches a node over HTTP.
+type withoutTLS struct{}
 
 // RoundTrip implements http.RoundTripper.
-func (o overHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
-	require.Equal(o.t, "SPDY/3.1", r.Header.Get("Upgrade"))
+func (withoutTLS) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.URL.Scheme = "http"
 	return http.DefaultTransport.RoundTrip(r)
 }
 
+// onlySPDY refuses WebSockets, as old nodes do.
+type onlySPDY struct{ t *testing.T }
+
+// RoundTrip implements http.RoundTripper.
+func (o onlySPDY) RoundTrip(r *http.Request) (*http.Response, error) {
+	require.Equal(o.t, "SPDY/3.1", r.Header.Get("Upgrade"))
+	return withoutTLS{}.RoundTrip(r)
+}
+
+// besideNode runs an API server with a node n and a running pod p on it. declare sets the node's feature.
+func besideNode(t *testing.T, o apiserver.Options, at string) (s *apiserver.Server, declare func(feature string)) {
+	node, err := url.Parse(at)
+	require.NoError(t, err)
+	s, err = apiserver.New(o)
+	require.NoError(t, err)
+	go func() { _ = s.Run(t.Context()) }()
+	<-s.Ready()
+	send := func(method, path, kind, body string) {
+		r := httptest.NewRequest(method, path, strings.NewReader(body))
+		r.Header.Set("Content-Type", kind)
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		require.Less(t, w.Code, 300, "%s", w.Body)
+	}
+	const plain, patch = "application/json", "application/merge-patch+json"
+	send("POST", "/api/v1/nodes", plain, fmt.Sprintf(`{"metadata":{"name":"n"},"status":{"addresses":[{"type":"InternalIP","address":%q}],
+		"daemonEndpoints":{"kubeletEndpoint":{"Port":%s}}}}`, node.Hostname(), node.Port()))
+	send("POST", "/api/v1/namespaces/default/pods", plain, `{"metadata":{"name":"p"},"spec":{"nodeName":"n","containers":[{"name":"c","image":"x"}]}}`)
+	send("PATCH", "/api/v1/namespaces/default/pods/p/status", patch, `{"status":{"phase":"Running"}}`)
+	return s, func(feature string) {
+		send("PATCH", "/api/v1/nodes/n/status", patch, fmt.Sprintf(`{"status":{"declaredFeatures":[%q]}}`, feature))
+	}
+}
+
 // TestThroughAnAPIServerThatTranslates: the WebSockets of a client reach a node that does not declare that it
 // serves them, over SPDY.
 func TestThroughAnAPIServerThatTranslates(t *testing.T) {
-	node, err := url.Parse(serve(t))
-	require.NoError(t, err)
-	s, err := apiserver.New(apiserver.Options{Nodes: overHTTP{t}})
-	require.NoError(t, err)
+	s, _ := besideNode(t, apiserver.Options{Nodes: onlySPDY{t}}, serve(t))
 	l := pipenet.New()
-	go func() { _ = s.Run(t.Context()) }()
 	go func() { _ = s.Serve(t.Context(), l, nil) }()
-	<-s.Ready()
-	create := func(path, body string) {
-		r := httptest.NewRequest("POST", path, strings.NewReader(body))
-		r.Header.Set("Content-Type", "application/json")
-		w := httptest.NewRecorder()
-		s.ServeHTTP(w, r)
-		require.Equal(t, 201, w.Code, "%s", w.Body)
-	}
-	create("/api/v1/nodes", fmt.Sprintf(`{"metadata":{"name":"n"},"status":{"addresses":[{"type":"InternalIP","address":%q}],
-		"daemonEndpoints":{"kubeletEndpoint":{"Port":%s}}}}`, node.Hostname(), node.Port()))
-	create("/api/v1/namespaces/default/pods", `{"metadata":{"name":"p"},"spec":{"nodeName":"n","containers":[{"name":"c","image":"x"}]}}`)
 	conn, err := rest.New(rest.Config{Host: "http://memory", Dial: l.Dial}, rest.Options{})
 	require.NoError(t, err)
 	defer conn.Close()
