@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
@@ -31,6 +32,11 @@ import (
 type processes struct{ echo }
 
 func (processes) Exec(ctx context.Context, s *Session) (int, error) {
+	if s.TTY { // there is no terminal here
+		size := <-s.Resize
+		_, err := fmt.Fprintf(s.Stdout, "%dx%d", size.Width, size.Height)
+		return 0, err
+	}
 	c := exec.CommandContext(ctx, s.Command[0], s.Command[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = s.Stdin, s.Stdout, s.Stderr
 	err := c.Run()
@@ -230,10 +236,19 @@ func readUntil(t *testing.T, r io.Reader, pattern *regexp.Regexp) []string {
 	}
 }
 
-// TestKubectl: the streams of kubectl work with a node that refuses WebSockets, whatever it speaks to the API
-// server, and are WebSockets up to the node if that declares them.
-func TestKubectl(t *testing.T) {
-	versions := kubectls(t)
+// kubectlSite is an API server with a node, for all versions of kubectl.
+type kubectlSite struct {
+	versions      map[int]string
+	minors        []int // in order
+	server        string
+	clients, node *upgrades
+	// declare makes the node serve WebSockets, and say so.
+	declare func()
+}
+
+func startKubectlSite(t *testing.T) *kubectlSite {
+	site := &kubectlSite{versions: kubectls(t)}
+	site.minors = slices.Sorted(maps.Keys(site.versions))
 	handler := NewHandler(processes{}, Options{})
 	var declared atomic.Bool
 	node, nodeServer := recorded(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -245,28 +260,47 @@ func TestKubectl(t *testing.T) {
 	}))
 	s, declare := besideNode(t, apiserver.Options{Nodes: withoutTLS{}}, nodeServer.URL)
 	clients, front := recorded(t, s)
-	with := func(minor int, webSockets string) *kubectl {
-		return &kubectl{path: versions[minor], server: front.URL, home: t.TempDir(), webSockets: webSockets, clients: clients, node: node}
+	site.server, site.clients, site.node = front.URL, clients, node
+	site.declare = func() {
+		declared.Store(true)
+		declare("ExtendWebSocketsToKubelet")
 	}
-	minors := slices.Sorted(maps.Keys(versions))
-	newest := minors[len(minors)-1]
-	for _, minor := range minors {
-		t.Run("1."+strconv.Itoa(minor), func(t *testing.T) {
-			k := with(minor, "true")
-			spoken := func(since int) string {
-				if minor < since {
-					return "SPDY/3.1"
-				}
-				return "websocket"
-			}
-			k.processes(t)
-			k.sees(t, spoken(29), "SPDY/3.1")
-			k.ports(t)
-			k.sees(t, spoken(30), "SPDY/3.1")
-		})
+	return site
+}
+
+// kubectl is a version that uses WebSockets or not, if it has the choice.
+func (s *kubectlSite) kubectl(t *testing.T, minor int, webSockets bool) *kubectl {
+	return &kubectl{path: s.versions[minor], server: s.server, home: t.TempDir(), webSockets: strconv.FormatBool(webSockets), clients: s.clients, node: s.node}
+}
+
+// each runs a test with every version.
+func (s *kubectlSite) each(t *testing.T, f func(t *testing.T, minor int, k *kubectl)) {
+	for _, minor := range s.minors {
+		t.Run("1."+strconv.Itoa(minor), func(t *testing.T) { f(t, minor, s.kubectl(t, minor, true)) })
 	}
+}
+
+// spoken is what a version speaks if its WebSockets began with another one.
+func spoken(minor, since int) string {
+	if minor < since {
+		return "SPDY/3.1"
+	}
+	return "websocket"
+}
+
+// TestKubectl: the streams of kubectl work with a node that refuses WebSockets, whatever it speaks to the API
+// server, and are WebSockets up to the node if that declares them.
+func TestKubectl(t *testing.T) {
+	s := startKubectlSite(t)
+	s.each(t, func(t *testing.T, minor int, k *kubectl) {
+		k.processes(t)
+		k.sees(t, spoken(minor, 29), "SPDY/3.1")
+		k.ports(t)
+		k.sees(t, spoken(minor, 30), "SPDY/3.1")
+	})
+	newest := s.minors[len(s.minors)-1]
 	t.Run("SPDY", func(t *testing.T) {
-		k := with(newest, "false")
+		k := s.kubectl(t, newest, false)
 		k.processes(t)
 		k.download(t)
 		k.ports(t)
@@ -276,9 +310,8 @@ func TestKubectl(t *testing.T) {
 		if newest < 30 {
 			t.Skip("kubectl before 1.30 speaks SPDY")
 		}
-		declared.Store(true)
-		declare("ExtendWebSocketsToKubelet")
-		k := with(newest, "true")
+		s.declare()
+		k := s.kubectl(t, newest, true)
 		k.processes(t)
 		k.ports(t)
 		k.sees(t, "websocket", "websocket")
