@@ -51,13 +51,13 @@ type run struct {
 }
 
 // follow opens the streams, in the order servers expect them, and carries them until the process has ended.
-// It returns the content of the error stream.
+// It returns the content of the error stream. Those that are only read are not closed: what a peer has not
+// read when it closes the connection makes TCP drop the status that is still on its way.
 func (r *run) follow(ctx context.Context) ([]byte, error) {
 	errs, err := r.open("error")
 	if err != nil {
 		return nil, err
 	}
-	_ = errs.Close() // it is only read
 	var stdin, resize *Stream
 	if r.Stdin != nil {
 		if stdin, err = r.open("stdin"); err != nil {
@@ -101,7 +101,6 @@ func (r *run) output(kind string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_ = st.Close()
 	r.outputs.Go(func() {
 		if _, err := io.Copy(w, st); err != nil {
 			r.once.Do(func() { r.failure = err })
