@@ -1,6 +1,7 @@
 // Package spdy is the client's side of SPDY/3.1 as nodes speak it, for what lies on both sides of the API
-// server: [Conn] opens streams, and [Conn.Run] carries those of a process. It does not connect by itself. Its
-// tests are in client/stream and store/apiserver.
+// server and for the kubelet at its container runtime: [Conn] opens streams, [Conn.Run] carries those of a
+// process, and [Outcome] is how that ended. Its tests are in client/stream, store/apiserver and
+// controllers/internal/nodestream.
 package spdy
 
 import (
@@ -9,16 +10,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/moby/spdystream"
-)
-
-// What a request for SPDY says, and in which header it negotiates the meaning of the streams.
-const (
-	Upgrade        = "SPDY/3.1"
-	ProtocolHeader = "X-Stream-Protocol-Version"
 )
 
 // patience is how long the peer may take to accept a stream.
@@ -48,6 +44,7 @@ type Conn struct {
 	mu      sync.Mutex
 	aborted bool
 	streams map[*Stream]struct{}
+	ports   int // how many connections to ports have been opened
 }
 
 // New runs SPDY over a connection, which it owns. Conn.End must be called unless New fails.
@@ -129,6 +126,27 @@ func (c *Conn) Open(headers http.Header) (*Stream, error) {
 		return nil, net.ErrClosed
 	}
 	return s, nil
+}
+
+// OpenPort opens a connection to a port: the streams of its data, and of what the peer reports of its
+// failure, on which nothing is sent.
+func (c *Conn) OpenPort(port int) (data, failure *Stream, err error) {
+	c.mu.Lock()
+	number := c.ports
+	c.ports++
+	c.mu.Unlock()
+	open := func(kind string) (*Stream, error) {
+		return c.Open(http.Header{"Streamtype": {kind}, "Port": {strconv.Itoa(port)}, "Requestid": {strconv.Itoa(number)}})
+	}
+	if failure, err = open("error"); err != nil {
+		return nil, nil, err
+	}
+	_ = failure.Close()
+	if data, err = open("data"); err != nil {
+		_ = failure.Reset()
+		return nil, nil, err
+	}
+	return data, failure, nil
 }
 
 // accepted waits until the peer has accepted a stream.

@@ -2,6 +2,7 @@ package spdy
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"sync"
@@ -17,6 +18,23 @@ type Process struct {
 	Stdout, Stderr io.Writer
 	// Resize writes sizes of the terminal, in JSON, until ctx ends.
 	Resize func(ctx context.Context, w io.Writer)
+}
+
+// Sizes is a Process.Resize that writes what arrives on a channel, until that is closed.
+func Sizes[S any](sizes <-chan S) func(context.Context, io.Writer) {
+	return func(ctx context.Context, w io.Writer) {
+		enc := json.NewEncoder(w)
+		for {
+			select {
+			case s, ok := <-sizes:
+				if !ok || enc.Encode(s) != nil {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
 }
 
 // Run carries the streams of a process until it has ended, and returns what the peer reports of the end. It

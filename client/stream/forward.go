@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -28,9 +26,6 @@ type Forwarder struct {
 	done   <-chan struct{} // closed by cancel
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
-
-	mu   sync.Mutex
-	next int
 }
 
 // Forward connects to a pod for forwarding. The Forwarder works until it is closed, the connection breaks, or
@@ -118,21 +113,8 @@ func (f *Forwarder) Dial(ctx context.Context, port int) (net.Conn, error) {
 	if f.ended() {
 		return nil, fmt.Errorf("stream: %w", net.ErrClosed)
 	}
-	f.mu.Lock()
-	id := f.next
-	f.next++
-	f.mu.Unlock()
-	headers := func(t string) http.Header {
-		return http.Header{"Streamtype": {t}, "Port": {strconv.Itoa(port)}, "Requestid": {strconv.Itoa(id)}}
-	}
-	errs, err := f.conn.Open(headers("error"))
+	data, errs, err := f.conn.OpenPort(port)
 	if err != nil {
-		return nil, fmt.Errorf("stream: port %d: %w", port, err)
-	}
-	_ = errs.Close()
-	data, err := f.conn.Open(headers("data"))
-	if err != nil {
-		_ = errs.Reset()
 		return nil, fmt.Errorf("stream: port %d: %w", port, err)
 	}
 	pc := &podConn{Stream: data, errs: errs, port: port, reported: make(chan struct{})}

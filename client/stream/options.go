@@ -6,8 +6,7 @@ import (
 	"io"
 
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
-	"github.com/keelson-dev/keelson/apimachinery/codec"
-	"github.com/keelson-dev/keelson/apimachinery/metav1"
+	"github.com/keelson-dev/keelson/apimachinery/spdy"
 )
 
 // Protocol is the transport of a stream.
@@ -66,25 +65,14 @@ type ExitError struct {
 // Error returns the exit code.
 func (e *ExitError) Error() string { return fmt.Sprintf("process ended with exit code %d", e.Code) }
 
-// outcome reads the Status a process ends with.
+// outcome reads the Status with which a process ends.
 func outcome(b []byte) error {
-	if len(b) == 0 {
-		return fmt.Errorf("stream: the connection ended without the status of the process: %w", io.ErrUnexpectedEOF)
+	switch err := spdy.Outcome(b).(type) {
+	case nil, *apierrors.StatusError:
+		return err
+	case *spdy.ExitError:
+		return (*ExitError)(err)
+	default:
+		return fmt.Errorf("stream: %w", err)
 	}
-	var s metav1.Status
-	if err := codec.Unmarshal(b, &s); err != nil || s.Status == "" {
-		return fmt.Errorf("stream: the server reported: %.2048s", b)
-	}
-	if s.Status == metav1.StatusSuccess {
-		return nil
-	}
-	if s.Reason == "NonZeroExitCode" && s.Details != nil {
-		for _, c := range s.Details.Causes {
-			var code int
-			if _, err := fmt.Sscan(c.Message, &code); c.Type == "ExitCode" && err == nil {
-				return &ExitError{Code: code, Message: s.Message}
-			}
-		}
-	}
-	return apierrors.FromStatus(&s)
 }

@@ -2,10 +2,8 @@ package stream
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
@@ -38,7 +36,7 @@ func runSPDY(ctx context.Context, conn *spdy.Conn, version string, opts Options)
 	p := spdy.Process{Stdin: opts.Stdin, Stdout: opts.Stdout, Stderr: opts.Stderr}
 	// Sizes of terminals are part of version 3 and later.
 	if opts.TTY && opts.Sizes != nil && (version == "v3.channel.k8s.io" || version == "v4.channel.k8s.io") {
-		p.Resize = opts.sendSizes
+		p.Resize = spdy.Sizes(opts.Sizes)
 	}
 	status, err := conn.Run(ctx, p)
 	switch {
@@ -53,19 +51,4 @@ func runSPDY(ctx context.Context, conn *spdy.Conn, version string, opts Options)
 		return fmt.Errorf("stream: %s", status)
 	}
 	return nil
-}
-
-// sendSizes writes the sizes of the terminal until ctx ends.
-func (o *Options) sendSizes(ctx context.Context, w io.Writer) {
-	enc := json.NewEncoder(w)
-	for {
-		select {
-		case s, ok := <-o.Sizes:
-			if !ok || enc.Encode(s) != nil {
-				return
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
 }

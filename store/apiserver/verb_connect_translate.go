@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -16,7 +17,6 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/codec"
-	"github.com/keelson-dev/keelson/apimachinery/metav1"
 	"github.com/keelson-dev/keelson/apimachinery/spdy"
 )
 
@@ -144,29 +144,18 @@ func (s *Server) translate(r *request, u *url.URL) int {
 
 // outcome is the code of a status that ends a process: that the process failed is no error of this server.
 func outcome(b []byte) int {
-	var st metav1.Status
-	switch {
-	case codec.Unmarshal(b, &st) != nil:
-	case st.Status == metav1.StatusSuccess, st.Reason == "NonZeroExitCode":
+	switch err := spdy.Outcome(b).(type) {
+	case nil, *spdy.ExitError:
 		return http.StatusOK
-	case st.Code != 0:
-		return int(st.Code)
+	case *apierrors.StatusError:
+		return cmp.Or(int(err.ErrStatus.Code), http.StatusInternalServerError)
 	}
 	return http.StatusInternalServerError
 }
 
 // runOnNode carries the streams of a process to a node, and returns the status with which it has ended.
 func (s *Server) runOnNode(ctx context.Context, r *request, u *url.URL, p spdy.Process) ([]byte, error) {
-	resp, err := s.requestSPDY(ctx, r, u, streamProtocol)
-	if err != nil {
-		return nil, fmt.Errorf("error sending request: Post %q: %w", u, err)
-	}
-	raw, ok := upgradedToSPDY(resp)
-	if !ok {
-		defer resp.Body.Close()
-		return nil, fmt.Errorf("unable to upgrade connection: %s", upgradeRefusal(resp.Body))
-	}
-	conn, err := spdy.New(raw)
+	conn, err := spdy.Dial(ctx, s.nodes(r), u.String(), streamProtocol)
 	if err != nil {
 		return nil, err
 	}
@@ -175,39 +164,6 @@ func (s *Server) runOnNode(ctx context.Context, r *request, u *url.URL, p spdy.P
 		err = fmt.Errorf("the connection to the node ended without the status of the process: %w", io.ErrUnexpectedEOF)
 	}
 	return status, err
-}
-
-// requestSPDY upgrades a connection to a kubelet to SPDY with one of the protocols. Nothing of the client's
-// request is passed on but the path.
-func (s *Server) requestSPDY(ctx context.Context, r *request, u *url.URL, protocols ...string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {spdy.Upgrade}, spdy.ProtocolHeader: protocols}
-	return s.nodes(r).RoundTrip(req)
-}
-
-// upgradedToSPDY returns the connection on which the response to requestSPDY has arrived, if that agrees.
-func upgradedToSPDY(resp *http.Response) (io.ReadWriteCloser, bool) {
-	raw, ok := resp.Body.(io.ReadWriteCloser)
-	return raw, ok && resp.StatusCode == http.StatusSwitchingProtocols && strings.EqualFold(resp.Header.Get("Upgrade"), spdy.Upgrade)
-}
-
-// upgradeRefusal is what the response to a request for SPDY says, in text or in a Status.
-func upgradeRefusal(body io.Reader) string {
-	b, err := io.ReadAll(io.LimitReader(body, 1<<16))
-	if err != nil {
-		return "unable to read error from server response"
-	}
-	var st metav1.Status
-	if codec.Unmarshal(b, &st) == nil && st.Message != "" {
-		return st.Message
-	}
-	if text := strings.TrimSpace(string(b)); text != "" {
-		return text
-	}
-	return "empty server response"
 }
 
 // channels are those of a WebSocket.

@@ -42,13 +42,12 @@ func (s *Server) tunnel(r *request, u *url.URL, protocols []string) {
 	defer cancel()
 	connected := false
 	asked := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }})
-	resp, err := s.requestSPDY(asked, r, u, protocols...)
+	resp, node, err := spdy.Request(asked, s.nodes(r), u.String(), protocols...)
 	if err != nil {
 		r.fail(r.backendError(u, err, connected))
 		return
 	}
 	defer resp.Body.Close()
-	node, ok := upgradedToSPDY(resp)
 	switch {
 	case resp.StatusCode != http.StatusSwitchingProtocols:
 		measure(resp.StatusCode)
@@ -56,7 +55,7 @@ func (s *Server) tunnel(r *request, u *url.URL, protocols []string) {
 		r.w.WriteHeader(resp.StatusCode)
 		_, _ = io.Copy(r.w, resp.Body)
 		return
-	case !ok:
+	case node == nil:
 		measure(http.StatusInternalServerError)
 		http.Error(r.w, "unable to upgrade: missing upgrade headers in response", http.StatusInternalServerError)
 		return

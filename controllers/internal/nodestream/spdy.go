@@ -13,10 +13,11 @@ import (
 	"time"
 
 	"github.com/moby/spdystream"
+
+	"github.com/keelson-dev/keelson/apimachinery/spdy"
 )
 
 const (
-	protocolHeader = "X-Stream-Protocol-Version"
 	acceptedHeader = "X-Accepted-Stream-Protocol-Versions"
 	streamType     = "streamType"
 	portHeader     = "port"
@@ -30,7 +31,7 @@ var execProtocols = []string{"v4.channel.k8s.io", "v3.channel.k8s.io", "v2.chann
 // negotiate picks the first of the client's protocols that is supported.
 func negotiate(r *http.Request, supported []string) (string, bool) {
 	var asked []string
-	for _, v := range r.Header.Values(protocolHeader) {
+	for _, v := range r.Header.Values(spdy.ProtocolHeader) {
 		for p := range strings.SplitSeq(v, ",") {
 			asked = append(asked, strings.TrimSpace(p))
 		}
@@ -48,7 +49,7 @@ func negotiate(r *http.Request, supported []string) (string, bool) {
 
 // upgrade hijacks the connection for SPDY. On an error the reply has been sent.
 func upgrade(w http.ResponseWriter, r *http.Request, supported []string) (net.Conn, string, error) {
-	if !tokens(r.Header, "Connection", "upgrade") || !tokens(r.Header, "Upgrade", "spdy/3.1") {
+	if !tokens(r.Header, "Connection", "upgrade") || !tokens(r.Header, "Upgrade", spdy.Upgrade) {
 		err := BadRequest("unable to upgrade: missing upgrade headers in request: %v", r.Header.Values("Connection"))
 		fail(w, err)
 		return nil, "", err
@@ -59,13 +60,13 @@ func upgrade(w http.ResponseWriter, r *http.Request, supported []string) (net.Co
 			w.Header().Add(acceptedHeader, p)
 		}
 		err := &Error{Code: http.StatusForbidden, Text: fmt.Sprintf("unable to upgrade: unable to negotiate protocol: client supports %v, server accepts %v",
-			r.Header.Values(protocolHeader), supported)}
+			r.Header.Values(spdy.ProtocolHeader), supported)}
 		fail(w, err)
 		return nil, "", err
 	}
 	w.Header().Set("Connection", "Upgrade")
-	w.Header().Set("Upgrade", "SPDY/3.1")
-	w.Header().Set(protocolHeader, protocol)
+	w.Header().Set("Upgrade", spdy.Upgrade)
+	w.Header().Set(spdy.ProtocolHeader, protocol)
 	w.WriteHeader(http.StatusSwitchingProtocols)
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
