@@ -317,14 +317,14 @@ func TestWebSocketsOfOtherPages(t *testing.T) {
 		origin, path, protocol string
 		want                   int
 	}{
-		{"https://evil.example", "/exec/ns/p/c?command=cat&output=1", "v5.channel.k8s.io", http.StatusForbidden},
-		{"null", "/exec/ns/p/c?command=cat&output=1", "v5.channel.k8s.io", http.StatusForbidden},
+		{"https://evil.example", "/exec/ns/p/c?command=many&output=1", "v5.channel.k8s.io", http.StatusForbidden},
+		{"null", "/exec/ns/p/c?command=many&output=1", "v5.channel.k8s.io", http.StatusForbidden},
 		{"https://evil.example", "/attach/ns/p/c?output=1", "v4.channel.k8s.io", http.StatusForbidden},
 		{"https://evil.example", "/portForward/ns/p", tunnelProtocol, http.StatusForbidden},
-		{url, "/exec/ns/p/c?command=cat&output=1", "v5.channel.k8s.io", http.StatusSwitchingProtocols},
+		{url, "/exec/ns/p/c?command=many&output=1", "v5.channel.k8s.io", http.StatusSwitchingProtocols},
 		{url, "/portForward/ns/p", tunnelProtocol, http.StatusSwitchingProtocols},
 		// No browser.
-		{"", "/exec/ns/p/c?command=cat&output=1", "v5.channel.k8s.io", http.StatusSwitchingProtocols},
+		{"", "/exec/ns/p/c?command=many&output=1", "v5.channel.k8s.io", http.StatusSwitchingProtocols},
 	} {
 		header := http.Header{}
 		if c.origin != "" {
@@ -484,8 +484,12 @@ func idleSession(t *testing.T, l *pipenet.Listener, kind string) (send func() er
 			to = st
 		}
 	} else {
-		to, _, err = conn.OpenPort(80)
+		data, failure, err := conn.OpenPort(80)
 		require.NoError(t, err)
+		// What is not read keeps the connection from ending by itself.
+		go func() { _, _ = io.Copy(io.Discard, data) }()
+		go func() { _, _ = io.Copy(io.Discard, failure) }()
+		to = data
 	}
 	t.Cleanup(conn.End)
 	return func() error { return to.WriteData([]byte("x"), false) }, conn.Done()
