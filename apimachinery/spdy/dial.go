@@ -30,9 +30,9 @@ func Dial(ctx context.Context, rt http.RoundTripper, url, protocol string) (*Con
 	return New(raw)
 }
 
-// Request asks url through rt for SPDY with one of the protocols. The result is the response, and the
-// connection on which it has arrived if that speaks SPDY now. Otherwise the body of the response must be
-// closed.
+// Request requests an upgrade to SPDY with one of the protocols at url, through rt. The result is the
+// response, and the connection on which it has arrived if that speaks SPDY now. Otherwise the body of the
+// response must be closed.
 func Request(ctx context.Context, rt http.RoundTripper, url string, protocols ...string) (*http.Response, io.ReadWriteCloser, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
 	if err != nil {

@@ -161,7 +161,7 @@ func TestContextEndsSessions(t *testing.T) {
 			_, err := run(ctx, s.Dial, "http://runtime/exec/ns/p/c?command=hang&output=1", &Session{Stdout: io.Discard})
 			return err
 		},
-		// A terminal that the client did not ask for has no sizes.
+		// The client has not requested the terminal, so it has no sizes.
 		"terminal": func(ctx context.Context, s *server) error {
 			_, err := run(ctx, s.Dial, "http://runtime/exec/ns/p/c?command=hang&output=1&tty=1", &Session{Stdout: io.Discard, TTY: true})
 			return err
