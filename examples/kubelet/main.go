@@ -173,13 +173,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	ko.Logger = log
 	if *c.EnableDebugFlagsHandler {
-		ko.SetVerbosity = func(text string) error {
-			n, err := strconv.Atoi(text)
-			if err == nil {
-				setVerbosity(n)
-			}
-			return err
-		}
+		ko.SetVerbosity = fromText(setVerbosity)
 	}
 	ko.ClientCertificate = conn.manager()
 	if ko.TLS, err = serving(o, c, ko.NodeName, ko.NodeIPs, log); err != nil {
@@ -213,6 +207,17 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	return runWith(ctx, rt, start)
+}
+
+// fromText is set with the number that a text is.
+func fromText(set func(int)) func(text string) error {
+	return func(text string) error {
+		n, err := strconv.Atoi(text)
+		if err == nil {
+			set(n)
+		}
+		return err
+	}
 }
 
 // pages are what the kubelet says about itself.
