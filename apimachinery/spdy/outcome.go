@@ -1,7 +1,6 @@
 package spdy
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -25,14 +24,15 @@ func (e *ExitError) Error() string { return fmt.Sprintf("process ended with exit
 
 // Outcome reads the Status with which a process ends as of version 4 of the protocol, as [Conn.Run] returns
 // it: nil for exit code zero, an *ExitError for another, and an *apierrors.StatusError for another failure.
-// What is no Status is the text of an error, and nothing is io.ErrUnexpectedEOF, as every process has one.
+// What is no Status is the text of an error, of which 2 KiB are kept, and nothing is io.ErrUnexpectedEOF, as
+// every process has one.
 func Outcome(status []byte) error {
 	if len(status) == 0 {
 		return fmt.Errorf("the connection ended without the status of the process: %w", io.ErrUnexpectedEOF)
 	}
 	var s metav1.Status
 	if err := codec.Unmarshal(status, &s); err != nil || s.Status == "" {
-		return errors.New(strings.TrimSpace(string(status)))
+		return fmt.Errorf("%.2048s", strings.TrimSpace(string(status)))
 	}
 	if s.Status == metav1.StatusSuccess {
 		return nil

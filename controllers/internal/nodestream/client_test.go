@@ -235,6 +235,7 @@ func TestReportsOfARuntime(t *testing.T) {
 		{`{"status":"Failure","reason":"NonZeroExitCode","message":"no code","details":{"causes":[{"reason":"ExitCode","message":"x"}]}}`, 0, "no code"},
 		{`{"status":"Failure","reason":"InternalError","message":"Internal error occurred: broken","code":500}`, 0, "Internal error occurred: broken"},
 		{"broken\n", 0, "broken"},
+		{strings.Repeat("x", 1<<20), 0, strings.Repeat("x", 2<<10)},
 		{"{}", 0, "{}"},
 		{"", 0, "the connection ended without the status of the process: unexpected EOF"},
 	} {
