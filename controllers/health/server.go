@@ -17,7 +17,9 @@ import (
 	"github.com/keelson-dev/keelson/controllers/internal/serve"
 )
 
-// Check returns nil if it passes. Its context ends with the request or after Options.Timeout.
+// Check returns nil if it passes. It never runs twice at a time: requests that come while it runs get the
+// same result. Its context ends after Options.Timeout and has the values of that of the request which began
+// it.
 type Check func(ctx context.Context) error
 
 // Options of a Server. The zero value serves plain HTTP on port 8081 of all addresses.
@@ -31,13 +33,13 @@ type Options struct {
 	// Wrap, if not nil, returns the handler of Run, given that of the server: one that authenticates callers
 	// first, for example.
 	Wrap func(http.Handler) http.Handler
-	// Timeout bounds one check; 0 means 5 s.
+	// Timeout bounds one call of a check; 0 means 5 s.
 	Timeout time.Duration
 	// Logger receives a line when a check starts to fail and when it passes again; nil discards.
 	Logger *slog.Logger
 }
 
-// Server runs its checks concurrently on each request. It is an http.Handler and a manager.Runnable; add it
+// Server runs its checks concurrently. It is an http.Handler and a manager.Runnable; add it
 // with AddWithoutLeaderElection. All methods may be called concurrently.
 type Server struct {
 	opts Options
@@ -55,7 +57,15 @@ type check struct {
 
 	mu      sync.Mutex
 	failing bool
-	running bool // a call has not returned; a check that hangs is not called again
+	running *call // the only one that has not returned, or nil
+}
+
+// call is one call of a check. Requests during it share it, so that neither many requests nor a check that
+// hangs make more calls.
+type call struct {
+	timeUp   <-chan struct{} // closed at the end of Options.Timeout, or after returned
+	returned chan struct{}
+	err      error // once returned is closed
 }
 
 // New returns a server without checks; its endpoints answer 200.
@@ -222,11 +232,22 @@ func public(err error) []string {
 // errTimeout is the result of a check that did not return in time.
 var errTimeout = errors.New("timed out")
 
-// run runs a check for at most Options.Timeout and logs when its outcome changes.
+// run returns the result of a check after at most Options.Timeout and logs when it changes.
 func (s *Server) run(ctx context.Context, c *check) error {
-	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
-	defer cancel()
-	err := c.call(ctx)
+	call := c.call(ctx, s.opts.Timeout)
+	select {
+	case <-call.returned:
+	case <-call.timeUp:
+	case <-ctx.Done():
+		// The answer is read by no one, and clients that vanish must not fail the checks of others.
+		return context.Cause(ctx)
+	}
+	err := errTimeout
+	select {
+	case <-call.returned:
+		err = call.err
+	default:
+	}
 	c.mu.Lock()
 	changed := c.failing != (err != nil)
 	c.failing = err != nil
@@ -240,31 +261,29 @@ func (s *Server) run(ctx context.Context, c *check) error {
 	return err
 }
 
-// call calls the check, unless an earlier call timed out and has still not returned.
-func (c *check) call(ctx context.Context) error {
+// call returns the call of the check that runs, or begins one.
+func (c *check) call(ctx context.Context, timeout time.Duration) *call {
 	c.mu.Lock()
-	hangs := c.running && c.failing
-	c.running = true
-	c.mu.Unlock()
-	if hangs {
-		return errTimeout
+	defer c.mu.Unlock()
+	if c.running != nil {
+		return c.running
 	}
-	done := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	running := &call{timeUp: ctx.Done(), returned: make(chan struct{})}
+	c.running = running
 	go func() {
+		defer cancel()
+		defer close(running.returned)
 		defer func() {
 			if p := recover(); p != nil {
-				done <- fmt.Errorf("panic: %v", p)
+				running.err = fmt.Errorf("panic: %v", p)
 			}
+			// Before the result can be read: the next request begins a call of its own.
 			c.mu.Lock()
-			c.running = false
+			c.running = nil
 			c.mu.Unlock()
 		}()
-		done <- c.run(ctx)
+		running.err = c.run(ctx)
 	}()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return errTimeout
-	}
+	return running
 }

@@ -184,3 +184,44 @@ func TestChecksRunSideBySide(t *testing.T) {
 		require.Equal(t, 5*time.Second, time.Since(began))
 	})
 }
+
+// A check that failed before is not failed by other requests that run it, nor by clients that vanish.
+func TestRequestsShareACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := health.New(health.Options{})
+		broken, calls := errors.New("broken"), 0
+		h.Live("slow", func(context.Context) error {
+			calls++
+			time.Sleep(3 * time.Second)
+			return broken
+		})
+		code, _ := get(h, "/livez")
+		require.Equal(t, 500, code)
+		broken = nil
+		ctx, vanish := context.WithCancel(t.Context())
+		go h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/livez", nil).WithContext(ctx))
+		time.Sleep(time.Second)
+		vanish()
+		time.Sleep(time.Second)
+		began := time.Now()
+		code, _ = get(h, "/livez")
+		require.Equal(t, 200, code)
+		require.Equal(t, time.Second, time.Since(began))
+		require.Equal(t, 2, calls)
+	})
+}
+
+// A request that follows an answer begins a new call: results of before are not seen again.
+func TestEveryAnswerIsNew(t *testing.T) {
+	h := health.New(health.Options{})
+	var result error
+	h.Live("flips", func(context.Context) error { return result })
+	for i := range 50_000 {
+		want := 200
+		if result = nil; i%2 == 0 {
+			result, want = errors.New("odd"), 500
+		}
+		code, _ := get(h, "/livez")
+		require.Equal(t, want, code)
+	}
+}
