@@ -1,7 +1,7 @@
 // Package spdy is the client's side of SPDY/3.1 as nodes speak it, for what lies on both sides of the API
 // server and for the kubelet at its container runtime: [Conn] opens streams, [Conn.Run] carries those of a
-// process, and [Outcome] is how that ended. Its tests are in client/stream, store/apiserver and
-// controllers/internal/nodestream.
+// process, [Outcome] is how that ended, and [Conn.OpenPort] connects to a port. Its tests are in
+// client/stream, store/apiserver and controllers/internal/nodestream.
 package spdy
 
 import (
@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -40,6 +39,8 @@ type Conn struct {
 	conn *spdystream.Connection
 	raw  io.Closer
 	done chan struct{}
+	// reports are being read of ports.
+	reports sync.WaitGroup
 
 	mu      sync.Mutex
 	aborted bool
@@ -88,6 +89,7 @@ func (c *Conn) Abort() {
 func (c *Conn) End() {
 	c.Abort()
 	<-c.done
+	c.reports.Wait()
 }
 
 // Stream is one stream of a connection.
@@ -126,27 +128,6 @@ func (c *Conn) Open(headers http.Header) (*Stream, error) {
 		return nil, net.ErrClosed
 	}
 	return s, nil
-}
-
-// OpenPort opens a connection to a port: the streams of its data, and of what the peer reports of its
-// failure, on which nothing is sent.
-func (c *Conn) OpenPort(port int) (data, failure *Stream, err error) {
-	c.mu.Lock()
-	number := c.ports
-	c.ports++
-	c.mu.Unlock()
-	open := func(kind string) (*Stream, error) {
-		return c.Open(http.Header{"Streamtype": {kind}, "Port": {strconv.Itoa(port)}, "Requestid": {strconv.Itoa(number)}})
-	}
-	if failure, err = open("error"); err != nil {
-		return nil, nil, err
-	}
-	_ = failure.Close()
-	if data, err = open("data"); err != nil {
-		_ = failure.Reset()
-		return nil, nil, err
-	}
-	return data, failure, nil
 }
 
 // accepted waits until the peer has accepted a stream.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"sync"
-	"time"
 
 	"github.com/coder/websocket"
 
@@ -104,8 +103,8 @@ func (f *Forwarder) Close() error {
 	return nil
 }
 
-// Dial opens a connection to a port of the pod. If nothing listens on the port the first Read returns a
-// *PortError.
+// Dial opens a connection to a port of the pod, which has a method CloseWrite. If nothing listens on the
+// port, the first Read returns a *PortError, or already Dial.
 func (f *Forwarder) Dial(ctx context.Context, port int) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -113,76 +112,15 @@ func (f *Forwarder) Dial(ctx context.Context, port int) (net.Conn, error) {
 	if f.ended() {
 		return nil, fmt.Errorf("stream: %w", net.ErrClosed)
 	}
-	data, errs, err := f.conn.OpenPort(port)
+	to, err := f.conn.OpenPort(port)
 	if err != nil {
-		return nil, fmt.Errorf("stream: port %d: %w", port, err)
+		return nil, fmt.Errorf("stream: %w", err)
 	}
-	pc := &podConn{Stream: data, errs: errs, port: port, reported: make(chan struct{})}
-	f.wg.Go(func() {
-		b, err := io.ReadAll(io.LimitReader(errs, spdy.MaxStatus))
-		if err == nil && len(b) > 0 {
-			pc.failure = &PortError{Port: port, Message: string(b)}
-		}
-		close(pc.reported)
-		if pc.failure != nil {
-			// Unblock readers of the connection.
-			_ = data.Reset()
-		}
-	})
-	return pc, nil
+	return to, nil
 }
 
-// PortError reports that the node could not connect to a port.
-type PortError struct {
-	// Port of the pod.
-	Port int
-	// Message of the node.
-	Message string
-}
-
-// Error returns the port and the message.
-func (e *PortError) Error() string { return fmt.Sprintf("stream: port %d: %s", e.Port, e.Message) }
-
-// podConn is one forwarded connection.
-type podConn struct {
-	*spdy.Stream
-	errs     *spdy.Stream
-	port     int
-	reported chan struct{}
-	failure  error // set before reported is closed
-	once     sync.Once
-}
-
-// Read implements net.Conn.
-func (c *podConn) Read(p []byte) (int, error) {
-	n, err := c.Stream.Read(p)
-	if err != nil && n == 0 {
-		// The node sends the reason on another stream, which may arrive later.
-		t := time.NewTimer(100 * time.Millisecond)
-		defer t.Stop()
-		select {
-		case <-c.reported:
-			if c.failure != nil {
-				return 0, c.failure
-			}
-		case <-t.C:
-		}
-	}
-	return n, err
-}
-
-// CloseWrite ends the outgoing direction; data from the pod can still be read.
-func (c *podConn) CloseWrite() error { return c.Stream.Close() }
-
-// Close implements net.Conn.
-func (c *podConn) Close() error {
-	c.once.Do(func() {
-		_ = c.Stream.Close()
-		_ = c.Stream.Reset()
-		_ = c.errs.Reset()
-	})
-	return nil
-}
+// PortError reports that the node could not connect to a port, or that the connection failed there.
+type PortError = spdy.PortError
 
 // Serve forwards every connection that l accepts to a port of the pod, until l is closed or the Forwarder
 // stops. It closes l and returns when all its connections have ended; the error is l's, or nil if the
@@ -219,7 +157,7 @@ func (f *Forwarder) carry(local net.Conn, port int) {
 		defer close(done)
 		_, err := io.Copy(remote, local)
 		if err == nil {
-			_ = remote.(*podConn).CloseWrite()
+			_ = remote.(*spdy.Port).CloseWrite()
 		} else {
 			_ = remote.Close()
 		}

@@ -3,7 +3,6 @@ package nodestream
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -70,7 +69,7 @@ func (h *handler) channelForward(w http.ResponseWriter, r *http.Request, ports [
 			err := h.backend.PortForward(ctx, r.PathValue("namespace"), r.PathValue("pod"), port, channelPair{input, data})
 			_ = input.Close() // what comes later is dropped
 			if err != nil {
-				_, _ = fmt.Fprintf(report, "error forwarding port %d to pod %s, uid %s: %v", port, r.PathValue("pod"), r.PathValue("uid"), err)
+				_, _ = io.WriteString(report, failureOf(port, r.PathValue("pod")+", uid "+r.PathValue("uid"), err))
 			}
 		})
 	}

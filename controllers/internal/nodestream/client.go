@@ -1,6 +1,7 @@
 package nodestream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -41,7 +42,7 @@ func run(ctx context.Context, to connect, target string, s *Session) (int, error
 }
 
 // DialPortForward carries one connection to a port through the streaming server of a container runtime. It
-// ends there as soon as what the port sends cannot be written.
+// ends there as soon as what the port sends cannot be written. What the runtime reports is a *spdy.PortError.
 func DialPortForward(ctx context.Context, target string, port uint16, stream io.ReadWriteCloser) error {
 	return forward(ctx, new(net.Dialer).DialContext, target, port, stream)
 }
@@ -53,34 +54,35 @@ func forward(ctx context.Context, to connect, target string, port uint16, stream
 	}
 	defer conn.End()
 	defer context.AfterFunc(ctx, conn.Abort)()
-	data, failure, err := conn.OpenPort(int(port))
-	if err != nil {
-		return err
+	p, err := conn.OpenPort(int(port))
+	if err == nil {
+		err = carry(conn, p, stream)
 	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// carry copies in both directions until the runtime reports the end.
+func carry(conn *spdy.Conn, port *spdy.Port, stream io.ReadWriteCloser) error {
 	go func() { // ends with the client's side of the stream
-		_, _ = io.Copy(data, stream)
-		_ = data.Close()
+		_, _ = io.Copy(port, stream)
+		_ = port.CloseWrite()
 	}()
 	received := make(chan error, 1)
 	go func() {
-		_, err := io.Copy(stream, data)
+		_, err := io.Copy(stream, port)
 		if err != nil {
 			conn.Abort()
 		}
 		received <- err
 	}()
-	text, _ := io.ReadAll(io.LimitReader(failure, spdy.MaxStatus))
-	if len(text) > 0 {
+	failed := port.Ended()
+	if failed != nil {
 		conn.Abort()
 	}
-	err = <-received
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case len(text) > 0:
-		return errors.New(string(text))
-	}
-	return err
+	return cmp.Or(failed, <-received)
 }
 
 // dial opens a connection to the streaming server of a container runtime for streams of a protocol.

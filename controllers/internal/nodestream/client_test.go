@@ -132,7 +132,7 @@ func TestClientsThatGoAway(t *testing.T) {
 		"port forwarding": func(t *testing.T, node *server) func() {
 			conn, err := dial(t.Context(), node.Dial, "http://node/portForward/ns/p", forwardProtocol)
 			require.NoError(t, err)
-			_, _, err = conn.OpenPort(2)
+			_, err = conn.OpenPort(2)
 			require.NoError(t, err)
 			return conn.End
 		},
@@ -150,6 +150,26 @@ func TestClientsThatGoAway(t *testing.T) {
 				require.Zero(t, node.requests.Load())
 				require.Zero(t, time.Since(began))
 			})
+		})
+	}
+}
+
+// TestNodesPassReportsOn: a client reads of a failure what the runtime wrote, and not that once more.
+func TestNodesPassReportsOn(t *testing.T) {
+	for want, session := range map[string]func(*testing.T, *server) error{
+		"Internal error occurred: broken": func(t *testing.T, s *server) error {
+			_, err := run(t.Context(), s.Dial, "http://node/exec/ns/p/c?command=error&output=1", &Session{Stdout: io.Discard})
+			return err
+		},
+		"port 1: error forwarding port 1 to pod p: nobody listens": func(t *testing.T, s *server) error {
+			return forward(t.Context(), s.Dial, "http://node/portForward/ns/p", 1, full{strings.NewReader("")})
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			rt := inMemory(t, NewHandler(echo{}, Options{}))
+			node := inMemory(t, NewHandler(through{runtime: rt}, Options{}))
+			require.EqualError(t, session(t, rt), want)
+			require.EqualError(t, session(t, node), want)
 		})
 	}
 }
@@ -221,6 +241,52 @@ func (report reporting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = st.SendReply(http.Header{}, false)
 		opened <- st
 	})
+}
+
+// refusingPorts is a container runtime that ends the data of each connection before it has accepted it, and
+// reports that reason on the other stream, if any, a moment later.
+type refusingPorts string
+
+// ServeHTTP implements http.Handler.
+func (reason refusingPorts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	raw, _, err := upgrade(w, r, []string{forwardProtocol})
+	if err != nil {
+		return
+	}
+	defer raw.Close()
+	conn, err := spdystream.NewConnection(raw, true)
+	if err != nil {
+		return
+	}
+	var report *spdystream.Stream
+	conn.Serve(func(st *spdystream.Stream) {
+		if st.Headers().Get(streamType) == "error" {
+			_ = st.SendReply(http.Header{}, false)
+			report = st
+			return
+		}
+		_ = st.Refuse()
+		if reason != "" {
+			time.Sleep(time.Millisecond)
+			_, _ = io.WriteString(report, string(reason))
+			_ = report.Close()
+		}
+	})
+}
+
+// TestPortsThatAreRefused: the reason arrives, and if there is none, the connection ends anyway.
+func TestPortsThatAreRefused(t *testing.T) {
+	for reason, want := range map[string]string{
+		"nothing listens": "port 80: nothing listens",
+		"":                "port 80: Stream reset",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := inMemory(t, refusingPorts(reason))
+			require.EqualError(t, forward(t.Context(), s.Dial, "http://runtime/portForward", 80, full{strings.NewReader("")}), want)
+			synctest.Wait()
+			require.Zero(t, s.requests.Load())
+		})
+	}
 }
 
 // TestReportsOfARuntime: how a process has ended, as a runtime reports it.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/apierrors"
 	"github.com/keelson-dev/keelson/apimachinery/metav1"
 )
 
@@ -157,6 +158,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, s *Session, run 
 // status returns the result of a session as protocol version 4 and later send it.
 func status(exit int, err error) *metav1.Status {
 	var e *Error
+	failure, reported := apierrors.StatusOf(err) // by the container runtime
 	switch {
 	case errors.As(err, &e):
 		reason := metav1.StatusReason("InternalError")
@@ -167,6 +169,8 @@ func status(exit int, err error) *metav1.Status {
 			reason = "BadRequest"
 		}
 		return &metav1.Status{Status: metav1.StatusFailure, Reason: reason, Code: int32(e.Code), Message: e.Text}
+	case reported:
+		return &failure
 	case err != nil:
 		return &metav1.Status{Status: metav1.StatusFailure, Reason: "InternalError", Code: http.StatusInternalServerError,
 			Message: "Internal error occurred: " + err.Error(), Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Message: err.Error()}}}}

@@ -237,7 +237,7 @@ func TestPortForward(t *testing.T) {
 		conn, err := spdy.New(websocket.NetConn(ctx, c, websocket.MessageBinary))
 		require.NoError(t, err)
 		defer conn.End()
-		data, _, err := conn.OpenPort(81)
+		data, err := conn.OpenPort(81)
 		require.NoError(t, err)
 		require.NoError(t, data.WriteData([]byte("pong"), true))
 		b, err := io.ReadAll(data)
@@ -484,12 +484,11 @@ func idleSession(t *testing.T, l *pipenet.Listener, kind string) (send func() er
 			to = st
 		}
 	} else {
-		data, failure, err := conn.OpenPort(80)
+		data, err := conn.OpenPort(80)
 		require.NoError(t, err)
 		// What is not read keeps the connection from ending by itself.
 		go func() { _, _ = io.Copy(io.Discard, data) }()
-		go func() { _, _ = io.Copy(io.Discard, failure) }()
-		to = data
+		to = data.Stream
 	}
 	t.Cleanup(conn.End)
 	return func() error { return to.WriteData([]byte("x"), false) }, conn.Done()

@@ -2,6 +2,7 @@ package nodestream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/moby/spdystream"
+
+	"github.com/keelson-dev/keelson/apimachinery/spdy"
 )
 
 const (
@@ -131,8 +134,17 @@ func (f *forwarding) opened(ctx context.Context, s *spdystream.Stream) {
 func (f *forwarding) run(ctx context.Context, port uint16, data, report *spdystream.Stream) {
 	err := f.backend.PortForward(ctx, f.namespace, f.pod, port, data)
 	if err != nil {
-		_, _ = io.WriteString(report, fmt.Sprintf("error forwarding port %d to pod %s: %v", port, f.pod, err))
+		_, _ = io.WriteString(report, failureOf(port, f.pod, err))
 	}
-	_, _ = data.Close(), report.Close()
-	_, _ = data.Reset(), report.Reset()
+	// The report first: clients read it when the data ends.
+	_, _ = report.Close(), data.Close()
+	_, _ = report.Reset(), data.Reset()
+}
+
+// failureOf is the report of a connection that failed: as the container runtime wrote it, if it did.
+func failureOf(port uint16, pod string, err error) string {
+	if reported, ok := errors.AsType[*spdy.PortError](err); ok {
+		return reported.Message
+	}
+	return fmt.Sprintf("error forwarding port %d to pod %s: %v", port, pod, err)
 }
