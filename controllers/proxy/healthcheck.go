@@ -76,7 +76,7 @@ func (h *healthChecks) sync(ctx context.Context) {
 		}
 		if s == nil && port != 0 {
 			var err error
-			if s, err = h.open(ctx, key, port); err != nil {
+			if s, err = h.open(ctx, key, port, local); err != nil {
 				h.failed(key, port, err)
 				continue
 			}
@@ -118,8 +118,9 @@ func (h *healthChecks) local(key types.NamespacedName) (port uint16, n int) {
 	return port, len(local)
 }
 
-// open serves the port on all addresses, or on those where it can.
-func (h *healthChecks) open(ctx context.Context, key types.NamespacedName, port uint16) (*healthCheck, error) {
+// open serves the port on all addresses, or on those where it can. What it says from the first request on is
+// the number of endpoints: a load balancer takes none for the end of them.
+func (h *healthChecks) open(ctx context.Context, key types.NamespacedName, port uint16, local int) (*healthCheck, error) {
 	var listeners []net.Listener
 	var errs []error
 	for _, a := range h.addrs {
@@ -144,7 +145,7 @@ func (h *healthChecks) open(ctx context.Context, key types.NamespacedName, port 
 	if err != nil {
 		h.p.log.Warn("serve health checks of service on all addresses failed", "namespace", key.Namespace, "name", key.Name, "err", err)
 	}
-	s := &healthCheck{port: port, service: key, healthy: h.p.health.healthy}
+	s := &healthCheck{port: port, service: key, local: local, healthy: h.p.health.healthy}
 	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(h.p.log.Handler(), slog.LevelDebug)}
 	for _, l := range listeners {
 		s.serving.Go(func() { _ = s.server.Serve(l) })

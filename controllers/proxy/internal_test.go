@@ -1,7 +1,12 @@
 package proxy
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
@@ -10,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
+	"github.com/keelson-dev/keelson/apimachinery/types"
+	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
 // noKernel is for what does not use it.
@@ -47,6 +54,29 @@ func TestOptions(t *testing.T) {
 		require.Empty(t, opts.lacking(facts))
 		require.Equal(t, []netip.Addr{second}, opts.config(IPv4, facts, nil).NodePortAddrs, "the primary address, for node ports")
 	}
+}
+
+// pipeKernel listens in memory.
+type pipeKernel struct{ Kernel }
+
+func (pipeKernel) Listen(context.Context, string, string) (net.Listener, error) {
+	return pipenet.New(), nil
+}
+
+// TestAHealthCheckBeginsWithItsEndpoints: the first answer has the number of endpoints, however soon a load
+// balancer asks after the port has been opened.
+func TestAHealthCheckBeginsWithItsEndpoints(t *testing.T) {
+	p := &Proxy{opts: Options{Kernel: pipeKernel{}}, log: slog.New(slog.DiscardHandler)}
+	p.health.synced(time.Now())
+	h := newHealthChecks(p)
+	h.listenOn([]netip.Addr{netip.IPv4Unspecified()})
+	s, err := h.open(t.Context(), types.NamespacedName{Namespace: "default", Name: "web"}, 31999, 2)
+	require.NoError(t, err)
+	defer s.close()
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	require.Equal(t, http.StatusOK, w.Code, w.Body)
+	require.Equal(t, "2", w.Header().Get("X-Load-Balancing-Endpoint-Weight"))
 }
 
 // TestNamesAreUpstreams: chain names are digests that kube-proxy computes too; these were seen in a real
