@@ -137,7 +137,8 @@ type Metrics struct {
 	// Queued is called when a request had to wait because of Options.QPS or of the limit of requests in
 	// flight.
 	Queued func(t Target, waited time.Duration)
-	// Limit is called with the adaptive limit of requests in flight, once by New and when it changes.
+	// Limit is called with the adaptive limit of requests in flight, once by New and when it changes: by one
+	// goroutine at a time, and the last call has the current limit.
 	Limit func(inFlight int)
 }
 

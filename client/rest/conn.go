@@ -67,9 +67,7 @@ func New(cfg Config, opts Options) (*Conn, error) {
 	c.cbor.Transcoder = opts.CBOR
 	c.watchesFiles = cfg.TLS.CAFile+cfg.TLS.CertFile+cfg.TLS.KeyFile+cfg.BearerTokenFile != ""
 	c.limit = newLimiter(opts.MaxInFlight, opts.Metrics.Limit)
-	if opts.Metrics.Limit != nil {
-		opts.Metrics.Limit(int(c.limit.limit))
-	}
+	c.limit.report()
 	c.pace = newPacer(opts.QPS, opts.Burst)
 	if c.state.t, err = cfg.newTransports(f, nil, base.Scheme == "https"); err != nil {
 		return nil, err

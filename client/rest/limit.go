@@ -13,13 +13,15 @@ import (
 // and is halved, once a second at most, when the server is overloaded. Waiters are served in order.
 type limiter struct {
 	ceiling int
-	changed func(int)
+	changed func(int) // called by report only; may be nil
 
-	mu       sync.Mutex
-	limit    float64
-	inFlight int
-	waiters  []chan struct{}
-	lastCut  time.Time
+	mu        sync.Mutex
+	limit     float64
+	inFlight  int
+	waiters   []chan struct{}
+	lastCut   time.Time
+	reported  int  // the limit of the last call of changed; 0 before
+	reporting bool // a goroutine is in report
 }
 
 const startLimit = 32
@@ -68,7 +70,6 @@ const (
 
 func (l *limiter) release(o outcome) {
 	l.mu.Lock()
-	before := int(l.limit)
 	used := float64(l.inFlight) >= l.limit*0.8 || len(l.waiters) > 0
 	l.inFlight--
 	switch o {
@@ -81,12 +82,27 @@ func (l *limiter) release(o outcome) {
 			l.limit, l.lastCut = max(1, l.limit/2), time.Now()
 		}
 	}
-	after := int(l.limit)
 	l.admit()
 	l.mu.Unlock()
-	if before != after && l.changed != nil {
-		l.changed(after)
+	l.report()
+}
+
+// report calls changed until it has been called with the current limit. Only one goroutine does at a time, so
+// that the last call is never one with an earlier limit.
+func (l *limiter) report() {
+	if l.changed == nil {
+		return
 	}
+	l.mu.Lock()
+	for !l.reporting && l.reported != int(l.limit) {
+		n := int(l.limit)
+		l.reported, l.reporting = n, true
+		l.mu.Unlock()
+		l.changed(n)
+		l.mu.Lock()
+		l.reporting = false
+	}
+	l.mu.Unlock()
 }
 
 // admit grants slots to waiters while the limit allows.

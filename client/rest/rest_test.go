@@ -250,6 +250,29 @@ func TestConcurrencyAdapts(t *testing.T) {
 	})
 }
 
+// A change of the limit during a call of the hook is in a later call, whichever goroutine makes it.
+func TestLimitIsReportedInOrder(t *testing.T) {
+	serving(t, false, func(w http.ResponseWriter, _ *http.Request) { status(w, 429, `slow down`, "Retry-After", "1") }, func(t *testing.T, s *clienttest.Server) {
+		var limits []int
+		c := s.Conn(t, rest.Options{Retries: -1, Metrics: rest.Metrics{Limit: func(n int) {
+			if n == 16 {
+				time.Sleep(3 * time.Second)
+			}
+			limits = append(limits, n)
+		}}})
+		var wg sync.WaitGroup
+		for i := range 2 {
+			wg.Go(func() {
+				time.Sleep(time.Duration(i) * 2 * time.Second)
+				_, err := c.Do(t.Context(), get("a"))
+				require.True(t, apierrors.IsTooManyRequests(err), "%v", err)
+			})
+		}
+		wg.Wait()
+		require.Equal(t, []int{32, 16, 8}, limits)
+	})
+}
+
 // The hooks receive what the metrics of Kubernetes components need: the HTTP method and the host beside the
 // verb, the limit from the beginning, and the time that requests waited for their turn, of either limit.
 func TestMetricsHooks(t *testing.T) {
