@@ -96,6 +96,7 @@ func TestManagerReplacesARefusedCertificate(t *testing.T) {
 		go func() { defer close(done); _ = m.Run(ctx) }()
 		cred, err := m.Credential(ctx, nil)
 		require.NoError(t, err)
+		synctest.Wait() // OnChange is called after others have the certificate
 		for range 3 {
 			began := made
 			_, err = m.Credential(ctx, cred)
