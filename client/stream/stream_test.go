@@ -156,15 +156,18 @@ func (n *node) forward(raw net.Conn) {
 	var mu sync.Mutex
 	errs := map[string]*spdystream.Stream{}
 	conn.Serve(func(s *spdystream.Stream) {
-		_ = s.SendReply(http.Header{}, false)
-		mu.Lock()
-		defer mu.Unlock()
 		id := s.Headers().Get("requestID")
+		mu.Lock()
 		if s.Headers().Get("streamType") == "error" {
 			errs[id] = s
-			return
 		}
 		e := errs[id]
+		mu.Unlock()
+		// The client opens the stream of data when it has the reply for that of the error.
+		_ = s.SendReply(http.Header{}, false)
+		if e == s {
+			return
+		}
 		go func() {
 			if s.Headers().Get("port") == "1" {
 				_, _ = e.Write([]byte("nobody listens"))
