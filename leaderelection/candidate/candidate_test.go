@@ -69,7 +69,7 @@ func TestSignsOfLife(t *testing.T) {
 
 		require.NoError(t, objects.Delete(t.Context(), key))
 		time.Sleep(3 * time.Second)
-		require.Greater(t, get().ResourceVersion, first.ResourceVersion)
+		require.NotEqual(t, get().UID, first.UID)
 
 		broken.Store(true)
 		time.Sleep(10 * time.Minute)
