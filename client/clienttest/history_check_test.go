@@ -70,7 +70,7 @@ func TestCheckFindsLies(t *testing.T) {
 func TestOutcomes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := Start(t, Options{})
-		h, err := Record(t.Context(), 7, HistoryOptions{Calls: 200}, s.Conn(t, rest.Options{}))
+		h, err := Record(t.Context(), 7, HistoryOptions{Calls: 400}, s.Conn(t, rest.Options{}))
 		require.NoError(t, err)
 		lost, effective := 0, 0
 		for i, op := range h.calls {
