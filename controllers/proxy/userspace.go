@@ -93,6 +93,7 @@ type relay struct {
 	addr net.Addr
 
 	mu     sync.Mutex
+	closed bool
 	to     target
 	next   int
 	sticky map[netip.Addr]stuck
@@ -333,6 +334,7 @@ func (r *relay) close() {
 	_ = r.stop.Close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.closed = true
 	for client, f := range r.flows {
 		r.end(client, f)
 	}
@@ -353,11 +355,11 @@ func (r *relay) candidates(client netip.Addr) []netip.AddrPort {
 	return slices.Concat(r.to.endpoints[n:], r.to.endpoints[:n])
 }
 
-// stick notes where a client was connected to.
+// stick notes where a client was connected to, unless the endpoint has gone while the connection was made.
 func (r *relay) stick(client netip.Addr, endpoint netip.AddrPort) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.to.affinity > 0 {
+	if r.to.affinity > 0 && slices.Contains(r.to.endpoints, endpoint) {
 		if len(r.sticky) >= r.prune {
 			maps.DeleteFunc(r.sticky, func(_ netip.Addr, s stuck) bool { return !time.Now().Before(s.until) })
 			r.prune = 2*len(r.sticky) + 1000
@@ -442,7 +444,8 @@ func (r *relay) receive(c net.PacketConn) {
 	}
 }
 
-// flow returns the flow of a client, which begins with its first packet; nil if there is no endpoint for it.
+// flow returns the flow of a client, which begins with its first packet; nil if there is no endpoint for it,
+// or if that has gone while the flow began: it would last for as long as the client sends.
 func (r *relay) flow(c net.PacketConn, from net.Addr) *flow {
 	client := from.String()
 	r.mu.Lock()
@@ -460,6 +463,11 @@ func (r *relay) flow(c net.PacketConn, from net.Addr) *flow {
 	}
 	f = &flow{conn: conn, endpoint: ep}
 	r.mu.Lock()
+	if r.closed || !slices.Contains(r.to.serving, ep) {
+		r.mu.Unlock()
+		r.u.closeConn(conn)
+		return nil
+	}
 	f.idle = time.AfterFunc(r.u.opts.UDPIdle, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -26,6 +26,8 @@ type memory struct {
 	packets   map[netip.AddrPort]*memPackets
 	dead      map[netip.AddrPort]bool
 	ended     int // UDP connections to endpoints that were closed
+	// dialing, if set, is called while an endpoint is connected to.
+	dialing func()
 }
 
 type memListener struct {
@@ -107,6 +109,9 @@ func (m *memory) ListenPacket(front netip.AddrPort) (net.PacketConn, error) {
 }
 
 func (m *memory) Dial(_ context.Context, network string, ep netip.AddrPort) (net.Conn, error) {
+	if m.dialing != nil {
+		m.dialing()
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.dead[ep] {
@@ -254,6 +259,49 @@ func TestUserspace(t *testing.T) {
 		proxytest.Set(table, proxytest.Service("web", "10.96.0.1", nil, both...))
 		write()
 		require.Equal(t, net.ErrClosed.Error(), m.ask(client, front))
+		require.NoError(t, u.Close())
+	})
+}
+
+// TestEndpointsThatGoWhileTheyAreConnectedTo: neither a flow nor the affinity of a client keeps an endpoint
+// that has gone while it was being connected to.
+func TestEndpointsThatGoWhileTheyAreConnectedTo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{listeners: map[netip.AddrPort]*memListener{}, packets: map[netip.AddrPort]*memPackets{}, dead: map[netip.AddrPort]bool{}}
+		u := proxy.NewUserspace(proxy.UserspaceOptions{Network: m})
+		table := proxy.NewTable(proxy.IPv4, proxy.Node{Name: "here"})
+		web := proxytest.Service("web", "10.96.0.1", func(s *corev1.Service) { s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP },
+			proxytest.Port("t", tcp, 80, 0), proxytest.Port("u", udp, 80, 0))
+		lead := func(eps ...proxytest.Endpoint) {
+			proxytest.Set(table, web, eps...)
+			require.NoError(t, u.Write(t.Context(), table.Take()))
+		}
+		m.dialing = func() {
+			m.dialing = nil
+			lead(here(1))
+		}
+		lead(here(0))
+		require.Equal(t, podIP(0).String(), m.ask("192.0.2.9", "10.96.0.1:80"), "a connection outlives its endpoint")
+		require.Equal(t, podIP(1).String(), m.ask("192.0.2.9", "10.96.0.1:80"))
+
+		lead(here(0))
+		synctest.Wait()
+		m.dialing = func() {
+			m.dialing = nil
+			lead(here(1))
+		}
+		m.packets[netip.MustParseAddrPort("10.96.0.1:80")].in <- datagram{"?", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("192.0.2.9:5000"))}
+		synctest.Wait()
+		require.Equal(t, 1, m.ended)
+		require.Equal(t, podIP(1).String(), m.askUDP("192.0.2.9:5000", "10.96.0.1:80"))
+
+		m.dialing = func() {
+			m.dialing = nil
+			lead()
+		}
+		m.packets[netip.MustParseAddrPort("10.96.0.1:80")].in <- datagram{"?", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("192.0.2.9:5001"))}
+		synctest.Wait()
+		require.Equal(t, 3, m.ended, "no flow stays of a Service without endpoints")
 		require.NoError(t, u.Close())
 	})
 }
