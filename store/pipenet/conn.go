@@ -23,6 +23,7 @@ type stream struct {
 	change sync.Cond // of anything below
 	data   []byte    // data[from:] has been written and not read
 	from   int
+	sealed bool // the writer closes: writes fail
 	ended  bool // the writer has closed: reads return the rest, then io.EOF
 	broken bool // the reader has closed: writes fail
 	read   deadline
@@ -101,7 +102,7 @@ func (s *stream) Write(p []byte) (int, error) {
 	written := 0
 	for {
 		switch {
-		case s.ended || s.broken:
+		case s.sealed || s.broken:
 			return written, io.ErrClosedPipe
 		case s.write.expired:
 			return written, os.ErrDeadlineExceeded
@@ -124,10 +125,17 @@ func (s *stream) Write(p []byte) (int, error) {
 	}
 }
 
+func (s *stream) seal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sealed = true
+	s.change.Broadcast()
+}
+
 func (s *stream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ended = true
+	s.sealed, s.ended = true, true
 	s.change.Broadcast()
 }
 
@@ -146,8 +154,11 @@ func (c *conn) Write(p []byte) (int, error) { return c.out.Write(p) }
 
 // Close ends both directions. The other side can still read what was written.
 func (c *conn) Close() error {
-	c.out.end()
+	// In this order: neither can be written what follows from the end of the reads here, nor be read what the
+	// other side writes because of the end.
+	c.out.seal()
 	c.in.abandon()
+	c.out.end()
 	_ = c.SetDeadline(time.Time{}) // stops the timers
 	return nil
 }

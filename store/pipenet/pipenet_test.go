@@ -68,6 +68,28 @@ func TestHalfClose(t *testing.T) {
 	})
 }
 
+// Who closes a connection does not read the other side's answer to that, and writes none.
+func TestNothingFollowsClose(t *testing.T) {
+	for range 50_000 {
+		a, b := pipenet.Pair()
+		ended, wrote := make(chan error, 1), make(chan error, 1)
+		go func() {
+			_, err := a.Read(make([]byte, 1))
+			ended <- err
+			_, err = a.Write([]byte("x"))
+			wrote <- err
+		}()
+		go func() {
+			_, _ = io.Copy(io.Discard, b)
+			_, _ = b.Write([]byte("x"))
+			_ = b.Close()
+		}()
+		require.NoError(t, a.Close())
+		require.ErrorIs(t, <-ended, io.ErrClosedPipe)
+		require.ErrorIs(t, <-wrote, io.ErrClosedPipe)
+	}
+}
+
 func TestMovingADeadlineWakesAReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := pipenet.Pair()
