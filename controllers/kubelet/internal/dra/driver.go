@@ -33,6 +33,7 @@ type Hooks struct {
 	// Called is called after each call of a driver.
 	Called func(driver, method string, code codes.Code, took time.Duration)
 	// Lost is called when no instance of a driver has been connected for a while; Found when one is again.
+	// They are called one at a time, and must not call the Manager.
 	Lost, Found func(driver string)
 }
 
@@ -135,7 +136,14 @@ func (d *drivers) settle(name string) {
 		delete(d.lost, name)
 		d.hooks.Found(name)
 	case !usable && timer == nil:
-		d.lost[name] = time.AfterFunc(wipeDelay, func() { d.hooks.Lost(name) })
+		timer = time.AfterFunc(wipeDelay, func() {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			if d.lost[name] == timer { // a connection may have come when it was too late to stop the timer
+				d.hooks.Lost(name)
+			}
+		})
+		d.lost[name] = timer
 	}
 }
 
