@@ -35,13 +35,19 @@ type csiNode struct {
 	writing chan struct{} // has an element while the CSINode is written; no mutex, so that ctx ends the wait
 
 	mu sync.Mutex
-	// infos are those of the drivers that are registered; nil for those that have gone.
-	infos map[string]*csi.Info
+	// shown are the drivers that have registered, by name.
+	shown map[string]shownDriver
+}
+
+// shownDriver is a driver and what it says about the node; nil if it has gone.
+type shownDriver struct {
+	driver *csi.Driver
+	*csi.Info
 }
 
 func newCSINode(k *Kubelet, drivers *csi.Drivers) *csiNode {
 	return &csiNode{k: k, drivers: drivers, objects: client.For[*storagev1.CSIDriver](k.m.Conn()), nodes: client.For[*storagev1.CSINode](k.m.Conn()), writing: make(chan struct{}, 1),
-		infos: map[string]*csi.Info{}}
+		shown: map[string]shownDriver{}}
 }
 
 // register implements pluginType.
@@ -54,14 +60,26 @@ func (c *csiNode) register(ctx context.Context, info *pluginapi.PluginInfo) (fun
 		return nil, err
 	}
 	c.drivers.Add(driver)
-	c.set(driver.Name, about)
+	c.show(driver, about)
 	c.k.volumes.Retry()
 	return func(ctx, here context.Context) { c.serve(ctx, here, driver) }, nil
 }
 
-func (c *csiNode) set(driver string, info *csi.Info) {
+// show shows a driver that has just been registered, in the place of an earlier one of its name.
+func (c *csiNode) show(driver *csi.Driver, info *csi.Info) {
 	c.mu.Lock()
-	c.infos[driver] = info
+	c.shown[driver.Name] = shownDriver{driver, info}
+	c.mu.Unlock()
+	c.k.node.poke()
+}
+
+// update changes what is shown of a driver, or hides it if info is nil, unless another one of its name has
+// come.
+func (c *csiNode) update(driver *csi.Driver, info *csi.Info) {
+	c.mu.Lock()
+	if c.shown[driver.Name].driver == driver {
+		c.shown[driver.Name] = shownDriver{driver, info}
+	}
 	c.mu.Unlock()
 	c.k.node.poke()
 }
@@ -90,13 +108,13 @@ func (c *csiNode) serve(ctx, here context.Context, driver *csi.Driver) {
 			c.k.log.Info("driver did not report its limit of volumes", "driver", driver.Name, "err", err)
 			continue
 		}
-		c.set(driver.Name, info)
+		c.update(driver, info)
 		c.write(here)
 	}
 	if ctx.Err() != nil || !c.drivers.Remove(driver) {
 		return
 	}
-	c.set(driver.Name, nil)
+	c.update(driver, nil)
 	c.write(ctx)
 }
 
@@ -152,11 +170,11 @@ func (c *csiNode) merged(have []storagev1.CSINodeDriver) []storagev1.CSINodeDriv
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	list := slices.DeleteFunc(slices.Clone(have), func(d storagev1.CSINodeDriver) bool {
-		_, known := c.infos[d.Name]
+		_, known := c.shown[d.Name]
 		return known
 	})
-	for _, name := range slices.Sorted(maps.Keys(c.infos)) {
-		info := c.infos[name]
+	for _, name := range slices.Sorted(maps.Keys(c.shown)) {
+		info := c.shown[name].Info
 		if info == nil {
 			continue
 		}
@@ -176,9 +194,9 @@ func (c *csiNode) labels() map[string]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := map[string]string{}
-	for _, info := range c.infos {
-		if info != nil {
-			maps.Copy(all, info.Topology)
+	for _, one := range c.shown {
+		if one.Info != nil {
+			maps.Copy(all, one.Topology)
 		}
 	}
 	return all
@@ -193,10 +211,10 @@ func (c *csiNode) annotate(node *corev1.Node) string {
 	if json.Unmarshal([]byte(text), &ids) != nil {
 		ids = map[string]string{} // it is of no use to others either
 	}
-	for name, info := range c.infos {
+	for name, one := range c.shown {
 		delete(ids, name)
-		if info != nil {
-			ids[name] = info.NodeID
+		if one.Info != nil {
+			ids[name] = one.NodeID
 		}
 	}
 	if len(ids) == 0 {
