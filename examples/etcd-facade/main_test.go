@@ -231,12 +231,12 @@ func TestKubeAPIServer(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			address := freeAddress(t)
+			address := storetest.FreeAddress(t)
 			launch := func() *exec.Cmd {
 				return process(t, os.Args[0], append(c.etcd, "--data-dir="+filepath.Join(dir, name), "--listen-client-urls="+c.scheme+"://"+address)...)
 			}
 			facade := launch()
-			secure := freeAddress(t)
+			secure := storetest.FreeAddress(t)
 			_, port, _ := net.SplitHostPort(secure)
 			process(t, binary, append(c.server, "--generate-service-account-key", "--etcd-servers="+c.scheme+"://"+address, "--bind-address=127.0.0.1", "--secure-port="+port,
 				"--token-auth-file="+at("tokens"), "--authorization-mode=RBAC")...)
@@ -267,14 +267,14 @@ func TestHistories(t *testing.T) {
 	dir := t.TempDir()
 	binary := buildAPIServer(t, dir)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "tokens"), []byte(`secret,admin,1,"system:masters"`+"\n"), 0o600))
-	address := freeAddress(t)
+	address := storetest.FreeAddress(t)
 	launch := func() *exec.Cmd {
 		return process(t, os.Args[0], "--data-dir="+filepath.Join(dir, "data"), "--listen-client-urls=http://"+address)
 	}
 	facade := launch()
 	var conns []client.Conn
 	for range 2 {
-		secure := freeAddress(t)
+		secure := storetest.FreeAddress(t)
 		_, port, _ := net.SplitHostPort(secure)
 		process(t, binary, "--generate-service-account-key", "--etcd-servers=http://"+address, "--bind-address=127.0.0.1", "--secure-port="+port, "--token-auth-file="+filepath.Join(dir, "tokens"), "--authorization-mode=RBAC")
 		asker(t, secure)(http.MethodGet, "/readyz", "", http.StatusOK)
@@ -316,13 +316,6 @@ func buildAPIServer(t *testing.T, dir string) string {
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/keelson-dev/keelson/examples/kube-apiserver").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return binary
-}
-
-func freeAddress(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 // process starts a program that is ended with the test.

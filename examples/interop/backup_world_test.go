@@ -2,7 +2,7 @@ package interop
 
 import (
 	"fmt"
-	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,6 +34,7 @@ import (
 	"github.com/keelson-dev/keelson/client/wait"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/store/certs"
+	"github.com/keelson-dev/keelson/store/storetest"
 )
 
 // Backup is the kind of the programs in folder backup.
@@ -128,10 +129,9 @@ func newBackupWorld(t testing.TB, server backupServer, p program) *backupWorld {
 	require.NoError(t, atomicfile.WriteSync(filepath.Join(w.certDir, "tls.crt"), pair.CertPEM()))
 	require.NoError(t, atomicfile.WriteSync(filepath.Join(w.certDir, "tls.key"), pair.KeyPEM()))
 	for range 2 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		at, err := netip.ParseAddrPort(storetest.FreeAddress(t))
 		require.NoError(t, err)
-		w.ports = append(w.ports, l.Addr().(*net.TCPAddr).Port)
-		require.NoError(t, l.Close())
+		w.ports = append(w.ports, int(at.Port()))
 	}
 	objs := append(fileObjects(t, w.namespace, "backup/crd.yaml"), fileObjects(t, w.namespace, "backup/role.yaml")...)
 	objs = append([]metav1.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}}, objs...)

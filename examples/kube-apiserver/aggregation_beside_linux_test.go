@@ -21,6 +21,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/store/certs"
+	"github.com/keelson-dev/keelson/store/storetest"
 )
 
 const (
@@ -377,7 +378,7 @@ func startAggregated(t *testing.T, start func(*testing.T, ...string) *live, etcd
 	t.Helper()
 	a := &aggregated{dir: t.TempDir(), host: hostAddress(t), etcd: etcd, prefix: prefix, sampleLog: &bytes.Buffer{}}
 	a.live = start(t, frontFlags(t, a.dir)...)
-	_, a.port, _ = net.SplitHostPort(freeAddress(t))
+	_, a.port, _ = net.SplitHostPort(storetest.FreeAddress(t))
 	var err error
 	a.serving, err = certs.NewAuthority("wardle")
 	require.NoError(t, err)
@@ -393,7 +394,7 @@ func startAggregated(t *testing.T, start func(*testing.T, ...string) *live, etcd
 func TestSampleAPIServerBeside(t *testing.T) {
 	binary := seeds.Peer(t, "etcd")
 	dir := t.TempDir()
-	etcd, between := "http://"+freeAddress(t), "http://"+freeAddress(t)
+	etcd, between := "http://"+storetest.FreeAddress(t), "http://"+storetest.FreeAddress(t)
 	runPeer(t, binary, "--data-dir="+filepath.Join(dir, "etcd"), "--listen-client-urls="+etcd, "--advertise-client-urls="+etcd,
 		"--listen-peer-urls="+between, "--initial-advertise-peer-urls="+between, "--initial-cluster=default="+between, "--unsafe-no-fsync")
 	var walks [2][]string

@@ -37,7 +37,7 @@ type process struct {
 // startProcess starts a server over the memory store, or over etcd, with further flags.
 func startProcess(b *testing.B, etcd *storetest.Etcd, more ...string) *process {
 	b.Helper()
-	p := &process{dir: b.TempDir(), etcd: etcd, host: freeAddress(b), more: more}
+	p := &process{dir: b.TempDir(), etcd: etcd, host: storetest.FreeAddress(b), more: more}
 	require.NoError(b, os.WriteFile(filepath.Join(p.dir, "tokens"), []byte(`secret,admin,1,"system:masters"`+"\nbusy,busy,2\nsmall,small,3\n"), 0o600))
 	p.start(b)
 	b.Cleanup(p.kill)

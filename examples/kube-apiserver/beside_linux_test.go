@@ -20,12 +20,13 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/examples/internal/component"
 	"github.com/keelson-dev/keelson/store/certs"
+	"github.com/keelson-dev/keelson/store/storetest"
 )
 
 // startPeerEtcd starts an etcd of one member and returns its client URL.
 func startPeerEtcd(t *testing.T) string {
 	t.Helper()
-	client, between := "http://"+freeAddress(t), "http://"+freeAddress(t)
+	client, between := "http://"+storetest.FreeAddress(t), "http://"+storetest.FreeAddress(t)
 	runPeer(t, seeds.Peer(t, "etcd"), "--data-dir="+t.TempDir(), "--listen-client-urls="+client, "--advertise-client-urls="+client,
 		"--listen-peer-urls="+between, "--initial-advertise-peer-urls="+between, "--initial-cluster=default="+between, "--unsafe-no-fsync")
 	return client
@@ -60,7 +61,7 @@ func startProgram(t *testing.T, server, hostname string, flags ...string) *live 
 	pair, err := ca.Client("signer")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(key, pair.KeyPEM(), 0o600))
-	l := &live{t: t, host: freeAddress(t)}
+	l := &live{t: t, host: storetest.FreeAddress(t)}
 	_, port, err := net.SplitHostPort(l.host)
 	require.NoError(t, err)
 	if !slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--authorization-") }) {

@@ -17,6 +17,7 @@ import (
 	"github.com/keelson-dev/keelson/client/kubeconfig"
 	"github.com/keelson-dev/keelson/client/rest"
 	"github.com/keelson-dev/keelson/store/certs"
+	"github.com/keelson-dev/keelson/store/storetest"
 )
 
 // credentials is a server process with the users run1, run2, ... by the tokens t1, t2, ..., and any user with
@@ -35,7 +36,7 @@ func startCredentials(t *testing.T) *credentials {
 	}
 	authority, err := certs.NewAuthority("people")
 	require.NoError(t, err)
-	c := &credentials{t: t, dir: t.TempDir(), host: freeAddress(t), authority: authority}
+	c := &credentials{t: t, dir: t.TempDir(), host: storetest.FreeAddress(t), authority: authority}
 	var tokens strings.Builder
 	for i := range 50 {
 		fmt.Fprintf(&tokens, "t%d,run%d,%d\n", i+1, i+1, i+1)

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"crypto/tls"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -30,11 +29,10 @@ func TestEtcdComesAndGoes(t *testing.T) {
 	e.Kill()
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	require.NoError(t, os.WriteFile(tokens, []byte(`secret,admin,1,"system:masters"`+"\n"), 0o600))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address := storetest.FreeAddress(t)
+	_, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
-	port := l.Addr().(*net.TCPAddr).Port
-	require.NoError(t, l.Close())
-	cmd := exec.Command(os.Args[0], "--generate-service-account-key", "--etcd-servers="+e.Endpoint, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
+	cmd := exec.Command(os.Args[0], "--generate-service-account-key", "--etcd-servers="+e.Endpoint, "--bind-address=127.0.0.1", "--secure-port="+port,
 		"--token-auth-file="+tokens, "--authorization-mode=RBAC", "--request-timeout=5s")
 	cmd.Env = append(os.Environ(), asServer+"=1")
 	var log bytes.Buffer
@@ -55,7 +53,7 @@ func TestEtcdComesAndGoes(t *testing.T) {
 	front := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer front.CloseIdleConnections()
 	ask := func(method, path, body string) (int, string) {
-		req, err := http.NewRequestWithContext(t.Context(), method, fmt.Sprintf("https://127.0.0.1:%d%s", port, path), strings.NewReader(body))
+		req, err := http.NewRequestWithContext(t.Context(), method, "https://"+address+path, strings.NewReader(body))
 		require.NoError(t, err)
 		req.Header.Set("Authorization", "Bearer secret")
 		req.Header.Set("Content-Type", "application/json")

@@ -21,6 +21,7 @@ import (
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/client/clienttest"
 	"github.com/keelson-dev/keelson/client/rest"
+	"github.com/keelson-dev/keelson/store/storetest"
 )
 
 // fileServer is a server process over a file.
@@ -36,7 +37,7 @@ func newFileServer(t *testing.T) *fileServer {
 	if testing.Short() {
 		t.Skip("real processes: -short")
 	}
-	s := &fileServer{t: t, dir: t.TempDir(), host: freeAddress(t)}
+	s := &fileServer{t: t, dir: t.TempDir(), host: storetest.FreeAddress(t)}
 	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "tokens"), []byte(`secret,admin,1,"system:masters"`+"\n"), 0o600))
 	s.start()
 	t.Cleanup(s.kill)

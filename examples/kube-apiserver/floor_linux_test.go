@@ -21,6 +21,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/codec"
 	"github.com/keelson-dev/keelson/client"
 	"github.com/keelson-dev/keelson/examples/internal/load"
+	"github.com/keelson-dev/keelson/store/storetest"
 )
 
 // asFloor makes this test's binary a floor: the variable is the folder of its responses, the first argument
@@ -167,7 +168,7 @@ func (p *process) floorOf(b *testing.B, o load.Options, phases ...string) []load
 			}
 		}
 	}
-	f := &process{dir: dir, host: freeAddress(b)}
+	f := &process{dir: dir, host: storetest.FreeAddress(b)}
 	f.cmd = exec.Command(os.Args[0], f.host)
 	f.cmd.Env = append(os.Environ(), asFloor+"="+dir)
 	require.NoError(b, f.cmd.Start())
@@ -183,14 +184,6 @@ func (p *process) floorOf(b *testing.B, o load.Options, phases ...string) []load
 		}
 	}
 	return results
-}
-
-func freeAddress(b testing.TB) string {
-	b.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(b, err)
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // beFloor serves a floor if this process was started as one.

@@ -23,6 +23,7 @@ import (
 
 	"github.com/keelson-dev/keelson/apimachinery/seeds"
 	"github.com/keelson-dev/keelson/examples/internal/component"
+	"github.com/keelson-dev/keelson/store/storetest"
 )
 
 // trusted is the part of a configuration that names the issuer, at which the rest of an authenticator
@@ -203,7 +204,7 @@ var wrongAuthentication = regexp.MustCompile(`(jwt|anonymous)[][A-Za-z0-9.]*: (I
 func TestWrongIssuersBeside(t *testing.T) {
 	upstream, dir := seeds.Peer(t, "kube-apiserver"), t.TempDir()
 	key := filepath.Join(dir, "key")
-	_, port, err := net.SplitHostPort(freeAddress(t))
+	_, port, err := net.SplitHostPort(storetest.FreeAddress(t))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(key, newAccountKey(t).pem, 0o600))
 	refusal := func(name, file string, flags ...string) []string {

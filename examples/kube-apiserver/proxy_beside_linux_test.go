@@ -18,6 +18,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keelson-dev/keelson/store/storetest"
 )
 
 // mirror responds with the request as it has arrived, or with what the query asks for.
@@ -293,7 +295,7 @@ func TestProxyBeside(t *testing.T) {
 	theirs, ours := startUpstream(t), startLive(t)
 	address := reachable(t)
 	plain, secure := startMirror(t, address, false), startMirror(t, address, true)
-	closed := strings.TrimPrefix(freeAddress(t), "127.0.0.1:")
+	closed := strings.TrimPrefix(storetest.FreeAddress(t), "127.0.0.1:")
 	proxyWorld(theirs, address, plain, secure, closed)
 	proxyWorld(ours, address, plain, secure, closed)
 	var same walk = func(method, target, body string, header ...string) {

@@ -28,6 +28,7 @@ import (
 
 	"github.com/keelson-dev/keelson/examples/internal/component"
 	"github.com/keelson-dev/keelson/store/certs"
+	"github.com/keelson-dev/keelson/store/storetest"
 )
 
 const configMaps = "/api/v1/namespaces/default/configmaps"
@@ -50,7 +51,7 @@ func startLive(t *testing.T, flags ...string) *live {
 	if testing.Short() {
 		t.Skip("real processes: -short")
 	}
-	l := &live{t: t, host: freeAddress(t), log: &bytes.Buffer{}, ended: make(chan struct{})}
+	l := &live{t: t, host: storetest.FreeAddress(t), log: &bytes.Buffer{}, ended: make(chan struct{})}
 	dir := t.TempDir()
 	_, port, err := net.SplitHostPort(l.host)
 	require.NoError(t, err)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -25,6 +24,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/examples/internal/flagtest"
 	"github.com/keelson-dev/keelson/store/certs"
+	"github.com/keelson-dev/keelson/store/storetest"
 )
 
 // Every flag of kube-controller-manager is known, and docs/kube-controller-manager-flags.md says what becomes
@@ -139,11 +139,10 @@ func TestFlags(t *testing.T) {
 // The program that runs against an API server has a health check for each of its controllers.
 func TestHealthOfControllers(t *testing.T) {
 	c := controllertest.Start(t, controllertest.Options{})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address := storetest.FreeAddress(t)
+	_, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
-	port := l.Addr().(*net.TCPAddr).Port
-	require.NoError(t, l.Close())
-	o, err := completed("--kubeconfig", c.Kubeconfig(), fmt.Sprintf("--secure-port=%d", port), "--controllers=deployment,garbagecollector")
+	o, err := completed("--kubeconfig", c.Kubeconfig(), "--secure-port="+port, "--controllers=deployment,garbagecollector")
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -155,7 +154,7 @@ func TestHealthOfControllers(t *testing.T) {
 	web := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer web.CloseIdleConnections()
 	read := func(path string) (int, string) {
-		resp, err := web.Get(fmt.Sprintf("https://127.0.0.1:%d%s", port, path))
+		resp, err := web.Get("https://" + address + path)
 		if err != nil {
 			return 0, err.Error()
 		}

@@ -31,6 +31,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/scheduler"
 	"github.com/keelson-dev/keelson/examples/internal/component"
+	"github.com/keelson-dev/keelson/store/storetest"
 )
 
 // otherFamilies are those that only one of the two has, with the reason.
@@ -115,9 +116,10 @@ func TestMetricsBeside(t *testing.T) {
 	upstream := seeds.Peer(t, "kube-scheduler")
 	const gates = "--feature-gates=GenericWorkload=true"
 	theirs := newGroupsWorld(t)
-	port := freePort(t)
+	_, port, err := net.SplitHostPort(storetest.FreeAddress(t))
+	require.NoError(t, err)
 	cmd := exec.Command(upstream, "--kubeconfig="+theirs.c.Kubeconfig(), "--leader-elect=false", "--cert-dir="+t.TempDir(),
-		"--bind-address=127.0.0.1", fmt.Sprint("--secure-port=", port), "--authorization-always-allow-paths=/metrics", gates)
+		"--bind-address=127.0.0.1", "--secure-port="+port, "--authorization-always-allow-paths=/metrics", gates)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
@@ -128,7 +130,7 @@ func TestMetricsBeside(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	var want map[string]string
 	require.Eventually(t, func() bool { // some are written later
-		r, err := client.Get(fmt.Sprintf("https://127.0.0.1:%d/metrics", port))
+		r, err := client.Get(fmt.Sprintf("https://127.0.0.1:%s/metrics", port))
 		require.NoError(t, err)
 		defer r.Body.Close()
 		require.Equal(t, http.StatusOK, r.StatusCode)
@@ -169,11 +171,4 @@ func TestMetricsBeside(t *testing.T) {
 			t.Errorf("%s: kube-scheduler does not have it", name)
 		}
 	}
-}
-
-func freePort(t *testing.T) int {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }

@@ -38,6 +38,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/kubelet/kubeletconfig"
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/store/certs"
+	"github.com/keelson-dev/keelson/store/storetest"
 )
 
 type csr = certificatesv1.CertificateSigningRequest
@@ -90,11 +91,8 @@ current-context: x
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	go forward(l, dial)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	_, j.port, err = net.SplitHostPort(storetest.FreeAddress(t))
 	require.NoError(t, err)
-	_, j.port, err = net.SplitHostPort(free.Addr().String())
-	require.NoError(t, err)
-	require.NoError(t, free.Close())
 	return j
 }
 

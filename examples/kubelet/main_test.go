@@ -22,6 +22,7 @@ import (
 	"github.com/keelson-dev/keelson/examples/internal/collector"
 	"github.com/keelson-dev/keelson/examples/internal/component"
 	"github.com/keelson-dev/keelson/examples/internal/flagtest"
+	"github.com/keelson-dev/keelson/store/storetest"
 )
 
 func TestFlagsWinOverTheFile(t *testing.T) {
@@ -173,11 +174,8 @@ func TestStandaloneProgram(t *testing.T) {
 	require.NoError(t, err)
 	defer l.Close()
 	go forward(l, dial)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	_, port, err := net.SplitHostPort(storetest.FreeAddress(t))
 	require.NoError(t, err)
-	_, port, err := net.SplitHostPort(free.Addr().String())
-	require.NoError(t, err)
-	require.NoError(t, free.Close())
 
 	traces := collector.Start(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	v1 "github.com/keelson-dev/keelson/examples/operator/api/v1"
+	"github.com/keelson-dev/keelson/store/storetest"
 )
 
 func TestFlags(t *testing.T) {
@@ -60,13 +60,6 @@ func installed(t *testing.T) *controllertest.Cluster {
 	return c
 }
 
-func freeAddress(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	return l.Addr().String()
-}
-
 func site(namespace, name string) *v1.Website {
 	return &v1.Website{ObjectMeta: controllertest.Name(namespace, name), Spec: v1.WebsiteSpec{Image: "web:1"}}
 }
@@ -75,11 +68,11 @@ func site(namespace, name string) *v1.Website {
 // lease when its context ends.
 func TestRunAgainstAServer(t *testing.T) {
 	c := installed(t)
-	address := freeAddress(t)
+	address := storetest.FreeAddress(t)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- run(ctx, []string{"--kubeconfig", c.Kubeconfig(), "-v", "0", "--health-address", address, "--webhook-address", freeAddress(t),
+		done <- run(ctx, []string{"--kubeconfig", c.Kubeconfig(), "-v", "0", "--health-address", address, "--webhook-address", storetest.FreeAddress(t),
 			"--watch-namespaces", "websites"}, io.Discard)
 	}()
 	controllertest.Create(c, site("elsewhere", "hello"))

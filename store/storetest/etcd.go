@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -68,12 +67,12 @@ func startMembers(t testing.TB, binary string, n int, scheme string, args []stri
 	members := make([]*Etcd, n)
 	var cluster []string
 	for i := range members {
-		plain, peer, name, dir := freePort(t), freePort(t), fmt.Sprintf("m%d", i), t.TempDir()
+		plain, peer, name, dir := "http://"+FreeAddress(t), "http://"+FreeAddress(t), fmt.Sprintf("m%d", i), t.TempDir()
 		client := scheme + strings.TrimPrefix(plain, "http")
 		cluster = append(cluster, name+"="+peer)
 		members[i] = &Etcd{Endpoint: client, t: t, health: plain, binary: binary, log: filepath.Join(dir, "etcd.log")}
 		if client != plain { // which only clients with a certificate reach
-			members[i].health = freePort(t)
+			members[i].health = "http://" + FreeAddress(t)
 			args = append(args, "--listen-metrics-urls="+members[i].health)
 		}
 		members[i].args = []string{
@@ -92,16 +91,6 @@ func startMembers(t testing.TB, binary string, n int, scheme string, args []stri
 		m.waitHealthy()
 	}
 	return members
-}
-
-// freePort returns a loopback URL on which nothing listens at the moment.
-func freePort(t testing.TB) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return "http://" + l.Addr().String()
 }
 
 // Start starts the process, again after Kill with the same data, and waits until it is healthy.

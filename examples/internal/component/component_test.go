@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,6 +31,7 @@ import (
 	"github.com/keelson-dev/keelson/controllers/manager"
 	"github.com/keelson-dev/keelson/controllers/reconcile"
 	"github.com/keelson-dev/keelson/examples/internal/component"
+	"github.com/keelson-dev/keelson/store/storetest"
 )
 
 // The error for a wrong flag refers to --help; the help itself is not an error.
@@ -140,10 +141,9 @@ func accountToken(t *testing.T, c *controllertest.Cluster) string {
 }
 
 func freePort(t *testing.T) int {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	at, err := netip.ParseAddrPort(storetest.FreeAddress(t))
 	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return int(at.Port())
 }
 
 // kubeconfigOf writes the kubeconfig of a cluster, whose own file is removed when it ends.
