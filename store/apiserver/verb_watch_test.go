@@ -147,7 +147,7 @@ func TestWatchAsTableAndMetadataAndProtobuf(t *testing.T) {
 	require.Equal(t, "PartialObjectMetadata", e.str("object.kind"))
 	require.Nil(t, e.at("object.data"))
 
-	resp := s.open("GET", configMaps+"?watch=1&timeoutSeconds=1", nil, "Accept", "application/vnd.kubernetes.protobuf")
+	resp := s.open("GET", configMaps+"?watch=1", nil, "Accept", "application/vnd.kubernetes.protobuf")
 	defer resp.Body.Close()
 	require.Equal(t, "application/vnd.kubernetes.protobuf;stream=watch", resp.Header.Get("Content-Type"))
 	frames := codec.NewProtoFrames(resp.Body, 0)
@@ -179,7 +179,7 @@ func TestMetadataInProtobufIsThatInJSON(t *testing.T) {
 		s.do("POST", path, o).ok(201)
 		s.do("PATCH", path+"/a", `{"metadata":{"labels":{"l":"3"}}}`, "Content-Type", "application/merge-patch+json").ok(200)
 		s.do("DELETE", path+"/a", nil).ok(200)
-		watch := path + "?watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3Da"
+		watch := path + "?watch=1&fieldSelector=metadata.name%3Da"
 		want := s.watch(watch, "Accept", "application/json"+meta).next()
 		resp := s.open("GET", watch, nil, "Accept", "application/vnd.kubernetes.protobuf"+meta)
 		frame, err := codec.NewProtoFrames(resp.Body, 0).Next()
