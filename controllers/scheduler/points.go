@@ -193,7 +193,7 @@ func (s *Scheduler) Allow(uid types.UID, plugin string) bool {
 	}
 	p.Plugins = slices.DeleteFunc(p.Plugins, func(n string) bool { return n == plugin })
 	if len(p.Plugins) == 0 {
-		p.decide(nil)
+		w.decide(p, nil)
 	}
 	return true
 }
@@ -211,17 +211,15 @@ func (w *waiting) rejectFor(uid types.UID, plugin, reason string) bool {
 	defer w.mu.Unlock()
 	p := w.pods[uid]
 	if p != nil {
-		p.decide(&Status{Code: Unschedulable, Plugin: plugin, Reasons: []string{reason}})
+		w.decide(p, &Status{Code: Unschedulable, Plugin: plugin, Reasons: []string{reason}})
 	}
 	return p != nil
 }
 
-// decide gives the first verdict; later ones do not count.
-func (p *waitingPod) decide(st *Status) {
-	select {
-	case p.verdict <- st:
-	default:
-	}
+// decide gives the verdict about a pod, which does not wait any more from then on. The lock is held.
+func (w *waiting) decide(p *waitingPod, st *Status) {
+	delete(w.pods, p.pod.UID)
+	p.verdict <- st
 }
 
 // permit calls the Permit plugins and waits for those that delay the pod.
@@ -314,6 +312,7 @@ func (w *waiting) wait(ctx context.Context, p *waitingPod, longest time.Duration
 		return st
 	default:
 	}
+	delete(w.pods, p.pod.UID) // it is too late to allow it
 	return &Status{Code: Unschedulable, Plugin: p.Plugins[0], Reasons: []string{fmt.Sprintf("pod was not permitted within %s by %s", longest, p.Plugins[0])}}
 }
 
