@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
@@ -193,9 +194,11 @@ func TestStandaloneProgram(t *testing.T) {
 	_ = resp.Body.Close()
 	require.Equal(t, http.StatusUnauthorized, resp.StatusCode, "clients need a certificate still")
 	for _, at := range []string{"device-plugins", "pod-resources"} {
-		conn, err := net.Dial("unix", filepath.Join(dir, at, "kubelet.sock"))
-		require.NoError(t, err)
-		require.NoError(t, conn.Close())
+		require.EventuallyWithT(t, func(t *assert.CollectT) { // pods do not wait for these servers
+			conn, err := net.Dial("unix", filepath.Join(dir, at, "kubelet.sock"))
+			require.NoError(t, err)
+			require.NoError(t, conn.Close())
+		}, time.Minute, 10*time.Millisecond)
 	}
 	cancel()
 	require.NoError(t, <-done)
