@@ -227,7 +227,8 @@ func TestPagesOfAComponent(t *testing.T) {
 		`rest_client_requests_total{`, `workqueue_longest_running_processor_seconds{controller="namespaces",name="namespaces"}`, `go_goroutines`,
 		`controller_runtime_max_concurrent_reconciles{controller="namespaces"} 1`, `informer_objects{cluster="",name="namespaces"} 4`, `rest_client_in_flight_limit 32`,
 	} {
-		require.Contains(t, read("/metrics"), series)
+		// A read is counted after its objects have been delivered.
+		require.EventuallyWithT(t, func(t *assert.CollectT) { require.Contains(t, read("/metrics"), series) }, time.Minute, 10*time.Millisecond)
 	}
 	require.EventuallyWithT(t, func(t *assert.CollectT) {
 		var waiting map[string][]struct {
