@@ -509,17 +509,18 @@ func (k *Kubelet) gone(uid types.UID, last *corev1.Pod) {
 	}
 }
 
-// retired forgets a worker that has cleaned up. A pod that came back meanwhile gets a new one.
+// retired forgets a worker that has cleaned up. A pod that came back meanwhile gets a new one, which may
+// begin as soon as this one is not known any more: then nothing must be forgotten.
 func (k *Kubelet) retired(w *worker) {
+	k.status.forget(w.uid)
+	k.ledger.forget(w.uid)
+	k.starts.forget(w.uid)
 	k.mu.Lock()
 	if k.workers[w.uid] == w {
 		delete(k.workers, w.uid)
 	}
 	back := k.static[w.uid] != nil
 	k.mu.Unlock()
-	k.status.forget(w.uid)
-	k.ledger.forget(w.uid)
-	k.starts.forget(w.uid)
 	if w.static {
 		if back {
 			k.metrics.restarted.WithLabelValues("true").Inc()
