@@ -41,10 +41,7 @@ func (c *campaign) run(ctx context.Context) error {
 		c.withdraw(ctx)
 		return nil
 	}
-	if err := <-warm; err != nil && !errors.Is(err, ctx.Err()) && !errors.Is(err, context.Cause(ctx)) {
-		return err
-	}
-	return nil
+	return <-warm
 }
 
 // withdraw releases a lease that a write without a reply may have won.
@@ -62,8 +59,8 @@ func (c *campaign) withdraw(ctx context.Context) {
 	}
 }
 
-// startWarm calls Options.Warm. When it has returned the context ends and the
-// channel holds its result.
+// startWarm calls Options.Warm. When it has returned the context ends and the channel holds its error, unless
+// that only reports the end of ctx.
 func (c *campaign) startWarm(ctx context.Context) (context.Context, <-chan error) {
 	result := make(chan error, 1)
 	cold, warmed := context.WithCancel(ctx)
@@ -74,7 +71,11 @@ func (c *campaign) startWarm(ctx context.Context) (context.Context, <-chan error
 	}
 	go func() {
 		defer warmed()
-		result <- c.opts.Warm(ctx)
+		err := c.opts.Warm(ctx)
+		if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
+			err = nil
+		}
+		result <- err
 	}()
 	return cold, result
 }

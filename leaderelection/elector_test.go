@@ -504,6 +504,33 @@ func TestWarmComesFirst(t *testing.T) {
 	})
 }
 
+// lateContext has no error yet at the instant of its end, as for a goroutine that asks right before.
+type lateContext func() context.Context
+
+func (c lateContext) Deadline() (time.Time, bool) { return c().Deadline() }
+func (c lateContext) Done() <-chan struct{}       { return c().Done() }
+func (c lateContext) Value(key any) any           { return c().Value(key) }
+func (c lateContext) Err() error {
+	if end, _ := c.Deadline(); !time.Now().After(end) {
+		return nil
+	}
+	return c().Err()
+}
+
+// The end of its context is no failure of Warm, whenever the elector notices it.
+func TestTheEndIsNoFailureOfWarm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		e := newElector(t, locktest.NewStore("ns", "x").Lock(), leaderelection.Options{Warm: func(ctx context.Context) error {
+			<-ctx.Done()
+			time.Sleep(time.Second)
+			return context.Cause(ctx)
+		}})
+		require.NoError(t, e.Run(lateContext(func() context.Context { return ctx }), func(context.Context) error { panic("ctx has ended") }))
+	})
+}
+
 func TestALeaseWonWithoutAnswer(t *testing.T) {
 	t.Run("is kept", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
