@@ -225,7 +225,7 @@ func TestCertificatesOfTwoYears(t *testing.T) {
 }
 
 func rotate(t *testing.T, rng *rand.Rand, of rotation) {
-	h := serve(t, rng)
+	h := serve(t, rand.New(rand.NewPCG(rng.Uint64(), 0))) // a dial that outlives its request draws too
 	conn, ctx := h.conn(), t.Context()
 	var mu sync.Mutex
 	faults := rand.New(rand.NewPCG(rng.Uint64(), 1)) // replicas draw from it; mu guards it
