@@ -291,7 +291,8 @@ func (l *live) upgrade(subresource string, query url.Values) net.Conn {
 // then requests in progress are finished, watches and streams end without an error, and the process exits
 // with 0.
 func TestTerminate(t *testing.T) {
-	l := startLive(t, "--shutdown-delay-duration=2s", "--authorization-mode=RBAC")
+	// The delay is time for ten requests on a busy machine: the test cannot end it.
+	l := startLive(t, "--shutdown-delay-duration=10s", "--authorization-mode=RBAC")
 	w := l.hold()
 	l.nodeWithPod()
 	watch := l.open(l.http2, configMaps+"?watch=1")
@@ -384,7 +385,8 @@ func TestMaxInFlight(t *testing.T) {
 
 // A request ends at its timeout; watches are long-running requests with their own timeout.
 func TestTimes(t *testing.T) {
-	l := startLive(t, "--request-timeout=1s", "--min-request-timeout=2")
+	// All requests have the timeout, also those that must not reach it.
+	l := startLive(t, "--request-timeout=5s", "--min-request-timeout=2")
 	w := l.hold()
 	begun := time.Now()
 	watch := l.open(l.http2, configMaps+"?watch=1")
