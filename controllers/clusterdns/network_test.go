@@ -1,6 +1,7 @@
 package clusterdns
 
 import (
+	"context"
 	"net"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/keelson-dev/keelson/apimachinery/api/corev1"
 	"github.com/keelson-dev/keelson/controllers/controllertest"
 	"github.com/keelson-dev/keelson/controllers/manager"
+	"github.com/keelson-dev/keelson/store/pipenet"
 )
 
 // patience is how long an answer is waited for that must come, however busy the machine is.
@@ -110,6 +112,33 @@ func TestOverTheNetwork(t *testing.T) {
 	require.ErrorContains(t, s.Ready(t.Context()), "not all addresses are served")
 	_, err := tcp.Accept()
 	require.ErrorIs(t, err, net.ErrClosed)
+}
+
+// asked calls ask before the first connection is accepted.
+type asked struct {
+	net.Listener
+	ask func()
+}
+
+func (a asked) Accept() (net.Conn, error) {
+	a.ask()
+	return a.Listener.Accept()
+}
+
+// TestAServerThatAnswersIsReady: it is ready before it accepts its first connection.
+func TestAServerThatAnswersIsReady(t *testing.T) {
+	var s *Server
+	ready := make(chan bool, 1)
+	l := asked{pipenet.New(), sync.OnceFunc(func() { ready <- s.serving.Load() })}
+	s, err := New(manager.New(offline{}, manager.Options{}), Options{Listeners: []net.Listener{l}})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	require.True(t, <-ready)
+	stop()
+	require.NoError(t, <-done)
+	require.False(t, s.serving.Load())
 }
 
 // TestForwardsAreBounded has one query wait for a silent upstream: the next fails at once.

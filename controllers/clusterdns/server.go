@@ -201,11 +201,18 @@ func (s *Server) serve(ctx context.Context, udp []net.PacketConn, tcp []net.List
 		})
 	}
 	var servers []*dns.Server
+	var starts atomic.Int64
+	s.serving.Store(len(tcp) == 0) // the sockets are bound
 	for _, l := range tcp {
 		srv := &dns.Server{Listener: netutil.LimitListener(l, maxConns), Handler: s, MsgAcceptFunc: accept, ReadTimeout: 5 * time.Second}
 		servers = append(servers, srv)
 		starting.Add(1)
-		srv.NotifyStartedFunc = sync.OnceFunc(starting.Done)
+		srv.NotifyStartedFunc = sync.OnceFunc(func() {
+			if starts.Add(1) == int64(len(tcp)) {
+				s.serving.Store(true) // before it accepts: who has an answer finds the server ready
+			}
+			starting.Done()
+		})
 		wg.Go(func() {
 			if err := srv.ActivateAndServe(); err != nil {
 				failed <- err
@@ -214,7 +221,6 @@ func (s *Server) serve(ctx context.Context, udp []net.PacketConn, tcp []net.List
 		})
 	}
 	starting.Wait()
-	s.serving.Store(true)
 	var err error
 	select {
 	case <-ctx.Done():
