@@ -105,8 +105,7 @@ func TestWebhookConversion(t *testing.T) {
 		c.do("POST", v1, fmt.Sprintf("{apiVersion: a.test/v1, kind: Rod, metadata: {name: m%02d}, spec: {size: %d}}", i, i), 201)
 	}
 	asked.Store(0)
-	events := c.send("GET", v2+"?watch=true&timeoutSeconds=1", nil, 200).Body.String()
-	require.Equal(t, 42, strings.Count(events, `"type":"ADDED"`))
+	events := c.added(v2, 42)
 	require.Contains(t, events, `"length":190`)
 	require.LessOrEqual(t, asked.Load(), int64(2), "twenty were new")
 
@@ -119,6 +118,33 @@ func TestWebhookConversion(t *testing.T) {
 		return at(got, "spec", "length") == int64(30)
 	})
 	require.Equal(t, int64(3), at(c.do("GET", v1+"/n03", nil, 200), "spec", "size"))
+}
+
+// addedRecorder records the response of a watch until it has that many events of objects.
+type addedRecorder struct {
+	*httptest.ResponseRecorder
+	n   int
+	end context.CancelFunc
+}
+
+// Write implements http.ResponseWriter.
+func (w *addedRecorder) Write(b []byte) (int, error) {
+	n, err := w.ResponseRecorder.Write(b)
+	if strings.Count(w.Body.String(), `"type":"ADDED"`) >= w.n {
+		w.end()
+	}
+	return n, err
+}
+
+// added watches a resource until n objects have been delivered, and returns their events.
+func (c *client) added(path string, n int) string {
+	ctx, cancel := context.WithCancel(c.t.Context())
+	defer cancel()
+	w := &addedRecorder{httptest.NewRecorder(), n, cancel}
+	c.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", path+"?watch=true", nil))
+	require.Equal(c.t, 200, w.Code, "%s", w.Body)
+	require.Equal(c.t, n, strings.Count(w.Body.String(), `"type":"ADDED"`))
+	return w.Body.String()
 }
 
 // A call of the webhook ends when the client whose request needs the conversion disconnects, and later
