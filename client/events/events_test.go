@@ -117,7 +117,8 @@ func TestEventsQueuedAtTheEndAreWritten(t *testing.T) {
 		c := s.Conn(t, rest.Options{})
 		cm := &corev1.ConfigMap{}
 		cm.Namespace, cm.Name, cm.UID = "default", "thing", "u"
-		rec := events.New(c, events.Options{Component: "test", Queue: 3})
+		var text bytes.Buffer
+		rec := events.New(c, events.Options{Component: "test", Queue: 3, Logger: slog.New(slog.NewTextHandler(&text, nil))})
 		for i := range 5 {
 			rec.Eventf(cm, events.Normal, "R", "m%d", i)
 		}
@@ -125,6 +126,7 @@ func TestEventsQueuedAtTheEndAreWritten(t *testing.T) {
 		cancel()
 		require.NoError(t, rec.Run(ctx))
 		require.Len(t, list(t, c), 3)
+		require.Contains(t, text.String(), "level=WARN msg=\"record events failed\" why=queue events=2")
 	})
 }
 

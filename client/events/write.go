@@ -34,6 +34,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 		case p := <-r.queue:
 			r.write(writing, c, s, p)
 		default:
+			r.logLost()
 			return nil
 		}
 	}
