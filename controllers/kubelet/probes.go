@@ -28,7 +28,8 @@ type probes struct {
 	running sync.WaitGroup
 	mu      sync.Mutex
 	stopped bool
-	active  map[probeKey]context.CancelFunc
+	// active are cancelled with mu held: nothing is noted of a probe afterwards.
+	active map[probeKey]context.CancelFunc
 	// results by container id.
 	results map[string]*probeResult
 }
@@ -224,10 +225,9 @@ func (w *prober) once(ctx context.Context) bool {
 	timeout := time.Duration(max(w.probe.TimeoutSeconds, 1)) * time.Second
 	began := time.Now()
 	found, text := w.p.k.probe(ctx, w.pod, w.spec, w.run, w.ip, &w.probe.ProbeHandler, timeout)
-	if ctx.Err() != nil {
+	if !w.count(ctx, found, time.Since(began)) {
 		return true
 	}
-	w.count(found, time.Since(began))
 	switch found {
 	case unknown:
 		// It counts neither way: what was found out last stands.
@@ -249,23 +249,30 @@ func (w *prober) once(ctx context.Context) bool {
 			return false
 		}
 	}
-	return w.p.note(w.key, found == passed)
+	return w.p.note(ctx, w.key, found == passed)
 }
 
-// count counts an outcome.
-func (w *prober) count(found outcome, took time.Duration) {
+// count counts an outcome, and reports false if the probe has been cancelled: then its pod may have been
+// forgotten.
+func (w *prober) count(ctx context.Context, found outcome, took time.Duration) bool {
+	w.p.mu.Lock()
+	defer w.p.mu.Unlock()
+	if ctx.Err() != nil {
+		return false
+	}
 	m, kind := w.p.k.metrics, kindName[w.key.kind]
 	if w.found[found] == nil {
 		w.found[found] = m.probed.WithLabelValues(kind, found.String(), w.spec.Name, w.pod.Name, w.pod.Namespace, string(w.pod.UID))
 	}
 	w.found[found].Inc()
 	if found == failed {
-		return // how long a probe takes that fails says nothing
+		return true // how long a probe takes that fails says nothing
 	}
 	if w.took == nil {
 		w.took = m.probeTook.WithLabelValues(kind, w.spec.Name, w.pod.Name, w.pod.Namespace)
 	}
 	w.took.Observe(took.Seconds())
+	return true
 }
 
 // kindName is how events and metrics name a kind of probe.
@@ -276,9 +283,14 @@ func (w *prober) event(reason, what, why string) {
 	w.p.k.recorder.About(aboutContainer(w.pod, w.spec.Name), nil, events.Warning, reason, fmt.Sprintf("%s probe %s: %s", name, what, why))
 }
 
-// note keeps a result that has passed its threshold, and wakes the pod if it is news.
-func (p *probes) note(key probeKey, passed bool) (enough bool) {
+// note keeps a result that has passed its threshold, and wakes the pod if it is news. It reports true when
+// there is nothing more to find out.
+func (p *probes) note(ctx context.Context, key probeKey, passed bool) (enough bool) {
 	p.mu.Lock()
+	if ctx.Err() != nil { // the container may have been forgotten
+		p.mu.Unlock()
+		return true
+	}
 	r := p.results[key.containerID]
 	if r == nil {
 		r = &probeResult{}

@@ -72,9 +72,29 @@ func TestMetricsAllocateNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		_ = k.metrics.call(t.Context(), "/runtime.v1.RuntimeService/ListContainers", nil, nil, nil, answer)
 		k.metrics.worked[stepSync]().Observe(1)
-		w.count(passed, time.Second)
-		w.count(failed, time.Second)
+		w.count(t.Context(), passed, time.Second)
+		w.count(t.Context(), failed, time.Second)
 		starts.observe(pod)
 		starts.initEnded(pod, nil)
 	}))
+}
+
+// The outcome of a probe that was cancelled meanwhile leaves nothing of a pod that may have been forgotten.
+func TestACancelledProbeLeavesNothing(t *testing.T) {
+	k := &Kubelet{opts: Options{NodeName: "n1"}}
+	k.metrics = newMetrics(k)
+	k.probes = newProbes(k)
+	ctx, cancel := context.WithCancel(t.Context())
+	key := probeKey{pod: "u", containerID: "c", kind: readiness}
+	k.probes.active[key] = cancel
+	w := &prober{p: k.probes, key: key, spec: &corev1.Container{Name: "a"}, pod: &corev1.Pod{}}
+	k.probes.end("u")
+	require.False(t, w.count(ctx, passed, time.Second))
+	require.True(t, k.probes.note(ctx, key, true))
+	require.Empty(t, k.probes.results)
+	r := prometheus.NewRegistry()
+	r.MustRegister(k.metrics.probed, k.metrics.probeTook)
+	all, err := r.Gather()
+	require.NoError(t, err)
+	require.Empty(t, all)
 }
