@@ -28,8 +28,9 @@ type probes struct {
 	running sync.WaitGroup
 	mu      sync.Mutex
 	stopped bool
-	// active are cancelled with mu held: nothing is noted of a probe afterwards.
-	active map[probeKey]context.CancelFunc
+	// active are the probes that run, by pod. They are cancelled with mu held: nothing is noted of them
+	// afterwards.
+	active map[types.UID]map[probeKey]context.CancelFunc
 	// results by container id.
 	results map[string]*probeResult
 }
@@ -46,7 +47,7 @@ type probeResult struct {
 }
 
 func newProbes(k *Kubelet) *probes {
-	return &probes{k: k, active: map[probeKey]context.CancelFunc{}, results: map[string]*probeResult{}}
+	return &probes{k: k, active: map[types.UID]map[probeKey]context.CancelFunc{}, results: map[string]*probeResult{}}
 }
 
 // ready reports whether a running container passes its readiness probe; without one it does.
@@ -121,12 +122,7 @@ func (p *probes) watch(ctx context.Context, pod *corev1.Pod, v *view, ending boo
 	if p.stopped {
 		return
 	}
-	for key, cancel := range p.active {
-		if key.pod == pod.UID && want[key] == nil {
-			cancel()
-			delete(p.active, key)
-		}
-	}
+	p.cancel(pod.UID, func(key probeKey) bool { return want[key] == nil })
 	for id, is := range alive {
 		if !is {
 			delete(p.results, id)
@@ -134,12 +130,15 @@ func (p *probes) watch(ctx context.Context, pod *corev1.Pod, v *view, ending boo
 	}
 	ip := first(p.k.podIPs(ctx, pod, v.current()))
 	for key, probe := range want {
-		if p.active[key] != nil {
+		if p.active[pod.UID][key] != nil {
 			continue
 		}
 		run := v.latest(names[key.containerID])
 		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // until it is not wanted, or stopAll
-		p.active[key] = cancel
+		if p.active[pod.UID] == nil {
+			p.active[pod.UID] = map[probeKey]context.CancelFunc{}
+		}
+		p.active[pod.UID][key] = cancel
 		w := &prober{p: p, key: key, probe: probe, pod: pod, spec: specOf(pod, run.name), run: run, ip: ip}
 		p.running.Go(func() { w.loop(ctx) })
 	}
@@ -167,20 +166,28 @@ func (p *probes) forget(v *view) {
 func (p *probes) end(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for key, cancel := range p.active {
-		if key.pod == uid {
+	p.cancel(uid, func(probeKey) bool { return true })
+}
+
+// cancel ends those probes of a pod for which f returns true. The lock is held.
+func (p *probes) cancel(uid types.UID, f func(probeKey) bool) {
+	of := p.active[uid]
+	for key, cancel := range of {
+		if f(key) {
 			cancel()
-			delete(p.active, key)
+			delete(of, key)
 		}
+	}
+	if len(of) == 0 {
+		delete(p.active, uid)
 	}
 }
 
 func (p *probes) stopAll() {
 	p.mu.Lock()
 	p.stopped = true
-	for key, cancel := range p.active {
-		cancel()
-		delete(p.active, key)
+	for uid := range p.active {
+		p.cancel(uid, func(probeKey) bool { return true })
 	}
 	p.mu.Unlock()
 	p.running.Wait()

@@ -86,7 +86,7 @@ func TestACancelledProbeLeavesNothing(t *testing.T) {
 	k.probes = newProbes(k)
 	ctx, cancel := context.WithCancel(t.Context())
 	key := probeKey{pod: "u", containerID: "c", kind: readiness}
-	k.probes.active[key] = cancel
+	k.probes.active["u"] = map[probeKey]context.CancelFunc{key: cancel}
 	w := &prober{p: k.probes, key: key, spec: &corev1.Container{Name: "a"}, pod: &corev1.Pod{}}
 	k.probes.end("u")
 	require.False(t, w.count(ctx, passed, time.Second))
