@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -16,6 +17,9 @@ import (
 // files in memory: a pipe has a goroutine at its other end, and threads that wake for it. The end of the
 // program is waited for with the poller of the Go runtime, which does nothing meanwhile, while it would look
 // at a thread within a system call again and again, for about 1 ms of CPU a program.
+//
+// The program ends with this process, however that ends: it would write rules after the next process has
+// written its own. The kernel takes the end of the thread for that of the process, so the thread is kept.
 func run(ctx context.Context, stdin []byte, argv []string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	var files memoryFiles
@@ -36,7 +40,9 @@ func run(ctx context.Context, stdin []byte, argv []string) ([]byte, error) {
 	}
 	cmd.Stdout, cmd.Stderr = out, messages
 	pidfd := -1
-	cmd.SysProcAttr = &syscall.SysProcAttr{PidFD: &pidfd}
+	cmd.SysProcAttr = &syscall.SysProcAttr{PidFD: &pidfd, Pdeathsig: syscall.SIGKILL}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	if err = cmd.Start(); err == nil {
 		awaitEnd(pidfd)
 		err = cmd.Wait()

@@ -1,13 +1,17 @@
 package proxy
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -92,4 +96,31 @@ func TestRunKeepsNoFiles(t *testing.T) {
 		require.ErrorIs(t, err, os.ErrNotExist)
 	}
 	require.Equal(t, before, open())
+}
+
+// TestProgramsEndWithTheProcess that runs them, also if that is killed.
+func TestProgramsEndWithTheProcess(t *testing.T) {
+	const child = "KEELSON_TEST_PROXY_CHILD"
+	if os.Getenv(child) != "" {
+		_, err := run(t.Context(), nil, []string{"sh", "-c", "echo started >&3; exec sleep 3600"})
+		require.NoError(t, err)
+		return
+	}
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestProgramsEndWithTheProcess$")
+	cmd.Env, cmd.ExtraFiles = append(os.Environ(), child+"=1"), []*os.File{w}
+	require.NoError(t, cmd.Start())
+	require.NoError(t, w.Close())
+	text := bufio.NewReader(r)
+	started, err := text.ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "started\n", started)
+	require.NoError(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	// The program has the other end of the pipe, too.
+	require.NoError(t, r.SetReadDeadline(time.Now().Add(time.Minute)))
+	_, err = text.ReadByte()
+	require.ErrorIs(t, err, io.EOF)
 }
