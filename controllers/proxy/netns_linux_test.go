@@ -36,11 +36,7 @@ type rig struct {
 	kernel       proxy.Kernel
 }
 
-var (
-	nodeIP, clientIP = netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
-	podNet           = netip.MustParsePrefix("10.244.0.0/16")
-	rigs             atomic.Int32
-)
+var rigs atomic.Int32
 
 // patience is how long an answer is waited for that must come, however busy the machine is. silence is how
 // long none must come where packets are dropped.
@@ -48,8 +44,6 @@ const (
 	patience = time.Minute
 	silence  = 300 * time.Millisecond
 )
-
-func podIP(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 244, 0, byte(2 + i)}) }
 
 // needRoot skips where rules cannot be written, and fails there if CI says that it must work.
 func needRoot(t *testing.T, tools ...string) {

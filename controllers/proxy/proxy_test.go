@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"sync"
@@ -22,6 +23,13 @@ import (
 	"github.com/keelson-dev/keelson/controllers/proxy"
 	"github.com/keelson-dev/keelson/controllers/proxytest"
 )
+
+// status is the code of a handler's response.
+func status(h http.Handler) int {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, nil)
+	return w.Code
+}
 
 // onFake runs a proxy on a kernel that is not there, on virtual time.
 func onFake(t *testing.T, opts proxy.Options) (c *controllertest.Cluster, p *proxy.Proxy, k *proxytest.Kernel, stop func()) {

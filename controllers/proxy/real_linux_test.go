@@ -21,11 +21,6 @@ import (
 	"github.com/keelson-dev/keelson/controllers/proxytest"
 )
 
-const (
-	tcp = corev1.ProtocolTCP
-	udp = corev1.ProtocolUDP
-)
-
 // applied is a set of Services on the node of a rig.
 type applied struct {
 	*rig
@@ -96,8 +91,6 @@ func (ap *applied) intact(t *testing.T) bool {
 	return there
 }
 
-var modes = []proxy.Mode{proxy.NFTables, proxy.IPTables, proxy.IPVS}
-
 func eachMode(t *testing.T, f func(t *testing.T, mode proxy.Mode, r *rig)) {
 	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {
@@ -127,11 +120,6 @@ func (r *rig) needIPVS(t *testing.T) {
 	for _, name := range []string{"conntrack", "expire_nodest_conn", "expire_quiescent_template"} {
 		require.NoError(t, r.kernel.SetSysctl("net/ipv4/vs/"+name, "1"))
 	}
-}
-
-func here(i int) proxytest.Endpoint { return proxytest.Endpoint{IP: podIP(i).String(), Node: "here"} }
-func elsewhere(i int) proxytest.Endpoint {
-	return proxytest.Endpoint{IP: podIP(i).String(), Node: "there"}
 }
 
 func TestRealRules(t *testing.T) {

@@ -118,21 +118,6 @@ func TestRealProxy(t *testing.T) {
 	})
 }
 
-func status(h http.Handler) int {
-	w := &recorder{header: http.Header{}, code: http.StatusOK}
-	h.ServeHTTP(w, nil)
-	return w.code
-}
-
-type recorder struct {
-	header http.Header
-	code   int
-}
-
-func (r *recorder) Header() http.Header         { return r.header }
-func (r *recorder) WriteHeader(code int)        { r.code = code }
-func (r *recorder) Write(b []byte) (int, error) { return len(b), nil }
-
 // get requests a URL from the client's namespace.
 func (r *rig) get(t *testing.T, url string) (code int, body []byte) {
 	t.Helper()
